@@ -1,0 +1,110 @@
+# GNU make. `make` alone lists the targets; `make demo` and `make test` set up all they need in
+# .venv, from Python 3.11 or newer.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := setup.cfg pyproject.toml
+EXAMPLE := datacollect/examples/upload.toml
+
+# Nothing is looked up in, or written to, the home directory except pip's cache.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help venv demo test test-all lint format types docs bench clean
+
+help: ## list the targets
+	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{printf "%-12s %s\n", $$1, $$2}'
+
+venv: $(VENV)/.installed-dev ## set up .venv with everything a developer needs
+
+demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw the schedule
+	@mkdir -p demo
+	@echo '$$ datacollect compare $(EXAMPLE)'
+	@$(BIN)/datacollect compare $(EXAMPLE)
+	@echo '$$ datacollect plan $(EXAMPLE) -o demo/upload.json'
+	@$(BIN)/datacollect plan $(EXAMPLE) -o demo/upload.json
+	@echo '$$ datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png'
+	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png
+	@echo
+	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
+
+test: $(VENV)/.installed-test ## run the tests, doctests and the documents' examples
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-test ## the same, slow tests included
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m ''
+
+lint: $(VENV)/.installed-lint ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-lint ## let ruff mend and format what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.installed-lint ## strict mypy
+	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs ## build the documentation; warnings are errors
+	$(BIN)/sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
+	@echo 'The documentation is in $(CURDIR)/docs/_build/html/index.html'
+
+bench: $(VENV)/.installed-test ## measure planning speed
+	$(BIN)/python experiments/planning_speed.py
+
+clean: ## remove what was built; .venv stays
+	rm -rf build dist *.egg-info demo docs/_build docs/api/generated .coverage
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+# Set-up -----------------------------------------------------------------------------------------
+# One environment; each stamp says that one set of packages is in it. A changed setup.cfg or
+# pyproject.toml installs anew, which takes seconds where nothing is missing.
+
+$(VENV)/.installed: $(SETUP) | $(BIN)/pip
+	@echo 'Installing datacollect into $(VENV) (the first time about a minute)'
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-test: EXTRAS := test,fast
+$(VENV)/.installed-lint: EXTRAS := lint
+$(VENV)/.installed-docs: EXTRAS := docs,fast
+$(VENV)/.installed-dev: EXTRAS := dev
+
+$(VENV)/.installed-%: $(SETUP) | $(BIN)/pip
+	@echo 'Installing datacollect[$(EXTRAS)] into $(VENV) (the first time about a minute)'
+	@$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
+	@touch $@
+
+# The last file that venv writes, so that an interrupted set-up starts again.
+$(BIN)/pip:
+	@found=; \
+	for python in $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11); do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        found=$$python; break; \
+	    fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    version=$$($(PYTHON) -c 'import sys; print("Python %d.%d" % sys.version_info[:2])' \
+	        2>/dev/null || echo 'not there'); \
+	    echo "datacollect needs Python 3.11 or newer; '$(PYTHON)' is $$version." >&2; \
+	    echo 'Install one (https://www.python.org/downloads/; Debian, Ubuntu: apt install python3;' \
+	        'macOS: brew install python) or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12' >&2; \
+	    exit 1; \
+	fi; \
+	if ! $$found -c 'import ensurepip, venv' 2>/dev/null; then \
+	    version=$$($$found -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	    echo "'$$found' cannot make virtual environments: its module venv or ensurepip is missing." >&2; \
+	    echo "Debian, Ubuntu: apt install python$$version-venv. Or name another Python:" \
+	        'make $(MAKECMDGOALS) PYTHON=/path/to/python3.12' >&2; \
+	    exit 1; \
+	fi; \
+	echo "Making a virtual environment in $(VENV) with $$($$found --version)"; \
+	$$found -m venv $(VENV)

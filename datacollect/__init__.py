@@ -1,0 +1,110 @@
+"""Plan the collection of large data from many hosts over wide-area networks.
+
+>>> import datacollect as dc
+>>> problem = dc.Problem.from_matrix(
+...     ["S", "D"], [[0, 1e6], [0, 0]], backlog_bytes=[5_000_000, 0], destination="D"
+... )
+>>> dc.direct(problem).makespan_s
+5.0
+
+Names are imported on first use, so that ``import datacollect`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datacollect.compare import Comparison, compare
+    from datacollect.errors import (
+        DatacollectError,
+        InfeasibleError,
+        ProblemError,
+        ScheduleError,
+        SimulationError,
+        SolverError,
+        SolverUnavailableError,
+        TimeLimitError,
+    )
+    from datacollect.estimates import (
+        estimate,
+        perturb,
+        samples_from_iperf3,
+    )
+    from datacollect.fluid import lower_bound
+    from datacollect.methods.best_path import best_path
+    from datacollect.methods.coordinated import coordinated
+    from datacollect.methods.direct import direct
+    from datacollect.problem import Held, Host, Link, Parcel, Problem, SharedBottleneck
+    from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
+    from datacollect.timegraph import time_expanded_graph
+
+_HOMES = {
+    "compare": ("Comparison", "compare"),
+    "errors": (
+        "DatacollectError",
+        "InfeasibleError",
+        "ProblemError",
+        "ScheduleError",
+        "SimulationError",
+        "SolverError",
+        "SolverUnavailableError",
+        "TimeLimitError",
+    ),
+    "estimates": ("estimate", "perturb", "samples_from_iperf3"),
+    "fluid": ("lower_bound",),
+    "methods.best_path": ("best_path",),
+    "methods.coordinated": ("coordinated",),
+    "methods.direct": ("direct",),
+    "problem": ("Held", "Host", "Link", "Parcel", "Problem", "SharedBottleneck"),
+    "schedule": ("Bottleneck", "Route", "Schedule", "Transfers"),
+    "timegraph": ("time_expanded_graph",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Bottleneck",
+    "Comparison",
+    "DatacollectError",
+    "Held",
+    "Host",
+    "InfeasibleError",
+    "Link",
+    "Parcel",
+    "Problem",
+    "ProblemError",
+    "Route",
+    "Schedule",
+    "ScheduleError",
+    "SharedBottleneck",
+    "SimulationError",
+    "SolverError",
+    "SolverUnavailableError",
+    "TimeLimitError",
+    "Transfers",
+    "best_path",
+    "compare",
+    "coordinated",
+    "direct",
+    "estimate",
+    "lower_bound",
+    "perturb",
+    "samples_from_iperf3",
+    "time_expanded_graph",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("datacollect")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'datacollect' has no attribute {name!r}")
+    value = getattr(import_module(f"datacollect.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,198 @@
+"""The command line's answers for people: plans, comparisons, pull lists."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.console import emit, emit_facts, emit_table, emit_text
+from datacollect.schedule import TIME_LIMIT
+from datacollect.units import format_bytes, format_duration, format_rate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from datacollect.compare import Comparison
+    from datacollect.schedule import Schedule
+
+# Of longer lists the first few are shown.
+SHOWN_ROUTES, SHOWN_HOSTS = 8, 3
+NOTHING = "–"
+
+
+def show_plan(schedule: Schedule, problem_file: str, output: str | None) -> None:
+    """Show what was planned, where it is, and what one can do next."""
+    facts = [
+        ("method", _method(schedule)),
+        ("makespan", format_duration(schedule.makespan_s)),
+        ("lower bound", _bound(schedule)),
+        ("routes", f"{schedule.n_routes}, in {schedule.n_transfers} transfers"),
+        ("peak storage", _peak_storage(schedule)),
+        ("planned in", f"{_quick(schedule.plan_time_s)} ({schedule.solver})"),
+    ]
+    if schedule.status == TIME_LIMIT:
+        facts.append(("status", "complete, but the time limit ended the search for better"))
+    if schedule.bottleneck is not None:
+        facts.append(("binds", schedule.bottleneck.text))
+    facts.append(("saved to", output or "nowhere; -o FILE saves it"))
+    emit_facts(facts)
+    _show_routes(schedule)
+    if output is not None:
+        files = f"{shlex.quote(problem_file)} {shlex.quote(output)}"
+        picture = shlex.quote(f"{output.rpartition('.')[0] or output}.png")
+        emit("")
+        emit(f"next: datacollect check {files}")
+        emit(f"      datacollect pulls {files}")
+        emit(f"      datacollect plot {files} -o {picture}")
+
+
+def show_comparison(found: Comparison) -> None:
+    """Show all methods side by side, and what binds."""
+    headings = (
+        "method",
+        "makespan",
+        "× bound",
+        "vs direct",
+        "routes",
+        "peak storage",
+        "plan time",
+    )
+    direct = found.schedules.get("direct")
+    rows = []
+    for name in (*found.schedules, *found.errors):
+        schedule = found.schedules.get(name)
+        if schedule is None:
+            rows.append([name, *[NOTHING] * 6])
+            continue
+        peak = max(schedule.peak_storage_bytes.values(), default=0)
+        rows.append(
+            [
+                name,
+                format_duration(schedule.makespan_s),
+                _quotient(schedule.makespan_s, found.lower_bound_s),
+                NOTHING if direct is None else _faster(direct.makespan_s, schedule.makespan_s),
+                str(schedule.n_routes),
+                format_bytes(peak) if peak else "none",
+                _quick(schedule.plan_time_s),
+            ]
+        )
+    rows.append(["lower bound", format_duration(found.lower_bound_s), *[NOTHING] * 5])
+    emit_table(headings, rows, "<>>>>>>")
+    for name, reason in found.errors.items():
+        emit_text(f"{name}: {reason.removeprefix(f'{name}: ')}")
+    emit_text(found.bottleneck.text)
+
+
+def show_pulls(table: pd.DataFrame, host: str | None) -> None:
+    """Show what each host requests."""
+    if table.empty:
+        emit(f"{host} requests nothing" if host else "nothing is to be moved")
+        return
+    headings = ("from", "source", "first byte", "bytes", "start s", "finish s", "rate")
+    for i, (name, rows) in enumerate(table.groupby("host", sort=False)):
+        if i:
+            emit("")
+        emit_text(f"{name} requests")
+        cells = [
+            (
+                row["request_from"],
+                row["source"],
+                str(row["offset_bytes"]),
+                str(row["bytes"]),
+                f"{row['start_s']:.3f}",
+                f"{row['finish_s']:.3f}",
+                format_rate(row["rate_bytes_per_s"]),
+            )
+            for row in pull_rows(rows)
+        ]
+        emit_table(headings, cells, "<<>>>>>")
+
+
+def pull_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a pull list as plain rows; what is missing is None."""
+    columns = {}
+    for name in table.columns:
+        values = table[name].astype(object).where(table[name].notna(), None).tolist()
+        columns[name] = [
+            value.item() if isinstance(value, np.generic) else value for value in values
+        ]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def bandwidth_csv(estimates: pd.DataFrame) -> str:
+    """Return estimates as the text of a file for ``bandwidth_csv``."""
+    columns = ("from", "to", "bandwidth_bytes_per_s")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(estimates[column].tolist() for column in columns), strict=True))
+    return text.getvalue().removesuffix("\n")
+
+
+def bound_ratio(makespan_s: float, lower_bound_s: float) -> str:
+    """Say how far a makespan is from the lower bound."""
+    if lower_bound_s <= 0 or makespan_s <= lower_bound_s:
+        return "the lower bound"
+    return f"{makespan_s / lower_bound_s:.4g} × the lower bound"
+
+
+def _method(schedule: Schedule) -> str:
+    if schedule.slot_s is not None:
+        return (
+            f"{schedule.method}, store-and-forward in slots of {format_duration(schedule.slot_s)}"
+        )
+    if schedule.chunk_s and any(route.n_hops > 1 for route in schedule.routes):
+        return f"{schedule.method}, relays forward chunks of {format_duration(schedule.chunk_s)}"
+    return schedule.method
+
+
+def _bound(schedule: Schedule) -> str:
+    ratio = bound_ratio(schedule.makespan_s, schedule.lower_bound_s)
+    return f"{format_duration(schedule.lower_bound_s)} (the makespan is {ratio})"
+
+
+def _peak_storage(schedule: Schedule) -> str:
+    peaks = sorted(schedule.peak_storage_bytes.items(), key=lambda item: -item[1])
+    parts = [f"{format_bytes(size)} at {host}" for host, size in peaks[:SHOWN_HOSTS]]
+    if len(peaks) > SHOWN_HOSTS:
+        parts.append(f"less at {len(peaks) - SHOWN_HOSTS} more")
+    return ", ".join(parts) or "none: no relays"
+
+
+def _show_routes(schedule: Schedule) -> None:
+    columns = schedule.columns
+    first = columns.hop == 0
+    moved = np.bincount(columns.route[first], columns.n_bytes[first], minlength=schedule.n_routes)
+    order = np.argsort(-moved, kind="stable")[:SHOWN_ROUTES].tolist()
+    if not order:
+        return
+    rows = [
+        (
+            " → ".join(schedule.routes[i].hosts),
+            schedule.routes[i].source,
+            format_bytes(float(moved[i])),
+        )
+        for i in order
+    ]
+    emit("")
+    emit_table(("route", "data of", "bytes"), rows, "<<>")
+    if schedule.n_routes > SHOWN_ROUTES:
+        emit(f"and {schedule.n_routes - SHOWN_ROUTES} more routes")
+
+
+def _quick(duration_s: float) -> str:
+    if duration_s < 1:
+        return f"{max(duration_s * 1000, 1):.0f} ms"
+    return format_duration(duration_s)
+
+
+def _quotient(value: float, reference: float) -> str:
+    return f"{value / reference:.3f}" if reference > 0 else NOTHING
+
+
+def _faster(direct_s: float, makespan_s: float) -> str:
+    return f"{direct_s / makespan_s:.2f}×" if makespan_s > 0 else NOTHING

@@ -1,0 +1,247 @@
+"""The judge of schedules.
+
+From first principles: no method and no solver has a say. Each rule is a function, tried in the
+order of `RULES`; later ones rely on what earlier ones have proved.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.check.case import (
+    TIME_TOLERANCE,
+    Case,
+    describe_route,
+    first_true,
+    seconds,
+)
+from datacollect.check.causality import leave_after_arrival, leave_in_later_slot
+from datacollect.check.completeness import every_byte_once
+from datacollect.check.limits import within_capacity, within_storage
+from datacollect.errors import ScheduleError, nearest_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.problem import Problem
+    from datacollect.schedule import Route, Schedule
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+# The lower bound comes from solvers that work to this precision.
+BOUND_TOLERANCE = 1e-6
+
+
+def check_schedule(problem: Problem, schedule: Schedule) -> None:
+    """Prove that a schedule is valid for a problem.
+
+    The problem need not be the one that the schedule was made for: bandwidths may have been
+    measured again since.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+
+    Raises
+    ------
+    ScheduleError
+        The first broken rule: what, where, when and by how much.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> plan = dc.direct(problem)
+    >>> check_schedule(problem, plan)
+    >>> check_schedule(problem.replace(bandwidth_bytes_per_s=[[4.0]]), plan)
+    Traceback (most recent call last):
+        ...
+    datacollect.errors.ScheduleError: link 'S' -> 'D': ...
+    """
+    case = Case(problem, schedule)
+    for rule in RULES:
+        rule(case)
+
+
+def _same_destination(case: Case) -> None:
+    destination = case.schedule.destination
+    if destination != case.problem.destination:
+        raise ScheduleError(
+            f"the schedule leads to {destination!r}, the problem's destination is "
+            f"{case.problem.destination!r}"
+        )
+
+
+def _slot_or_chunk(case: Case) -> None:
+    slot_s, chunk_s = case.schedule.slot_s, case.schedule.chunk_s
+    if slot_s is not None and chunk_s is not None:
+        raise ScheduleError(
+            f"a schedule has a slot or a chunk, got slot_s = {slot_s} and chunk_s = {chunk_s}"
+        )
+    if slot_s is not None and not 0 < slot_s < math.inf:
+        raise ScheduleError(f"slot_s must be positive and finite, got {slot_s}")
+    if chunk_s is not None and not 0 <= chunk_s < math.inf:
+        raise ScheduleError(f"chunk_s must be >= 0 and finite, got {chunk_s}")
+
+
+def _routes_exist(case: Case) -> None:
+    problem, routes = case.problem, tuple(dict.fromkeys(case.schedule.routes))
+    may_repeat = bool(np.isfinite(problem.storage_bytes).any())
+    for route in routes:
+        _reject_bad_route(problem, route, may_repeat)
+    index = problem.host_index
+    pairs = [pair for route in routes for pair in zip(route.hosts, route.hosts[1:], strict=False)]
+    link = problem.link_indices([index[a] for a, _ in pairs], [index[b] for _, b in pairs])
+    missing = first_true(link < 0)
+    if missing is not None:
+        one, two = pairs[missing]
+        route = next(r for r in routes if (one, two) in zip(r.hosts, r.hosts[1:], strict=False))
+        raise ScheduleError(f"{_of(route)}: the problem has no link {one!r} -> {two!r}")
+
+
+def _reject_bad_route(problem: Problem, route: Route, may_repeat: bool) -> None:
+    for name in (route.source, *route.hosts):
+        if name not in problem.host_index:
+            raise ScheduleError(
+                f"{_of(route)}: unknown host {name!r}{nearest_hint(name, problem.names)}"
+            )
+    if problem.backlog_bytes[problem.host_index[route.source]] == 0:
+        raise ScheduleError(f"{_of(route)}: host {route.source!r} has no backlog in the problem")
+    if route.n_hops < 1:
+        raise ScheduleError(f"{_of(route)}: a route has two hosts at least")
+    if route.hosts[-1] != problem.destination:
+        raise ScheduleError(
+            f"{_of(route)}: it ends at {route.hosts[-1]!r} instead of the destination "
+            f"{problem.destination!r}"
+        )
+    if problem.destination in route.hosts[:-1]:
+        raise ScheduleError(
+            f"{_of(route)}: it passes the destination before its end; what has arrived there "
+            "need not move"
+        )
+    if not may_repeat and len(set(route.hosts)) < len(route.hosts):
+        twice = next(name for name in route.hosts if route.hosts.count(name) > 1)
+        raise ScheduleError(
+            f"{_of(route)}: it visits {twice!r} {route.hosts.count(twice)} times; only storage "
+            "limits make that necessary, and the problem has none"
+        )
+
+
+def _transfers_are_well_formed(case: Case) -> None:
+    columns, routes = case.schedule.columns, case.schedule.routes
+    row = first_true((columns.route < 0) | (columns.route >= len(routes)))
+    if row is not None:
+        raise ScheduleError(
+            f"transfer {row}: route must be 0 ... {len(routes) - 1}, got {columns.route[row]}"
+        )
+    n_hops = np.array([route.n_hops for route in routes], dtype=np.int64)[columns.route]
+    row = first_true((columns.hop < 0) | (columns.hop >= n_hops))
+    if row is not None:
+        raise ScheduleError(
+            f"transfer {row} on {_of(routes[columns.route[row]])}: hop must be 0 ... "
+            f"{n_hops[row] - 1}, got {columns.hop[row]}"
+        )
+    for wrong, rule, got in (
+        (columns.n_bytes <= 0, "bytes must be > 0", columns.n_bytes),
+        (columns.streams < 1, "streams must be >= 1", columns.streams),
+        (~np.isfinite(columns.start_s), "start_s must be finite", columns.start_s),
+        (~np.isfinite(columns.finish_s), "finish_s must be finite", columns.finish_s),
+        (columns.start_s < 0, "start_s must be >= 0", columns.start_s),
+        (columns.finish_s <= columns.start_s, "finish_s must be after start_s", columns.finish_s),
+    ):
+        row = first_true(wrong)
+        if row is not None:
+            raise ScheduleError(f"{case.describe(row)}: {rule}, got {got[row]}")
+    backlog = case.problem.backlog_bytes[case.legs.source]
+    # Not offset + bytes > backlog: the sum may be too large for 64 bits.
+    row = first_true(
+        (columns.offset_bytes < 0) | (columns.offset_bytes > backlog - columns.n_bytes)
+    )
+    if row is not None:
+        raise ScheduleError(
+            f"{case.describe(row)}: the range must lie within the backlog of {backlog[row]} bytes"
+        )
+
+
+def _nothing_before_release(case: Case) -> None:
+    where, start_s = case.legs, case.schedule.columns.start_s
+    release_s = case.problem.release_s[where.source]
+    own = (where.hop == 0) & (where.tail == where.source)
+    early_s = np.where(own, release_s - start_s, 0.0)
+    row = first_true(early_s > np.maximum(case.noise_s, TIME_TOLERANCE * release_s))
+    if row is not None:
+        raise ScheduleError(
+            f"{case.describe(row)}: it leaves {seconds(early_s[row])} before the release of "
+            f"{case.problem.names[where.source[row]]!r} at {seconds(release_s[row])}"
+        )
+
+
+def _on_the_grid(case: Case) -> None:
+    slot_s, columns = case.schedule.slot_s, case.schedule.columns
+    if slot_s is None:
+        return
+    for what, time_s, slot in zip(
+        ("starts", "finishes"), (columns.start_s, columns.finish_s), case.slot, strict=True
+    ):
+        off_s = np.abs(time_s - slot * slot_s)
+        row = first_true(off_s > TIME_TOLERANCE * time_s)
+        if row is not None:
+            raise ScheduleError(
+                f"{case.describe(row)}: it {what} at {seconds(time_s[row])}, "
+                f"{seconds(off_s[row])} off the grid of slots of {seconds(slot_s)}"
+            )
+    row = first_true(case.slot[0] >= case.slot[1])
+    if row is not None:
+        raise ScheduleError(f"{case.describe(row)}: it is shorter than a slot")
+
+
+def _relays_send_what_they_have(case: Case) -> None:
+    if case.schedule.slot_s is None:
+        leave_after_arrival(case)
+    else:
+        leave_in_later_slot(case)
+
+
+def _makespan_is_last_arrival(case: Case) -> None:
+    finish_s = case.schedule.columns.finish_s[case.legs.is_last]
+    last_s, makespan_s = float(finish_s.max(initial=0.0)), case.schedule.makespan_s
+    # Not abs(...) > tolerance: NaN must fail.
+    if not abs(makespan_s - last_s) <= TIME_TOLERANCE * (last_s + 1):
+        raise ScheduleError(
+            f"makespan_s must be when the last byte reaches {case.problem.destination!r}, "
+            f"{seconds(last_s)}, got {seconds(makespan_s)}: {seconds(makespan_s - last_s)} off"
+        )
+
+
+def _not_below_lower_bound(case: Case) -> None:
+    bound_s, makespan_s = case.schedule.lower_bound_s, case.schedule.makespan_s
+    if math.isfinite(bound_s) and bound_s > makespan_s * (1 + BOUND_TOLERANCE):
+        raise ScheduleError(
+            f"lower_bound_s must not exceed makespan_s, got {seconds(bound_s)} and "
+            f"{seconds(makespan_s)}: {seconds(bound_s - makespan_s)} more"
+        )
+
+
+def _of(route: Route) -> str:
+    return f"route {describe_route(route)} of {route.source!r}"
+
+
+RULES: tuple[Callable[[Case], None], ...] = (
+    _same_destination,
+    _slot_or_chunk,
+    _routes_exist,
+    _transfers_are_well_formed,
+    every_byte_once,
+    _nothing_before_release,
+    _on_the_grid,
+    _relays_send_what_they_have,
+    within_capacity,
+    within_storage,
+    _makespan_is_last_arrival,
+    _not_below_lower_bound,
+)

@@ -1,0 +1,161 @@
+"""All methods side by side, with the lower bound and what binds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.budget import Budget
+from datacollect.errors import InfeasibleError
+from datacollect.fluid import fluid_optimum
+from datacollect.methods.best_path import best_path
+from datacollect.methods.coordinated import coordinated
+from datacollect.methods.direct import direct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+
+    from datacollect.problem import Problem
+    from datacollect.schedule import Bottleneck, Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    lower_bound_s : float
+    bottleneck : Bottleneck
+    schedules : dict of str to Schedule
+        By method: direct, best-path, coordinated.
+    errors : dict of str to str
+        Why a method has no schedule.
+    """
+
+    lower_bound_s: float
+    bottleneck: Bottleneck
+    schedules: Mapping[str, Schedule]
+    errors: Mapping[str, str]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per method that has a schedule: makespan, ratios, routes, storage, time."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "makespan_s": schedule.makespan_s,
+                "over_lower_bound": _ratio(schedule.makespan_s, self.lower_bound_s),
+                "n_routes": schedule.n_routes,
+                "n_transfers": schedule.n_transfers,
+                "peak_storage_bytes": max(schedule.peak_storage_bytes.values(), default=0),
+                "plan_time_s": schedule.plan_time_s,
+            }
+            for schedule in self.schedules.values()
+        ).set_axis(pd.Index(list(self.schedules), name="method"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that ``datacollect compare --json`` prints."""
+        methods: dict[str, Any] = {name: summary(plan) for name, plan in self.schedules.items()}
+        for name, reason in self.errors.items():
+            methods[name] = dict.fromkeys(SUMMARY_KEYS) | {"method": name, "error": reason}
+        return {
+            "lower_bound_s": self.lower_bound_s,
+            "bottleneck": bottleneck_dict(self.bottleneck),
+            "methods": methods,
+        }
+
+
+SUMMARY_KEYS = (
+    "method",
+    "makespan_s",
+    "lower_bound_s",
+    "bottleneck",
+    "n_transfers",
+    "n_routes",
+    "plan_time_s",
+    "peak_storage_bytes",
+    "status",
+    "solver",
+)
+
+
+def summary(schedule: Schedule) -> dict[str, Any]:
+    """Return the object that ``datacollect plan --json`` prints."""
+    bottleneck = schedule.bottleneck
+    values = (
+        schedule.method,
+        schedule.makespan_s,
+        schedule.lower_bound_s,
+        None if bottleneck is None else bottleneck_dict(bottleneck),
+        schedule.n_transfers,
+        schedule.n_routes,
+        schedule.plan_time_s,
+        schedule.peak_storage_bytes,
+        schedule.status,
+        schedule.solver,
+    )
+    return dict(zip(SUMMARY_KEYS, values, strict=True))
+
+
+def bottleneck_dict(bottleneck: Bottleneck) -> dict[str, Any]:
+    """Return a bottleneck as a plain tree."""
+    return {"kind": bottleneck.kind, "hosts": list(bottleneck.hosts), "text": bottleneck.text}
+
+
+def compare(
+    problem: Problem,
+    *,
+    slot_s: float | None = None,
+    chunk_s: float | None = None,
+    solver: str = "auto",
+    time_limit_s: float | None = None,
+) -> Comparison:
+    """Plan with every method.
+
+    Parameters
+    ----------
+    problem : Problem
+    slot_s, chunk_s : float, optional
+        As in `coordinated`; they shape relayed routes of best-path too.
+    solver : str
+    time_limit_s : float, optional
+        For the coordinated method.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot reach the destination by any method.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "K", "D"], [[0, 1e6, 1e6], [0, 0, 1e6], [0, 0, 0]], [4_000_000, 0, 0], "D"
+    ... )
+    >>> dc.compare(problem).table["makespan_s"].round(2).to_dict()
+    {'direct': 4.0, 'best-path': 4.0, 'coordinated': 2.0}
+    """
+    optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
+    plans: dict[str, Callable[[], Schedule]] = {
+        "direct": lambda: direct(problem, solver=solver),
+        "best-path": lambda: best_path(problem, slot_s=slot_s, chunk_s=chunk_s, solver=solver),
+        "coordinated": lambda: coordinated(
+            problem, slot_s=slot_s, chunk_s=chunk_s, solver=solver, time_limit_s=time_limit_s
+        ),
+    }
+    schedules, errors = {}, {}
+    for name, plan in plans.items():
+        try:
+            schedules[name] = plan()
+        except InfeasibleError as error:
+            errors[name] = str(error)
+    return Comparison(optimum.makespan_s, optimum.bottleneck, schedules, errors)
+
+
+def _ratio(value: float, reference: float) -> float:
+    return value / reference if reference > 0 else math.nan if value > 0 else 1.0

@@ -1,0 +1,164 @@
+"""What the command line shows: tables, facts, progress. Pretty on a terminal, plain when piped."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import textwrap
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import Console
+
+# Progress shows once something takes longer.
+PATIENCE_S = 1.0
+
+# What a shell reports of a program that wrote into a closed pipe.
+CLOSED_PIPE_EXIT_CODE = 141
+
+
+def emit(text: str) -> None:
+    """Write a line, or several, to standard output; end quietly where nobody reads any more."""
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        # Python flushes once more on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(CLOSED_PIPE_EXIT_CODE) from None
+        raise ProblemError(f"standard output: cannot be written: {error.strerror}") from None
+
+
+def note(text: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def emit_json(tree: Mapping[str, Any]) -> None:
+    """Write one JSON object to standard output; numbers that JSON lacks become null."""
+    emit(json.dumps(_finite(tree), ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def emit_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> None:
+    """Write a table.
+
+    Parameters
+    ----------
+    headings : sequence of str
+    rows : sequence of sequence of str
+    right : str
+        For each column ``"<"`` or ``">"``: where it is aligned; left if absent.
+    """
+    align = right.ljust(len(headings), "<")
+    clean = [[_one_line(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        emit(_rich_table(headings, clean, align))
+    else:
+        emit("\n".join(_plain_lines([list(headings), *clean], align)))
+
+
+def emit_facts(facts: Sequence[tuple[str, str]]) -> None:
+    """Write names and values, the values below each other."""
+    indent = max(len(name) for name, _ in facts) + 2
+    for name, value in facts:
+        emit(_wrapped(f"{name:<{indent}}{value}", indent))
+
+
+def emit_text(text: str, indent: int = 0) -> None:
+    """Write a sentence; on a terminal, broken into lines that fit."""
+    emit(_wrapped(text, indent))
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal's standard error that something is going on, once it takes a while."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.status import Status
+
+    status = Status(f"{what} …", console=_console(sys.stderr))
+    timer = threading.Timer(PATIENCE_S, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+def _console(stream: TextIO) -> Console:
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def _rich_table(headings: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    # Two blanks between columns, none outside: as much as can be in 80 columns.
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading, side in zip(headings, align, strict=True):
+        if side == ">":
+            table.add_column(Text(heading), justify="right", no_wrap=True)
+        else:
+            table.add_column(Text(heading), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = _console(sys.stdout)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().strip("\n")
+
+
+def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, align, widths, strict=True)
+        yield "  ".join(f"{cell:{side}{width}}" for cell, side, width in cells).rstrip()
+
+
+def _wrapped(text: str, indent: int) -> str:
+    text = _one_line(text)
+    if not sys.stdout.isatty():
+        return text
+    width = _console(sys.stdout).width
+    return textwrap.fill(
+        text,
+        max(width, indent + 20),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        # The blanks that align values are to stay.
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )
+
+
+def _one_line(text: str) -> str:
+    """Escape control characters: names of hosts are others' text, and may not steer a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,190 @@
+"""Files as such: from bytes to text and to the tree that TOML or JSON describe; safe writing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.kinds import shown, shown_text
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+STANDARD_INPUT = "standard input"
+
+# Longer paths are shortened in messages.
+NAME_LENGTH = 300
+
+
+def document_name(path: str | PathLike[str]) -> str:
+    """Return the name of a file for messages; ``-`` is standard input."""
+    name = str(path)
+    if name == "-":
+        return STANDARD_INPUT
+    return name if name.isprintable() and len(name) <= NAME_LENGTH else shown_text(name)
+
+
+def read_tree(path: str | PathLike[str]) -> Any:
+    """Read TOML or JSON: by the suffix, otherwise whichever it looks like.
+
+    Raises
+    ------
+    ProblemError
+        It cannot be read, is no text in UTF-8, or breaks TOML's or JSON's rules.
+    """
+    name = document_name(path)
+    text = read_text(path)
+    if not text.strip():
+        what = "no input; pipe a file into it" if name == STANDARD_INPUT else "the file is empty"
+        raise ProblemError(f"{name}: {what}; `datacollect example` writes one to start from")
+    suffix = Path(path).suffix.lower()
+    # No TOML file begins with a brace, no JSON object with anything else.
+    if suffix == ".json" or (suffix != ".toml" and text.lstrip().startswith("{")):
+        return parse_json(text, name)
+    return parse_toml(text, name)
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """Read a file, or with ``-`` standard input, as UTF-8 text; a byte order mark is dropped."""
+    return decode(read_bytes(path), document_name(path))
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """Read a file, or with ``-`` standard input."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read()
+    file, name = Path(path), document_name(path)
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        hint = _nearest_file(file) or "; check the path"
+        raise ProblemError(f"{name}: no such file{hint}") from None
+    except IsADirectoryError:
+        raise ProblemError(f"{name}: is a folder; name a file in it") from None
+    except OSError as error:
+        raise ProblemError(f"{name}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ProblemError(f"{name}: no file can have a name with a NUL character") from None
+
+
+def write_atomically(path: str | PathLike[str], data: bytes) -> None:
+    """Write a file so that no reader ever sees half of it."""
+    # A link keeps pointing to what is written; a device or pipe is written to, not replaced.
+    file = Path(os.path.realpath(path))
+    try:
+        if file.exists() and not file.is_file():
+            file.write_bytes(data)
+            return
+        beside = file.with_name(f".{file.name[:100]}.{os.getpid()}.tmp")
+        try:
+            beside.write_bytes(data)
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or shown_text(str(error))
+        remedy = "; make the folder first" if not file.parent.exists() else ""
+        raise ProblemError(f"{document_name(path)}: cannot be written: {reason}{remedy}") from None
+
+
+def decode(data: bytes, name: str) -> str:
+    """Decode UTF-8; say where it is something else."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ProblemError(f"{name}: must be UTF-8 text, got UTF-16; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ProblemError(
+            f"{name}, line {line}: must be UTF-8 text, got byte 0x{data[error.start]:02x}; "
+            "save it as UTF-8"
+        ) from None
+    nul = text.find("\0")
+    if nul >= 0:
+        line = text.count("\n", 0, nul) + 1
+        raise ProblemError(
+            f"{name}, line {line}: must be text, got a NUL character; is it a binary file, or "
+            "UTF-16? Save it as UTF-8"
+        )
+    return text
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """Parse TOML; name line and column of a mistake."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where, reason = _place_in_toml(str(error), text)
+        raise ProblemError(f"{name}{where}: not valid TOML: {reason}") from None
+    except (ValueError, RecursionError) as error:
+        raise ProblemError(f"{name}: {_too_much(error)}") from None
+
+
+def parse_json(text: str, name: str) -> Any:
+    """Parse JSON, in which no key may be given twice; name line and column of a mistake."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        got = _line(text, error.lineno)
+        raise ProblemError(
+            f"{name}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}{got}; "
+            "correct it"
+        ) from None
+    except ProblemError as error:
+        raise ProblemError(f"{name}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ProblemError(f"{name}: {_too_much(error)}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        beside = ", ".join(shown_text(key) for key in list(tree)[:4] if key != twice)
+        raise ProblemError(
+            f"key {shown(twice)} given twice in one object"
+            + (f", beside {beside}" if beside else "")
+            + "; keep one"
+        )
+    return tree
+
+
+def _place_in_toml(message: str, text: str) -> tuple[str, str]:
+    """Split tomllib's message into place and reason."""
+    found = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    if not found:
+        reason = shown_text(message.removesuffix(" (at end of document)"))
+        return ", at the end", f"{reason}; is something missing?"
+    line = int(found[1])
+    reason = shown_text(message[: found.start()])
+    twice = "declare" in reason or "overwrite" in reason
+    remedy = "a key is given twice, keep one" if twice else "correct the line"
+    return f", line {line}, column {found[2]}", f"{reason}{_line(text, line)}; {remedy}"
+
+
+def _line(text: str, number: int) -> str:
+    lines = text.split("\n", number)
+    line = lines[number - 1].strip() if number <= len(lines) else ""
+    return f", got {shown(line)}" if line else ""
+
+
+def _too_much(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply; a problem file needs four levels at most"
+    if "digits" in str(error):
+        return "a whole number has thousands of digits; no quantity needs so many"
+    return f"cannot be parsed: {shown_text(str(error))}"
+
+
+def _nearest_file(file: Path) -> str:
+    try:
+        return nearest_hint(file.name, (other.name for other in file.parent.iterdir()))
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,85 @@
+"""Exceptions, one small tree.
+
+::
+
+    DatacollectError
+    ├── ProblemError (also ValueError)   malformed input: exit code 2
+    ├── InfeasibleError                  no schedule exists: exit code 1
+    ├── ScheduleError (also ValueError)  a schedule breaks a rule: exit code 1
+    ├── SolverError                      a solver failed: exit code 3
+    │   ├── SolverUnavailableError       not installed, or not made for this model
+    │   └── TimeLimitError               stopped before it had a complete answer
+    └── SimulationError                  a simulator failed: exit code 3
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class DatacollectError(Exception):
+    """Base of every exception that this library raises on purpose."""
+
+    exit_code = 3
+
+
+class ProblemError(DatacollectError, ValueError):
+    """Malformed input: the message names the place, the rule, the value and the remedy."""
+
+    exit_code = 2
+
+
+class InfeasibleError(DatacollectError):
+    """No schedule exists.
+
+    Attributes
+    ----------
+    hosts : tuple of str
+        The hosts whose data cannot reach the destination.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hosts: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.hosts = tuple(hosts)
+
+
+class ScheduleError(DatacollectError, ValueError):
+    """A schedule breaks a rule: what, where, when and by how much."""
+
+    exit_code = 1
+
+
+class SolverError(DatacollectError):
+    """A solver ended without an answer that can be trusted."""
+
+
+class SolverUnavailableError(SolverError):
+    """A solver is not installed, or does not solve this kind of model."""
+
+
+class TimeLimitError(SolverError):
+    """The time limit passed before a complete schedule was found.
+
+    Attributes
+    ----------
+    status : str
+        Always ``"time_limit"``.
+    """
+
+    status = "time_limit"
+
+
+class SimulationError(DatacollectError):
+    """A simulator failed; the message names the scenario."""
+
+
+def nearest_hint(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or ``""``."""
+    matches = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""

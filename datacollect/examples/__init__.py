@@ -1,0 +1,42 @@
+"""Problem files to start from: ``datacollect example`` lists and writes them.
+
+The first line of each says what it shows.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+
+def example_names() -> tuple[str, ...]:
+    """Return the examples' names, sorted.
+
+    >>> example_names()
+    ('constraints', 'figure1', 'minimal', 'upload')
+    """
+    names = (path.name for path in files(__name__).iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def example_files(name: str) -> dict[str, str]:
+    """Return an example's files: the problem file first, then the CSV that it names, if any.
+
+    >>> list(example_files("upload"))
+    ['upload.toml', 'upload.csv']
+    """
+    folder = files(__name__)
+    found = {}
+    for file in (f"{name}.toml", f"{name}.csv"):
+        if (folder / file).is_file():
+            found[file] = (folder / file).read_text(encoding="utf-8")
+    return found
+
+
+def example_summary(name: str) -> str:
+    """Return what an example shows, in a line.
+
+    >>> example_summary("minimal")
+    'Two sources, one destination: the least that a problem file holds.'
+    """
+    first, _, _ = example_files(name)[f"{name}.toml"].partition("\n")
+    return first.removeprefix("# ")

@@ -1,0 +1,349 @@
+"""Problem files, to a problem and back; schedule files are in `datacollect.schedule_files`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.documents import document_name, read_tree
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.fields import PROBLEM, PROBLEM_FORMAT, SCHEDULE_FORMAT
+from datacollect.kinds import join, shown
+from datacollect.link_table import read_link_table
+from datacollect.problem import Held, Problem, SharedBottleneck
+from datacollect.schedule_files import (
+    read_schedule,
+    schedule_from_tree,
+    schedule_to_tree,
+    write_schedule,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from datacollect.link_table import LinkTable
+    from datacollect.problem import FloatArray
+
+__all__ = [
+    "problem_from_tree",
+    "problem_to_tree",
+    "read_problem",
+    "read_schedule",
+    "schedule_from_tree",
+    "schedule_to_tree",
+    "write_schedule",
+]
+
+# Of a host: what absence means where it is no value that a file can hold.
+UNLIMITED_KEYS = ("storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s")
+
+
+def read_problem(path: str | PathLike[str]) -> Problem:
+    r"""Read a problem file.
+
+    Parameters
+    ----------
+    path : path-like
+        TOML or JSON by the suffix; ``-`` reads either from standard input. What ``bandwidth_csv``
+        names is relative to the file.
+
+    Raises
+    ------
+    ProblemError
+        The message names file, place, rule, value and remedy.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "collect.toml")
+    ...     _ = path.write_text('destination = "D"\n[hosts.D]\n')
+    ...     read_problem(path)
+    <Problem: 1 hosts, 0 links, 0 sources, 0 bytes to 'D'>
+    """
+    tree = read_tree(path)
+    folder = Path() if str(path) == "-" else Path(path).parent
+    try:
+        return problem_from_tree(tree, folder)
+    except ProblemError as error:
+        raise ProblemError(f"{document_name(path)}: {error}") from None
+
+
+def problem_from_tree(
+    tree: Mapping[str, Any], base_dir: str | PathLike[str] | None = None
+) -> Problem:
+    """Build a problem from the tree of a problem file.
+
+    Parameters
+    ----------
+    tree : mapping
+        What TOML or JSON say, as dicts, lists, texts and numbers.
+    base_dir : path-like, optional
+        What ``bandwidth_csv`` is relative to; by default the working directory.
+
+    Raises
+    ------
+    ProblemError
+        The message names place, rule, value and remedy.
+
+    Examples
+    --------
+    >>> problem = problem_from_tree(
+    ...     {
+    ...         "destination": "D",
+    ...         "hosts": {"S": {"backlog_bytes": 1_000_000}, "D": {}},
+    ...         "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 250_000.0}],
+    ...     }
+    ... )
+    >>> problem.total_bytes
+    1000000
+    """
+    _reject_schedule(tree)
+    values = PROBLEM.read(tree, "")
+    hosts = values["hosts"]
+    index = {name: i for i, name in enumerate(hosts)}
+    _require_host(values["destination"], "destination", index)
+    periods_s = values["periods_s"]
+    for i, entry in enumerate(values["held"]):
+        for key in ("host", "source"):
+            _require_host(entry[key], f"held[{i}].{key}", index)
+    table = None
+    if values["bandwidth_csv"] is not None:
+        table = _read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
+    return Problem(
+        names=tuple(hosts),
+        destination=values["destination"],
+        backlog_bytes=np.array([h["backlog_bytes"] for h in hosts.values()], dtype=np.int64),
+        release_s=np.array([h["release_s"] for h in hosts.values()], dtype=float),
+        periods_s=np.zeros(1) if periods_s is None else np.array(periods_s, dtype=float),
+        shared=_shared(values["shared"], index),
+        held=tuple(
+            Held(h["host"], h["source"], h["offset_bytes"], h["bytes"]) for h in values["held"]
+        ),
+        storage_bytes=_or_unlimited("storage_bytes", hosts),
+        uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
+        downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
+        **_link_columns(values["links"], index, periods_s, table),
+    )
+
+
+def problem_to_tree(problem: Problem) -> dict[str, Any]:
+    """Return the tree that `problem_from_tree` reads back as an equal problem.
+
+    Everything is in it, links included; what has its default value is left out.
+
+    Examples
+    --------
+    >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> problem_to_tree(problem)["links"]
+    [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 5.0}]
+    """
+    tree: dict[str, Any] = {"format": PROBLEM_FORMAT, "destination": problem.destination}
+    if problem.n_periods > 1:
+        tree["periods_s"] = problem.periods_s.tolist()
+    tree["hosts"] = {name: _host_tree(problem, i) for i, name in enumerate(problem.names)}
+    tree["links"] = _link_trees(problem)
+    if problem.shared:
+        tree["shared"] = [
+            {
+                "name": shared.name,
+                "bandwidth_bytes_per_s": float(shared.bandwidth_bytes_per_s),
+                "links": [list(pair) for pair in shared.links],
+            }
+            for shared in problem.shared
+        ]
+    if problem.held:
+        tree["held"] = [
+            {
+                "host": held.host,
+                "source": held.source,
+                "offset_bytes": int(held.offset_bytes),
+                "bytes": int(held.n_bytes),
+            }
+            for held in problem.held
+        ]
+    return tree
+
+
+# From a tree --------------------------------------------------------------------------------
+
+
+def _reject_schedule(tree: Any) -> None:
+    # Before unknown keys: who mixes up two files is to read that.
+    if isinstance(tree, dict) and tree.get("format") == SCHEDULE_FORMAT:
+        raise ProblemError(
+            f"format must be \"{PROBLEM_FORMAT}\", got '{SCHEDULE_FORMAT}': this is a schedule; "
+            "name the problem file first, then the schedule"
+        )
+
+
+def _require_host(name: str, place: str, index: Mapping[str, int]) -> None:
+    if name not in index:
+        hint = nearest_hint(name, index)
+        raise ProblemError(
+            f"{place} must be one of the hosts, got {shown(name)}"
+            + (hint or f"; declare it: [{join('hosts', name)}]")
+        )
+
+
+def _or_unlimited(key: str, hosts: Mapping[str, Mapping[str, Any]]) -> FloatArray:
+    values = (host[key] for host in hosts.values())
+    return np.array([math.inf if value is None else value for value in values], dtype=float)
+
+
+def _read_csv(
+    name: str,
+    base_dir: str | PathLike[str] | None,
+    index: Mapping[str, int],
+    periods_s: list[float] | None,
+) -> LinkTable:
+    if name == "-":
+        raise ProblemError("bandwidth_csv must name a file, got '-'; only the problem is piped in")
+    path = Path(base_dir or ".", name)
+    try:
+        return read_link_table(path, index, None if periods_s is None else len(periods_s))
+    except ProblemError as error:
+        raise ProblemError(f"bandwidth_csv {error}") from None
+
+
+def _link_columns(
+    links: Sequence[Mapping[str, Any]],
+    index: Mapping[str, int],
+    periods_s: list[float] | None,
+    table: LinkTable | None,
+) -> dict[str, Any]:
+    """Bring the tree's links and those of the CSV together."""
+    n_periods = 1 if periods_s is None else len(periods_s)
+    for i, link in enumerate(links):
+        for end in ("from", "to"):
+            _require_host(link[end], f"links[{i}].{end}", index)
+        if link["from"] == link["to"]:
+            raise ProblemError(
+                f"links[{i}] must join two different hosts, got {shown(link['from'])} twice; "
+                "remove it"
+            )
+    tail = np.array([index[link["from"]] for link in links], dtype=np.int64)
+    head = np.array([index[link["to"]] for link in links], dtype=np.int64)
+    price = np.array([link["price_per_gb"] for link in links], dtype=float)
+    bandwidth = np.empty((n_periods, len(links)))
+    for i, link in enumerate(links):
+        bandwidth[:, i] = _forecast(link["bandwidth_bytes_per_s"], i, periods_s)
+    if table is not None:
+        tail = np.concatenate([tail, table.link_from])
+        head = np.concatenate([head, table.link_to])
+        price = np.concatenate([price, table.price_per_gb])
+        bandwidth = np.concatenate([bandwidth, table.bandwidth_bytes_per_s], axis=1)
+    _reject_twice(tail * len(index) + head, links, tuple(index), table)
+    return {
+        "link_from": tail.astype(np.int32),
+        "link_to": head.astype(np.int32),
+        "bandwidth_bytes_per_s": bandwidth,
+        "price_per_gb": price if price.any() else None,
+    }
+
+
+def _forecast(
+    bandwidth: float | list[float], i: int, periods_s: list[float] | None
+) -> float | list[float]:
+    if isinstance(bandwidth, list) and (periods_s is None or len(bandwidth) != len(periods_s)):
+        rule = (
+            "must be one number, as there is no periods_s"
+            if periods_s is None
+            else f"must be a number or one number per period of periods_s ({len(periods_s)})"
+        )
+        raise ProblemError(
+            f"links[{i}].bandwidth_bytes_per_s {rule}, got {len(bandwidth)} numbers; "
+            + ("add periods_s, the starts of the periods" if periods_s is None else "list all")
+        )
+    return bandwidth
+
+
+def _reject_twice(
+    key: np.ndarray[Any, Any],
+    links: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    table: LinkTable | None,
+) -> None:
+    order = np.argsort(key, kind="stable")
+    twice = np.diff(key[order]) == 0
+    if twice.any():
+        i = int(np.argmax(twice))
+        one, two = (
+            f"links[{j}]" if j < len(links) or table is None else table.place(j - len(links))
+            for j in (int(order[i]), int(order[i + 1]))
+        )
+        tail, head = divmod(int(key[order[i]]), len(names))
+        raise ProblemError(
+            f"{two}: link {shown(names[tail])} -> {shown(names[head])} given twice, also in {one}; "
+            "keep one"
+        )
+
+
+def _shared(
+    trees: Sequence[Mapping[str, Any]], index: Mapping[str, int]
+) -> tuple[SharedBottleneck, ...]:
+    first: dict[str, int] = {}
+    for i, tree in enumerate(trees):
+        if first.setdefault(tree["name"], i) != i:
+            raise ProblemError(
+                f"shared[{i}].name must be unique, got {shown(tree['name'])}, also the name of "
+                f"shared[{first[tree['name']]}]"
+            )
+        for j, pair in enumerate(tree["links"]):
+            for name in pair:
+                _require_host(name, f"shared[{i}].links[{j}]", index)
+    return tuple(
+        SharedBottleneck(
+            tree["name"],
+            tree["bandwidth_bytes_per_s"],
+            tuple((a, b) for a, b in tree["links"]),
+        )
+        for tree in trees
+    )
+
+
+# To a tree ----------------------------------------------------------------------------------
+
+
+def _host_tree(problem: Problem, i: int) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    if problem.backlog_bytes[i]:
+        tree["backlog_bytes"] = int(problem.backlog_bytes[i])
+    if problem.release_s[i]:
+        tree["release_s"] = float(problem.release_s[i])
+    for key in UNLIMITED_KEYS:
+        value = float(getattr(problem, key)[i])
+        if value < math.inf:
+            tree[key] = value
+    if "storage_bytes" in tree:
+        storage = tree["storage_bytes"]
+        if not storage.is_integer():
+            raise ProblemError(
+                f"host {problem.names[i]!r}: storage_bytes must be whole to be written, got "
+                f"{storage!r}; round it"
+            )
+        tree["storage_bytes"] = int(storage)
+    return tree
+
+
+def _link_trees(problem: Problem) -> list[dict[str, Any]]:
+    names = problem.names
+    bandwidth: list[Any] = (
+        problem.bandwidth_bytes_per_s.T
+        if problem.n_periods > 1
+        else problem.bandwidth_bytes_per_s[0]
+    ).tolist()
+    links = [
+        {"from": names[a], "to": names[b], "bandwidth_bytes_per_s": value}
+        for a, b, value in zip(
+            problem.link_from.tolist(), problem.link_to.tolist(), bandwidth, strict=True
+        )
+    ]
+    if problem.price_per_gb is not None:
+        for link, price in zip(links, problem.price_per_gb.tolist(), strict=True):
+            link["price_per_gb"] = price
+    return links

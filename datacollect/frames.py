@@ -1,0 +1,354 @@
+"""Problems from and to tables (pandas); those from and to graphs are in `datacollect.graphs`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.graphs import problem_from_networkx, problem_to_networkx
+from datacollect.problem import Problem
+from datacollect.samples import BYTES_PER_S, numbers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    import pandas as pd
+
+    from datacollect.problem import FloatArray, Held, IntArray, SharedBottleneck
+
+__all__ = [
+    "links_frame",
+    "problem_from_dataframe",
+    "problem_from_networkx",
+    "problem_to_networkx",
+]
+
+HOST_COLUMNS = ("release_s", "storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s")
+
+# What `datacollect.estimates.estimate` tells besides the bandwidth.
+ESTIMATE_COLUMNS = ("newest_s", "age_s", "n_samples")
+LINK_COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *ESTIMATE_COLUMNS)
+
+
+def problem_from_dataframe(
+    links: pd.DataFrame,
+    backlog_bytes: Mapping[str, int] | pd.Series[Any],
+    destination: str,
+    *,
+    hosts: pd.DataFrame | None = None,
+    periods_s: npt.ArrayLike | None = None,
+    shared: Iterable[SharedBottleneck] = (),
+    held: Iterable[Held] = (),
+) -> Problem:
+    """Build a problem from a table of links, long or square.
+
+    Parameters
+    ----------
+    links : DataFrame
+        Long: a row per link, with columns ``from``, ``to`` and exactly one of
+        ``bandwidth_bytes_per_s``, ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``; optionally
+        ``price_per_gb`` and, for forecasts, ``period`` (counted from 0; then a row per link and
+        period). A pair without a row is no link. What `estimate` returns fits as it is.
+        Square: index and columns are hosts' names, row = from, column = to, bytes per second;
+        NaN or 0 is no link, the diagonal is ignored.
+    backlog_bytes : mapping or Series
+        Bytes that each host holds, by name; 0 where not given.
+    destination : str
+        The host that collects.
+    hosts : DataFrame, optional
+        Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
+        ``uplink_bytes_per_s``, ``downlink_bytes_per_s``; NaN is the default of `Host`. It lists
+        all hosts, in their order. Without it hosts are all names in links and backlogs: in the
+        order of a square table, sorted otherwise.
+    periods_s : array_like, shape (n_periods,), optional
+        Starts of the forecast's periods.
+    shared, held
+        As in `Problem.from_hosts`.
+
+    Raises
+    ------
+    ProblemError
+        A column is unknown, missing or of the wrong kind, or a rule of `Problem` is broken.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> links = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_mbit_per_s": [2.5]})
+    >>> problem = problem_from_dataframe(links, {"S": 10**6}, "D")
+    >>> problem.names, problem.bandwidth_bytes_per_s.tolist()
+    (('D', 'S'), [[312500.0]])
+    """
+    backlog = _backlog_by_name(backlog_bytes)
+    starts = np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
+    host_list = None if hosts is None else _host_names(hosts)
+    columns: dict[str, Any]
+    if {"from", "to"} <= set(links.columns):
+        names, columns = _long(links, host_list, backlog, starts)
+    else:
+        names, columns = _square(links, host_list, backlog, starts)
+    for name in backlog:
+        if name not in names:
+            raise ProblemError(
+                f"backlog_bytes: unknown host {name!r}; add it to hosts" + nearest_hint(name, names)
+            )
+    return Problem(
+        names=tuple(_plain(name) for name in names),
+        destination=_plain(destination),
+        # As objects: among numbers, one text would turn all into texts.
+        backlog_bytes=np.array([backlog.get(name, 0) for name in names], dtype=object),
+        periods_s=starts,
+        shared=tuple(shared),
+        held=tuple(held),
+        **_host_limits(hosts, len(names)),
+        **columns,
+    )
+
+
+def links_frame(problem: Problem) -> pd.DataFrame:
+    """Return the links as a long table that `problem_from_dataframe` reads.
+
+    Columns: from, to, period (only where there are several), bandwidth_bytes_per_s, price_per_gb
+    (only where some link has one).
+
+    Examples
+    --------
+    >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> links_frame(problem).to_dict("records")
+    [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 5.0}]
+    """
+    import pandas as pd
+
+    names = np.array(problem.names, dtype=object)
+    n = problem.n_periods
+    columns: dict[str, Any] = {
+        "from": np.tile(names[problem.link_from], n),
+        "to": np.tile(names[problem.link_to], n),
+    }
+    if n > 1:
+        columns["period"] = np.repeat(np.arange(n), problem.n_links)
+    columns["bandwidth_bytes_per_s"] = problem.bandwidth_bytes_per_s.ravel()
+    if problem.price_per_gb is not None:
+        columns["price_per_gb"] = np.tile(problem.price_per_gb, n)
+    return pd.DataFrame(columns)
+
+
+# Tables -------------------------------------------------------------------------------------
+
+
+def _long(
+    links: pd.DataFrame,
+    host_list: list[str] | None,
+    backlog: Mapping[str, int],
+    starts: FloatArray,
+) -> tuple[list[str], dict[str, Any]]:
+    """Return hosts' names and the problem's columns of links from a long table."""
+    bandwidth_column = _check_columns(links)
+    names, tail, head = _ends(links, host_list, backlog)
+    bandwidth = (
+        numbers_of(links[bandwidth_column], f"links: {bandwidth_column}")
+        * BYTES_PER_S[bandwidth_column]
+    )
+    price = (
+        numbers_of(links["price_per_gb"], "links: price_per_gb")
+        if "price_per_gb" in links
+        else None
+    )
+    if "period" not in links:
+        matrix = np.tile(bandwidth, (len(starts), 1))
+    else:
+        period = _periods(links, len(starts))
+        key, row, pair = np.unique(
+            tail.astype(np.int64) * len(names) + head, return_index=True, return_inverse=True
+        )
+
+        def link(i: int) -> str:
+            return f"links, {names[key[i] // len(names)]!r} -> {names[key[i] % len(names)]!r}"
+
+        matrix = _period_rows(bandwidth, period, pair, (len(starts), len(key)), link)
+        tail, head = tail[row], head[row]
+        if price is not None:
+            changed = np.flatnonzero(price != price[row][pair])
+            if len(changed):
+                raise ProblemError(
+                    f"{link(pair[changed[0]])}: price_per_gb must be the same in all periods, "
+                    f"got {price[changed[0]]:g} in period {period[changed[0]]}"
+                )
+            price = price[row]
+    return names, {
+        "link_from": tail.astype(np.int32),
+        "link_to": head.astype(np.int32),
+        "bandwidth_bytes_per_s": matrix,
+        "price_per_gb": price if price is not None and price.any() else None,
+    }
+
+
+def _period_rows(
+    bandwidth: FloatArray,
+    period: IntArray,
+    pair: IntArray,
+    shape: tuple[int, int],
+    link: Callable[[int], str],
+) -> FloatArray:
+    """Spread a long table's bandwidths over periods and links, each exactly once."""
+    given = np.bincount(period * shape[1] + pair, minlength=shape[0] * shape[1]).reshape(shape)
+    if (given != 1).any():
+        p, i = (int(x) for x in np.argwhere(given != 1)[0])
+        count = f"{given[p, i]} rows for period {p}"
+        raise ProblemError(f"{link(i)}: must have one row per period, got {count}; 0: no capacity")
+    matrix = np.empty(shape)
+    matrix[period, pair] = bandwidth
+    return matrix
+
+
+def _square(
+    links: pd.DataFrame,
+    host_list: list[str] | None,
+    backlog: Mapping[str, int],
+    starts: FloatArray,
+) -> tuple[list[str], dict[str, Any]]:
+    """Return hosts' names and the problem's columns of links from a square table."""
+    names = list(links.index)
+    if set(names) != set(links.columns) or links.shape != (len(set(names)), len(set(names))):
+        raise ProblemError(
+            "links must be long, with columns from, to and a bandwidth, or square, with the same "
+            f"names once each in index and columns; got columns {_listed(links.columns)}"
+        )
+    extra = sorted(set(names) - set(host_list or names), key=str)
+    if extra:
+        raise ProblemError(
+            f"links: unknown host {extra[0]!r}; add it to hosts"
+            + nearest_hint(str(extra[0]), host_list or [])
+        )
+    matrix = np.empty(links.shape)
+    for i, name in enumerate(names):
+        matrix[:, i] = numbers_of(links[name], f"links: column {name!r}")
+    used = (matrix != 0) & ~np.isnan(matrix)
+    np.fill_diagonal(used, val=False)
+    tail, head = (end.astype(np.int32) for end in np.nonzero(used))
+    bandwidth = np.tile(matrix[tail, head], (len(starts), 1))
+    all_names = host_list or [*names, *sorted(set(backlog) - set(names))]
+    if all_names[: len(names)] != names:
+        place = {name: i for i, name in enumerate(all_names)}
+        index = np.array([place[name] for name in names], dtype=np.int32)
+        tail, head = index[tail], index[head]
+    return all_names, {
+        "link_from": tail,
+        "link_to": head,
+        "bandwidth_bytes_per_s": bandwidth,
+    }
+
+
+def _check_columns(links: pd.DataFrame) -> str:
+    """Refuse unknown columns; return the name of the column with bandwidths."""
+    for column in links.columns:
+        if column not in LINK_COLUMNS:
+            raise ProblemError(
+                f"links: unknown column {column!r}; rename or drop it: known are "
+                + ", ".join(LINK_COLUMNS)
+                + nearest_hint(str(column), LINK_COLUMNS)
+            )
+        if (links.columns == column).sum() > 1:
+            raise ProblemError(f"links: column {column} given twice")
+    given = [column for column in BYTES_PER_S if column in links]
+    if len(given) != 1:
+        raise ProblemError(
+            f"links must have exactly one of the columns {', '.join(BYTES_PER_S)}, got "
+            + (" and ".join(given) or "none")
+        )
+    return given[0]
+
+
+def _ends(
+    links: pd.DataFrame, host_list: list[str] | None, backlog: Mapping[str, int]
+) -> tuple[list[str], IntArray, IntArray]:
+    """Return hosts' names and both ends of each row as indices into them."""
+    import pandas as pd
+
+    ends = pd.concat([_texts(links, "from"), _texts(links, "to")])
+    code, seen = pd.factorize(ends)
+    names = sorted({*seen, *backlog}) if host_list is None else host_list
+    place = {name: i for i, name in enumerate(names)}
+    unknown = [name for name in seen if name not in place]
+    if unknown:
+        raise ProblemError(
+            f"links: unknown host {unknown[0]!r}; add it to hosts" + nearest_hint(unknown[0], names)
+        )
+    index = np.array([place[name] for name in seen], dtype=np.int64)[code]
+    return names, index[: len(links)], index[len(links) :]
+
+
+def _texts(links: pd.DataFrame, column: str) -> pd.Series[str]:
+    import pandas as pd
+
+    values = links[column]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(object)
+    missing = values.isna().to_numpy(dtype=bool)
+    if len(values) and (missing.any() or pd.api.types.infer_dtype(values) != "string"):
+        row = next(i for i, name in enumerate(values) if missing[i] or not isinstance(name, str))
+        given = values.iloc[[row]].tolist()[0]
+        raise ProblemError(
+            f"links, row {row}: {column} must be a host's name as text, got {given!r}; "
+            "astype(str) turns numbers into texts"
+        )
+    return values
+
+
+def _periods(links: pd.DataFrame, n_periods: int) -> IntArray:
+    period = numbers_of(links["period"], "links: period")
+    bad = ~((period >= 0) & (period < n_periods) & (period == np.floor(period)))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ProblemError(
+            f"links, row {row}: period must be a whole number from 0 to {n_periods - 1}, got "
+            f"{period[row]:g}; periods_s lists the starts of {n_periods} period(s)"
+        )
+    return period.astype(np.int64)
+
+
+def _host_names(hosts: pd.DataFrame) -> list[str]:
+    for column in hosts.columns:
+        if column not in HOST_COLUMNS:
+            raise ProblemError(
+                f"hosts: unknown column {column!r}; known are {', '.join(HOST_COLUMNS)}, the index "
+                "holds the names" + nearest_hint(str(column), HOST_COLUMNS)
+            )
+    return list(hosts.index)
+
+
+def _host_limits(hosts: pd.DataFrame | None, n_hosts: int) -> dict[str, Any]:
+    limits = {}
+    for column in HOST_COLUMNS:
+        default = 0.0 if column == "release_s" else math.inf
+        limits[column] = np.full(n_hosts, default)
+        if hosts is not None and column in hosts:
+            given = numbers_of(hosts[column], f"hosts: {column}")
+            limits[column] = np.where(np.isnan(given), default, given)
+    return limits
+
+
+def _backlog_by_name(backlog_bytes: Mapping[str, int] | pd.Series[Any]) -> dict[str, int]:
+    import pandas as pd
+
+    if isinstance(backlog_bytes, pd.Series) and not backlog_bytes.index.is_unique:
+        twice = backlog_bytes.index[backlog_bytes.index.duplicated()][0]
+        raise ProblemError(f"backlog_bytes: host {twice!r} given twice; sum or drop one")
+    items = dict(backlog_bytes)
+    for name in items:
+        if not isinstance(name, str):
+            raise ProblemError(f"backlog_bytes: a host's name must be text, got {name!r}")
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in items.items()}
+
+
+def _plain(name: Any) -> Any:
+    # numpy's texts, as in columns of dtype object, are texts but print and hash otherwise.
+    return str(name) if isinstance(name, str) else name
+
+
+def _listed(columns: Iterable[Any]) -> str:
+    names = [repr(column) for column in columns]
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")

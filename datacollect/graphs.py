@@ -1,0 +1,178 @@
+"""Problems from and to directed graphs (networkx)."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.errors import ProblemError
+from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import networkx as nx
+
+NODE_ATTRIBUTES = (
+    "backlog_bytes",
+    "release_s",
+    "storage_bytes",
+    "uplink_bytes_per_s",
+    "downlink_bytes_per_s",
+)
+EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb")
+GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
+
+
+def problem_from_networkx(graph: nx.DiGraph[Any], destination: str | None = None) -> Problem:
+    """Build a problem from a directed graph.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
+        ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``), all
+        optional. Edges are links, with ``bandwidth_bytes_per_s`` (a number, or a list with one
+        per period) and optionally ``price_per_gb``. Attributes of the graph, all optional:
+        ``destination``, ``periods_s``, ``shared`` (of `SharedBottleneck`), ``held`` (of `Held`).
+        Other attributes are ignored, unless they look like one of these that is missing.
+    destination : str, optional
+        Overrides the graph's attribute.
+
+    Raises
+    ------
+    ProblemError
+        Not a simple directed graph, an edge without bandwidth, or a broken rule of `Problem`.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> graph = nx.DiGraph()
+    >>> graph.add_node("S", backlog_bytes=10)
+    >>> graph.add_edge("S", "D", bandwidth_bytes_per_s=5.0)
+    >>> problem_from_networkx(graph, "D").total_bytes
+    10
+    """
+    if not graph.is_directed() or graph.is_multigraph():
+        raise ProblemError(
+            f"the graph must be a networkx.DiGraph, got {type(graph).__name__}; "
+            "graph.to_directed() makes two links of each edge, networkx.DiGraph(graph) keeps one "
+            "of parallel edges"
+        )
+    attributes = graph.graph
+    _reject_near_misses(attributes, GRAPH_ATTRIBUTES, "the graph")
+    chosen = attributes.get("destination") if destination is None else destination
+    if chosen is None:
+        raise ProblemError(
+            "destination is missing: give it as argument or as graph.graph['destination']"
+        )
+    return Problem.from_hosts(
+        [_host_of_node(node, data) for node, data in graph.nodes(data=True)],
+        [_link_of_edge(tail, head, data) for tail, head, data in graph.edges(data=True)],
+        chosen,
+        shared=_instances(attributes, "shared", SharedBottleneck),
+        held=_instances(attributes, "held", Held),
+        periods_s=attributes.get("periods_s"),
+    )
+
+
+def problem_to_networkx(problem: Problem) -> nx.DiGraph[str]:
+    """Return a directed graph from which `problem_from_networkx` makes the same problem.
+
+    Unlimited storage, uplinks and downlinks are left out.
+
+    Examples
+    --------
+    >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> graph = problem_to_networkx(problem)
+    >>> graph.edges["S", "D"]
+    {'bandwidth_bytes_per_s': 5.0}
+    >>> problem_from_networkx(graph).sha256 == problem.sha256
+    True
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph(destination=problem.destination)
+    if problem.n_periods > 1:
+        graph.graph["periods_s"] = problem.periods_s.tolist()
+    for key in ("shared", "held"):
+        if getattr(problem, key):
+            graph.graph[key] = getattr(problem, key)
+    per_host = {key: getattr(problem, key).tolist() for key in NODE_ATTRIBUTES}
+    for i, name in enumerate(problem.names):
+        values = {key: column[i] for key, column in per_host.items()}
+        graph.add_node(name, **{key: x for key, x in values.items() if x != math.inf})
+    bandwidth = problem.bandwidth_bytes_per_s.T.tolist()
+    prices = None if problem.price_per_gb is None else problem.price_per_gb.tolist()
+    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
+    for i, (tail, head) in enumerate(ends):
+        data = {"bandwidth_bytes_per_s": bandwidth[i] if problem.n_periods > 1 else bandwidth[i][0]}
+        if prices is not None:
+            data["price_per_gb"] = prices[i]
+        graph.add_edge(problem.names[tail], problem.names[head], **data)
+    return graph
+
+
+def _host_of_node(node: Any, data: Mapping[str, Any]) -> Host:
+    if not isinstance(node, str):
+        raise ProblemError(
+            f"node {node!r}: a host's name must be text; networkx.relabel_nodes(graph, str) turns "
+            "all names into text"
+        )
+    where = f"node {node!r}"
+    _reject_near_misses(data, NODE_ATTRIBUTES, where)
+    values = {key: data[key] for key in NODE_ATTRIBUTES if key in data}
+    for key, value in values.items():
+        _require_number(value, f"{where}: {key}")
+    return Host(node, **values)
+
+
+def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
+    where = f"edge {tail!r} -> {head!r}"
+    _reject_near_misses(data, EDGE_ATTRIBUTES, where)
+    if "bandwidth_bytes_per_s" not in data:
+        raise ProblemError(
+            f"{where}: bandwidth_bytes_per_s is missing, got attributes {list(data)}"
+        )
+    bandwidth = data["bandwidth_bytes_per_s"]
+    several = isinstance(bandwidth, list | tuple | np.ndarray)
+    for value in bandwidth if several else [bandwidth]:
+        _require_number(value, f"{where}: bandwidth_bytes_per_s")
+    price = data.get("price_per_gb", 0.0)
+    _require_number(price, f"{where}: price_per_gb")
+    return Link(tail, head, bandwidth, price)
+
+
+def _require_number(value: Any, where: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ProblemError(f"{where} must be a number, got {value!r}")
+
+
+def _instances(attributes: Mapping[str, Any], key: str, kind: type) -> Sequence[Any]:
+    values = tuple(attributes.get(key, ()))
+    for value in values:
+        if not isinstance(value, kind):
+            raise ProblemError(
+                f"the graph's {key} must hold {kind.__name__} objects, got {value!r}"
+            )
+    return values
+
+
+def _reject_near_misses(data: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """Refuse an attribute that looks like a missing one of ours: ``backlog``, ``storage_gb``.
+
+    Graphs carry attributes of others, so unknown ones are no error as such.
+    """
+    for given in data:
+        if given in known or not isinstance(given, str):
+            continue
+        for ours in known:
+            stem, _, _ = ours.partition("_")
+            if given.partition("_")[0] == stem and ours not in data:
+                raise ProblemError(
+                    f"{where}: unknown attribute {given!r}; did you mean {ours!r}? "
+                    "Rename it, or remove what has nothing to do with the plan"
+                )

@@ -1,0 +1,355 @@
+"""Kinds of values in files: what each may be, and the message where it is something else.
+
+`datacollect.fields` composes them into the tables of problem and schedule files. Messages begin
+with the value's place, such as ``hosts.S1.backlog_bytes`` or ``links[3].from``, positions counted
+from 0.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+from datacollect.errors import ProblemError, nearest_hint
+
+# Values of others go into messages shortened to this many characters.
+SHOWN_LENGTH = 60
+
+# Whole numbers with more bits are not even approximately a float.
+FLOAT_BITS = 1023
+
+
+class Kind(Protocol):
+    """What a value may be."""
+
+    def read(self, value: Any, place: str) -> Any:
+        """Return the value in the type used inside; raise `ProblemError` where it does not fit."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One key of a table.
+
+    Attributes
+    ----------
+    name : str
+    kind : Kind
+    description : str
+        Meaning, unit included; the JSON Schema shows it in editors.
+    required : bool
+    default : object
+        What absence means, where that is a value.
+    nullable : bool
+        Whether null (None) may stand for absence.
+    """
+
+    name: str
+    kind: Kind
+    description: str
+    required: bool = False
+    default: Any = None
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """The keys that belong together; any other key is an error."""
+
+    name: str
+    description: str
+    fields: tuple[Field, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Field]:
+        """The fields by their names."""
+        return {field.name: field for field in self.fields}
+
+    def read(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the values of all fields; where a key is absent, its default."""
+        if not isinstance(value, Mapping):
+            remedy = "" if place else "`datacollect example minimal` writes one to compare with"
+            raise wrong(place, "must be a table of keys and values", value, remedy)
+        by_name = self.by_name
+        inside = f"{place}." if place else ""
+        if not value.keys() <= by_name.keys():
+            self._reject_unknown(value, place)
+        values = {}
+        for name, field in by_name.items():
+            if name not in value:
+                if field.required:
+                    self._reject_missing(value, place)
+                values[name] = field.default
+            elif field.nullable and value[name] is None:
+                values[name] = field.default
+            else:
+                values[name] = field.kind.read(value[name], inside + name)
+        return values
+
+    def _reject_unknown(self, value: Mapping[Any, Any], place: str) -> None:
+        key = next(key for key in value if key not in self.by_name)
+        hint = nearest_hint(str(key)[:SHOWN_LENGTH], self.by_name)
+        known = hint or f"; known keys are {', '.join(self.by_name)}"
+        raise ProblemError(f"{join(place, key)}: unknown key{known}")
+
+    def _reject_missing(self, value: Mapping[Any, Any], place: str) -> None:
+        missing = [f.name for f in self.fields if f.required and f.name not in value]
+        names = ", ".join(missing)
+        what = f"key {names} is" if len(missing) == 1 else f"keys {names} are"
+        where = f"{place}: " if place else ""
+        raise ProblemError(
+            f"{where}{what} missing; add {'it' if len(missing) == 1 else 'them'} to {self.name}"
+        )
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text that is not empty."""
+
+    only: tuple[str, ...] = ()
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the text."""
+        if not isinstance(value, str):
+            raise wrong(place, "must be text", value, "put it in quotes")
+        if self.only and value not in self.only:
+            allowed = " or ".join(f'"{text}"' for text in self.only)
+            raise wrong(place, f"must be {allowed}", value, "write it exactly so")
+        if not value:
+            raise wrong(place, "must not be empty", value, "give it a name")
+        if not _is_unicode(value):
+            raise wrong(place, "must be Unicode text", value, "half of a surrogate pair is none")
+        return value
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from `minimum` on, below `stop`; floats that are whole count."""
+
+    of: str = ""
+    minimum: int = 0
+    stop: int | None = 2**62
+    remedy: str = ""
+
+    def read(self, value: Any, place: str) -> int:
+        """Return the number."""
+        rule = f"must be a whole number{self.of and f' of {self.of}'} >= {self.minimum}"
+        value = plain(value)
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise wrong(place, rule, value, _write_a_number(value))
+        if not isinstance(value, Integral):
+            if not math.isfinite(value):
+                raise wrong(place, rule, value, self.remedy or "write a number that is known")
+            if not float(value).is_integer():
+                raise wrong(place, rule, value, "round it")
+            value = float(value)
+        number = int(value)
+        if number < self.minimum:
+            raise wrong(place, rule, value, self.remedy or f"write {self.minimum} or more")
+        if self.stop is not None and number >= self.stop:
+            rule += f" and below 2**{self.stop.bit_length() - 1}"
+            raise wrong(place, rule, value, "plan in parts, or count blocks instead of bytes")
+        if number.bit_length() > FLOAT_BITS:
+            raise wrong(place, rule, value, self.remedy or "no quantity needs so many digits")
+        return number
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number: >= 0, > 0 if `positive`, any if `signed`."""
+
+    of: str = ""
+    signed: bool = False
+    positive: bool = False
+    remedy: str = ""
+
+    def read(self, value: Any, place: str) -> float:
+        """Return the number."""
+        if type(value) is float and 0 < value < math.inf:
+            return value
+        value = plain(value)
+        rule = f"must be a finite number{self.of and f' of {self.of}'}"
+        rule += "" if self.signed else " > 0" if self.positive else " >= 0"
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise wrong(place, rule, value, _write_a_number(value))
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        too_low = (number < 0 and not self.signed) or (number == 0 and self.positive)
+        if too_low or not math.isfinite(number):
+            raise wrong(place, rule, value, self.remedy or "write a number that is known")
+        return number + 0.0  # -0.0 becomes 0.0
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A number, or a list of one number per period."""
+
+    number: Number
+
+    def read(self, value: Any, place: str) -> float | list[float]:
+        """Return the number, or the list; how long it is to be the caller knows."""
+        value = plain(value)
+        if isinstance(value, list | tuple):
+            return ListOf(self.number).read(value, place)
+        return self.number.read(value, place)
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Instants that increase, the first 0."""
+
+    def read(self, value: Any, place: str) -> list[float]:
+        """Return the instants."""
+        starts: list[float] = ListOf(Number("seconds")).read(value, place)
+        if not starts or starts[0] != 0:
+            raise wrong(place, "must begin with 0", starts, "list when each period starts")
+        for i, (one, two) in enumerate(pairwise(starts)):
+            if two <= one:
+                raise ProblemError(
+                    f"{place}[{i + 1}] must be > {one!r}, the start before it, got {two!r}; "
+                    "list the starts in increasing order"
+                )
+        return starts
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of values of one kind."""
+
+    kind: Kind
+    shortest: int = 0
+    longest: int | None = None
+    rule: str = "must be a list"
+
+    def read(self, value: Any, place: str) -> list[Any]:
+        """Return what each value of the list becomes."""
+        value = plain(value)
+        if not isinstance(value, list | tuple):
+            raise wrong(place, self.rule, value, "put it in brackets")
+        if len(value) < self.shortest or len(value) > (self.longest or len(value)):
+            raise wrong(place, self.rule, value, "write it so")
+        return [self.kind.read(item, f"{place}[{i}]") for i, item in enumerate(value)]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A list of tables: in TOML ``[[name]]``, once for each."""
+
+    table: Table
+
+    def read(self, value: Any, place: str) -> list[dict[str, Any]]:
+        """Return the fields of each table."""
+        if not isinstance(value, list | tuple):
+            remedy = f"write [[{place}]], with two brackets, once for each"
+            raise wrong(place, "must be a list of tables", value, remedy)
+        return [self.table.read(item, f"{place}[{i}]") for i, item in enumerate(value)]
+
+
+@dataclass(frozen=True)
+class ByName:
+    """Tables by name: in TOML ``[place.name]``, once for each."""
+
+    table: Table
+
+    def read(self, value: Any, place: str) -> dict[str, dict[str, Any]]:
+        """Return the fields of each table, by its name."""
+        if not isinstance(value, Mapping):
+            raise wrong(place, "must hold a table for each name", value, f"write [{place}.NAME]")
+        return {
+            Text().read(name, f"a name in {place}"): self.table.read(item, join(place, name))
+            for name, item in value.items()
+        }
+
+
+# Words --------------------------------------------------------------------------------------
+
+
+def wrong(place: str, rule: str, value: Any, remedy: str = "") -> ProblemError:
+    """Return the error: place, rule, value received, remedy."""
+    return ProblemError(
+        f"{place or 'the top level'} {rule}, got {shown(value)}" + (remedy and f"; {remedy}")
+    )
+
+
+def join(place: str, key: Any) -> str:
+    """Return the place of a key, as TOML would write it.
+
+    >>> join("hosts.S1", "backlog_bytes"), join("hosts", "New York")
+    ('hosts.S1.backlog_bytes', 'hosts."New York"')
+    """
+    key = shown_text(str(key))
+    key = key if re.fullmatch(r"[\w…-]+", key) else f'"{key}"'
+    return f"{place}.{key}" if place else key
+
+
+def shown(value: Any) -> str:
+    r"""Write a value of others for a message: short, on one line, without control characters.
+
+    >>> shown("5 GB\n"), shown(True), shown([1, 2]), shown({}), shown(None)
+    ("'5 GB\\n'", 'true', '[1, 2]', 'an empty table', 'null')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        # Quotes as the user wrote them; repr would escape a backslash that is already escaped.
+        return f"'{shown_text(value)}'"
+    if isinstance(value, Mapping):
+        return "a table" if value else "an empty table"
+    if isinstance(value, list | tuple):
+        return _shown_list(value)
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"{'-' if value < 0 else ''}{_digits(value)} digits"
+    return shown_text(str(value))
+
+
+def shown_text(text: str) -> str:
+    r"""Shorten text and escape what is not printable.
+
+    >>> shown_text("a\x1b[31mb"), len(shown_text("x" * 1000))
+    ('a\\x1b[31mb', 60)
+    """
+    if len(text) > SHOWN_LENGTH:
+        text = text[: SHOWN_LENGTH - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def plain(value: Any) -> Any:
+    """Turn numpy's numbers and arrays into Python's."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _shown_list(values: list[Any] | tuple[Any, ...]) -> str:
+    simple = all(isinstance(v, str | int | float) for v in values[:10])
+    text = f"[{', '.join(shown(v) for v in values)}]" if simple and len(values) <= 10 else ""
+    return text if 0 < len(text) <= SHOWN_LENGTH else f"a list of {len(values)}"
+
+
+def _digits(value: int) -> str:
+    return f"about {math.ceil(value.bit_length() * math.log10(2))}"
+
+
+def _write_a_number(value: Any) -> str:
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return "write a number, in the unit that the key names"
+        return "leave out the quotes"
+    return "write a number"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

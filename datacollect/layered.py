@@ -1,0 +1,234 @@
+"""The layered network: constant pieces of time, joined by storage.
+
+Between two instants at which something changes (a forecast's period begins, a backlog is
+released) all capacities are constant, so one copy of the static network per piece, joined by
+holdover arcs between copies, describes every fluid plan exactly; transit takes no time (Hajek
+and Ogier, Networks 14, 1984; Fleischer, SIAM J. Optimization 12, 2001). Where nothing changes
+there is one piece, and the layered network is the static one.
+
+Within a piece rates are constant, hence what a host stores changes linearly: a limit that holds
+at the boundaries holds in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.pools import pools_by_host, pools_by_owner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.pools import Pool
+    from datacollect.problem import Problem
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+NO_LINK = -1
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredNetwork:
+    """Nodes, arcs and supplies, all quantities in bytes and seconds.
+
+    Attributes
+    ----------
+    n_nodes : int
+    sink : int
+        The destination, one node for all pieces.
+    node_host : ndarray of int, shape (n_nodes,)
+        The host that a node belongs to.
+    tail, head : ndarray of int, shape (n_arcs,)
+    rate_bytes_per_s : ndarray of float, shape (n_arcs,)
+        An arc carries this much per second of its piece; infinite for holdover arcs.
+    room_bytes : ndarray of float, shape (n_arcs,)
+        What a holdover arc carries; infinite for arcs with a rate.
+    piece : ndarray of int, shape (n_arcs,)
+    link : ndarray of int, shape (n_arcs,)
+        The problem's link that the arc stands for, or `NO_LINK`.
+    starts_s : ndarray of float, shape (n_pieces,)
+    pools : tuple of Pool
+        Where data enter.
+    stored : ndarray of bool, shape (n_arcs,)
+        Holdover arcs of others' data.
+    """
+
+    n_nodes: int
+    sink: int
+    node_host: IntArray
+    tail: IntArray
+    head: IntArray
+    rate_bytes_per_s: FloatArray
+    room_bytes: FloatArray
+    piece: IntArray
+    link: IntArray
+    stored: npt.NDArray[np.bool_]
+    starts_s: FloatArray
+    pools: tuple[Pool, ...]
+
+    @property
+    def n_arcs(self) -> int:
+        """Number of arcs."""
+        return len(self.tail)
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of pieces of time."""
+        return len(self.starts_s)
+
+    def capacity_bytes(self, lengths_s: FloatArray) -> FloatArray:
+        """What each arc carries when the pieces last this long; shape (n_arcs,)."""
+        limited = np.isfinite(self.rate_bytes_per_s)
+        capacity = self.room_bytes.copy()
+        capacity[limited] = self.rate_bytes_per_s[limited] * lengths_s[self.piece[limited]]
+        return capacity
+
+
+def breakpoints_s(problem: Problem) -> FloatArray:
+    """Instants at which capacities or supplies change, the first 0."""
+    releases = [parcel.release_s for parcel in problem.parcels]
+    return np.unique(np.concatenate([problem.periods_s, releases, [0.0]]))
+
+
+def layered_network(problem: Problem, starts_s: Sequence[float] | FloatArray) -> LayeredNetwork:
+    """Build the network for pieces that start at `starts_s` (a prefix of `breakpoints_s`)."""
+    starts = np.asarray(starts_s, dtype=float)
+    builder = _Builder(problem, starts)
+    for piece in range(len(starts)):
+        builder.add_links(piece)
+    builder.add_holdover()
+    pools = builder.add_pools()
+    return builder.finish(pools)
+
+
+class _Builder:
+    """Hands out node numbers and collects arcs, piece by piece."""
+
+    def __init__(self, problem: Problem, starts_s: FloatArray) -> None:
+        self.problem = problem
+        self.starts_s = starts_s
+        self.n = problem.n_hosts
+        self.sink = problem.destination_index
+        # One node for the destination: all layers' destination nodes are number `sink`.
+        self.node_hosts = [np.tile(np.arange(self.n), len(starts_s))]
+        self.n_nodes = self.n * len(starts_s)
+        self.period = np.searchsorted(problem.periods_s, starts_s, side="right") - 1
+        self.columns: list[tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray, IntArray]]
+        self.columns = []
+        self.stored_rows: list[npt.NDArray[np.bool_]] = []
+
+    def host_nodes(self, hosts: IntArray, piece: int) -> IntArray:
+        return np.where(hosts == self.sink, self.sink, hosts + piece * self.n)
+
+    def new_nodes(self, hosts: IntArray) -> IntArray:
+        nodes = self.n_nodes + np.arange(len(hosts))
+        self.node_hosts.append(np.asarray(hosts, dtype=np.int64))
+        self.n_nodes += len(hosts)
+        return nodes
+
+    def add(
+        self,
+        tail: IntArray,
+        head: IntArray,
+        piece: int,
+        *,
+        rate: FloatArray | float = np.inf,
+        room: FloatArray | float = np.inf,
+        link: IntArray | int = NO_LINK,
+        stored: bool = False,
+    ) -> None:
+        shape = tail.shape
+        self.columns.append(
+            (
+                tail,
+                head,
+                np.broadcast_to(np.asarray(rate, dtype=float), shape),
+                np.broadcast_to(np.asarray(room, dtype=float), shape),
+                np.full(shape, piece),
+                np.broadcast_to(np.asarray(link, dtype=np.int64), shape),
+            )
+        )
+        self.stored_rows.append(np.full(shape, stored))
+
+    def add_links(self, piece: int) -> None:
+        """Add a copy of the links, through extra nodes where a host's limits are finite."""
+        problem = self.problem
+        bandwidth = problem.bandwidth_bytes_per_s[self.period[piece]]
+        usable = (bandwidth > 0) & (problem.link_from != self.sink)
+        for shared, links in zip(problem.shared, problem.shared_links, strict=True):
+            if shared.bandwidth_bytes_per_s == 0:
+                usable[links] = False
+        used = np.flatnonzero(usable)
+        tail = self._limited(problem.uplink_bytes_per_s, problem.link_from[used], piece, out=True)
+        head = self._limited(problem.downlink_bytes_per_s, problem.link_to[used], piece, out=False)
+        self.add(tail, head, piece, rate=bandwidth[used], link=used)
+
+    def _limited(
+        self, limit: FloatArray, hosts: npt.NDArray[np.integer], piece: int, *, out: bool
+    ) -> IntArray:
+        """Return the nodes at which links end, after inserting arcs for finite limits."""
+        ends = self.host_nodes(hosts.astype(np.int64), piece)
+        limited = np.unique(hosts[np.isfinite(limit[hosts])]).astype(np.int64)
+        if len(limited) == 0:
+            return ends
+        gates = self.new_nodes(limited)
+        inner = self.host_nodes(limited, piece)
+        tail, head = (inner, gates) if out else (gates, inner)
+        self.add(tail, head, piece, rate=limit[limited])
+        gate_of = np.full(self.n, -1)
+        gate_of[limited] = gates
+        return np.where(gate_of[hosts] >= 0, gate_of[hosts], ends)
+
+    def add_holdover(self) -> None:
+        relays = np.flatnonzero(np.arange(self.n) != self.sink)
+        relays = relays[self.problem.storage_bytes[relays] > 0]
+        for piece in range(len(self.starts_s) - 1):
+            self.add(
+                self.host_nodes(relays, piece),
+                self.host_nodes(relays, piece + 1),
+                piece,
+                room=self.problem.storage_bytes[relays],
+                stored=True,
+            )
+
+    def add_pools(self) -> tuple[Pool, ...]:
+        if len(self.starts_s) == 1:
+            return tuple(pools_by_host(self.problem))  # nothing is released late or stored
+        return tuple(
+            replace(pool, node=self._own_chain(pool.host, pool.release_s)) if pool.is_own else pool
+            for pool in pools_by_owner(self.problem)
+        )
+
+    def _own_chain(self, host: int, release_s: float) -> int:
+        """Own data wait at the source without using its room for others' data."""
+        pieces = np.arange(np.searchsorted(self.starts_s, release_s), len(self.starts_s))
+        chain = self.new_nodes(np.full(len(pieces), host))
+        for i, piece in enumerate(pieces.tolist()):
+            self.add(chain[i : i + 1], self.host_nodes(np.array([host]), piece), piece)
+            if i + 1 < len(chain):
+                self.add(chain[i : i + 1], chain[i + 1 : i + 2], piece)
+        return int(chain[0])
+
+    def finish(self, pools: tuple[Pool, ...]) -> LayeredNetwork:
+        tail, head, rate, room, piece, link = (
+            np.concatenate(column) for column in zip(*self.columns, strict=True)
+        )
+        return LayeredNetwork(
+            n_nodes=self.n_nodes,
+            sink=self.sink,
+            node_host=np.concatenate(self.node_hosts),
+            tail=tail,
+            head=head,
+            rate_bytes_per_s=rate,
+            room_bytes=room,
+            piece=piece,
+            link=link,
+            stored=np.concatenate(self.stored_rows),
+            starts_s=self.starts_s,
+            pools=pools,
+        )

@@ -1,0 +1,345 @@
+"""Links from a CSV file of bandwidths.
+
+Large files go through Arrow's reader. Wherever that finds anything unusual, the file is read again
+row by row: slower, but it names the line and accepts whatever the format allows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from datacollect.documents import decode, document_name, read_bytes
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.kinds import SHOWN_LENGTH, join, shown
+from datacollect.units import bytes_per_s_from_bit_per_s, bytes_per_s_from_mbit_per_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from os import PathLike
+
+    from datacollect.problem import FloatArray, IntArray
+
+BYTES_PER_S: dict[str, Callable[[Any], Any]] = {
+    "bandwidth_bytes_per_s": lambda rate: rate,
+    "bandwidth_bit_per_s": bytes_per_s_from_bit_per_s,
+    "bandwidth_mbit_per_s": bytes_per_s_from_mbit_per_s,
+}
+COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb")
+
+# Below this Arrow's import takes longer than reading row by row.
+LARGE_BYTES = 200_000
+
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkTable:
+    """Links as columns.
+
+    Attributes
+    ----------
+    link_from, link_to : ndarray of int64, shape (n_links,)
+        Indices of hosts.
+    bandwidth_bytes_per_s : ndarray of float, shape (n_periods, n_links)
+    price_per_gb : ndarray of float, shape (n_links,)
+    row : ndarray of int64, shape (n_links,)
+        Data row, from 0, of each link: the first, where there is one per period.
+    source : CsvText
+    """
+
+    link_from: IntArray
+    link_to: IntArray
+    bandwidth_bytes_per_s: FloatArray
+    price_per_gb: FloatArray
+    row: IntArray
+    source: CsvText
+
+    def place(self, link: int) -> str:
+        """Return file and line of a link."""
+        return self.source.place(int(self.row[link]))
+
+
+@dataclass(frozen=True, eq=False)
+class CsvText:
+    """A CSV file's text, with the names of its columns."""
+
+    name: str
+    text: str
+    header: tuple[str, ...]
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Line and fields of each data row; lines without anything are passed over."""
+        reader = csv.reader(io.StringIO(self.text, newline=""))
+        try:
+            next(reader)
+            line = reader.line_num + 1
+            for row in reader:
+                if row:
+                    yield line, row
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise ProblemError(
+                f"{self.name}, line {reader.line_num + 1}: not valid CSV: {error}; is this a table?"
+            ) from None
+
+    def place(self, row: int) -> str:
+        """Return file and line of a data row."""
+        line = next(line for i, (line, _) in enumerate(self.rows()) if i == row)
+        return f"{self.name}, line {line}"
+
+    @property
+    def bandwidth_column(self) -> str:
+        """The one column with bandwidths."""
+        return next(column for column in BYTES_PER_S if column in self.header)
+
+
+# By column: hosts' indices as int64, the others as float.
+Columns: TypeAlias = dict[str, Any]
+
+
+def read_link_table(
+    path: str | PathLike[str], host_index: Mapping[str, int], n_periods: int | None = None
+) -> LinkTable:
+    r"""Read the links of a CSV file.
+
+    Parameters
+    ----------
+    path : path-like
+        UTF-8 with a header, see the docs, File formats.
+    host_index : mapping from str to int
+        Index of each host of the problem.
+    n_periods : int, optional
+        Number of the forecast's periods, where there is one. Without a column ``period`` a link's
+        bandwidth holds in all of them.
+
+    Raises
+    ------
+    ProblemError
+        The message names file, line, rule, value and remedy.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "grid.csv")
+    ...     _ = path.write_text("from,to,bandwidth_mbit_per_s\nS,D,2.5\n")
+    ...     read_link_table(path, {"S": 0, "D": 1}).bandwidth_bytes_per_s.tolist()
+    [[312500.0]]
+    """
+    name = document_name(path)
+    data = read_bytes(path)
+    source = _open(decode(data, name), name)
+    if "period" in source.header and n_periods is None:
+        raise ProblemError(
+            f"{name}, line 1: column period needs periods_s in the problem file, the starts of the "
+            "periods; add it, or remove the column"
+        )
+    columns = _read_large(source, data, host_index) if len(data) >= LARGE_BYTES else None
+    if columns is None:
+        columns = _read_rows(source, host_index)
+    if "period" in columns:
+        return _with_periods(source, columns, n_periods or 1)
+    n_links = len(columns["from"])
+    return LinkTable(
+        columns["from"],
+        columns["to"],
+        np.tile(columns["bandwidth"], (n_periods or 1, 1)),
+        columns.get("price_per_gb", np.zeros(n_links)),
+        np.arange(n_links),
+        source,
+    )
+
+
+def _open(text: str, name: str) -> CsvText:
+    """Check the header."""
+    try:
+        header = next(csv.reader(io.StringIO(text, newline="")), [])
+    except csv.Error as error:
+        raise ProblemError(f"{name}, line 1: not valid CSV: {error}; is this a table?") from None
+    where = f"{name}, line 1"
+    if not header:
+        raise ProblemError(
+            f"{where}: must be a header, got an empty line; begin with a line like "
+            "from,to,bandwidth_mbit_per_s"
+        )
+    for column in header:
+        if column not in COLUMNS:
+            hint = nearest_hint(column.strip()[:SHOWN_LENGTH], COLUMNS)
+            if len(header) == 1:
+                hint = "; separate the columns by commas"
+            raise ProblemError(
+                f"{where}: unknown column {shown(column)}"
+                + (hint or f"; known columns are {', '.join(COLUMNS)}")
+            )
+        if header.count(column) > 1:
+            raise ProblemError(f"{where}: column {column} given twice; keep one")
+    for column in ("from", "to"):
+        if column not in header:
+            raise ProblemError(f"{where}: column {column} is missing; add it")
+    given = [column for column in BYTES_PER_S if column in header]
+    if len(given) != 1:
+        raise ProblemError(
+            f"{where}: must have exactly one of the columns {', '.join(BYTES_PER_S)}, got "
+            + (f"{' and '.join(given)}; keep one" if given else "none; add one")
+        )
+    return CsvText(name, text, tuple(header))
+
+
+def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> Columns | None:
+    """Read with Arrow; None where anything is unusual."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    kinds = {name: pa.string() if name in ("from", "to") else pa.float64() for name in COLUMNS}
+    try:
+        table = arrow_csv.read_csv(
+            io.BytesIO(data),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in data),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=kinds, null_values=[], strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    columns: Columns = {}
+    for end in ("from", "to"):
+        texts = table[end].combine_chunks().dictionary_encode()
+        index = [host_index.get(name, -1) for name in texts.dictionary.to_pylist()]
+        columns[end] = np.array(index, dtype=np.int64)[texts.indices.to_numpy()]
+    bandwidth = source.bandwidth_column
+    with np.errstate(over="ignore"):  # what becomes infinite is unusual, see below
+        columns["bandwidth"] = BYTES_PER_S[bandwidth](table[bandwidth].to_numpy() + 0.0)
+    for name in ("period", "price_per_gb"):
+        if name in source.header:
+            columns[name] = table[name].to_numpy() + 0.0  # -0.0 becomes 0.0
+    numbers = [column for name, column in columns.items() if name not in ("from", "to")]
+    usual = all((column >= 0).all() and (column < np.inf).all() for column in numbers)
+    known = (columns["from"] >= 0).all() and (columns["to"] >= 0).all()
+    if not (usual and known and (columns["from"] != columns["to"]).all()):
+        return None
+    return columns
+
+
+def _read_rows(source: CsvText, host_index: Mapping[str, int]) -> Columns:
+    """Read row by row."""
+    n_fields = len(source.header)
+    values: dict[str, list[float]] = {name: [] for name in source.header}
+    for line, row in source.rows():
+        where = f"{source.name}, line {line}"
+        if len(row) != n_fields:
+            raise ProblemError(
+                f"{where}: must have {n_fields} fields like the header, got {len(row)}; names "
+                "that hold commas stand in double quotes"
+            )
+        for name, text in zip(source.header, row, strict=True):
+            if name in ("from", "to"):
+                value: float = _host(text, name, where, host_index)
+            elif name == "price_per_gb" and not text:
+                value = 0.0
+            else:
+                value = _number(text, name, where)
+            values[name].append(value)
+        if values["from"][-1] == values["to"][-1]:
+            raise ProblemError(
+                f"{where}: a link must join two different hosts, got "
+                f"{shown(row[source.header.index('from')])} twice; remove the line"
+            )
+    values["bandwidth"] = values.pop(source.bandwidth_column)
+    return {
+        name: np.array(column, dtype=np.int64 if name in ("from", "to") else float)
+        for name, column in values.items()
+    }
+
+
+def _host(text: str, name: str, where: str, host_index: Mapping[str, int]) -> int:
+    if text in host_index:
+        return host_index[text]
+    if not text:
+        raise ProblemError(f"{where}: {name} must be a host's name, got nothing; fill it in")
+    hint = nearest_hint(text[:SHOWN_LENGTH], host_index)
+    raise ProblemError(
+        f"{where}: {name} must be a host of the problem, got {shown(text)}"
+        + (hint or f"; add [{join('hosts', text)}] to the problem file, or remove the line")
+    )
+
+
+def _number(text: str, name: str, where: str) -> float:
+    value = float(text) if NUMBER.fullmatch(text) else math.nan
+    if name in BYTES_PER_S:
+        value = BYTES_PER_S[name](value)
+    if not 0 <= value < math.inf:
+        remedy = (
+            "use 0 for no capacity, or remove the line" if name in BYTES_PER_S else "correct it"
+        )
+        raise ProblemError(
+            f"{where}: {name} must be a finite number >= 0, got {shown(text)}; {remedy}"
+        )
+    return value + 0.0  # -0.0 becomes 0.0
+
+
+# Forecasts ----------------------------------------------------------------------------------
+
+
+def _with_periods(source: CsvText, columns: Columns, n_periods: int) -> LinkTable:
+    """Bring rows, one per link and period, into one column per link."""
+    _reject_bad_periods(source, columns["period"], n_periods)
+    period = columns["period"].astype(np.int64)
+    tail, head = columns["from"], columns["to"]
+    key = tail * (int(max(tail.max(initial=0), head.max(initial=0))) + 1) + head
+    order = np.lexsort((np.arange(len(key)), period, key))
+    _reject_twice(source, order, key, period)
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    counts = np.diff(first, append=len(key))
+    if (counts != n_periods).any():
+        short = int(np.argmax(counts != n_periods))
+        rows = order[first[short] : first[short] + counts[short]]
+        missing = next(i for i in range(n_periods) if i not in period[rows])
+        raise ProblemError(
+            f"{source.place(int(rows.min()))}: the link lacks a row for period {missing}; periods "
+            f"0 to {n_periods - 1} need one each, with bandwidth 0 for no capacity"
+        )
+    price = columns.get("price_per_gb", np.zeros(len(key)))
+    changed = np.flatnonzero(price[order] != np.repeat(price[order[first]], n_periods))
+    if len(changed):
+        row = int(order[changed[0]])
+        raise ProblemError(
+            f"{source.place(row)}: price_per_gb must be the same in all periods of a link, got "
+            f"{price[row]:g} in period {period[row]}"
+        )
+    row_of_link = order[first]
+    return LinkTable(
+        tail[row_of_link],
+        head[row_of_link],
+        np.ascontiguousarray(columns["bandwidth"][order].reshape(-1, n_periods).T),
+        price[row_of_link],
+        row_of_link,
+        source,
+    )
+
+
+def _reject_bad_periods(source: CsvText, period: FloatArray, n_periods: int) -> None:
+    bad = (period >= n_periods) | (period != np.floor(period))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ProblemError(
+            f"{source.place(row)}: period must be a whole number from 0 to {n_periods - 1}, got "
+            f"{period[row]:g}; periods_s lists the starts of {n_periods} periods"
+        )
+
+
+def _reject_twice(source: CsvText, order: IntArray, key: IntArray, period: IntArray) -> None:
+    twice = (np.diff(key[order]) == 0) & (np.diff(period[order]) == 0)
+    if twice.any():
+        i = int(np.argmax(twice))
+        one, two = order[i], order[i + 1]
+        raise ProblemError(
+            f"{source.place(int(two))}: the link is given twice for period {period[two]}, also in "
+            f"{source.place(int(one))}; keep one"
+        )

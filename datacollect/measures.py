@@ -1,0 +1,356 @@
+"""What a schedule tells about itself: data stored at hosts, use of links, completion times.
+
+Everything here follows from the transfers. The functions take a well-formed schedule for granted;
+`datacollect.check` is the one that doubts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from datacollect.problem import Problem
+    from datacollect.schedule import Schedule, Transfers
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Instants nearer to each other than this, relative to the last one, differ by rounding only.
+SAME_INSTANT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Legs:
+    """Where each transfer goes, hosts as indices into ``names``; arrays of shape (n_transfers,).
+
+    Attributes
+    ----------
+    names : tuple of str
+    route : ndarray of int64
+        As in the schedule, but a route that is listed twice has one number.
+    hop, n_hops : ndarray of int64
+        Hop of the transfer, and number of hops of its route.
+    source, tail, head : ndarray of int64
+        Owner of the data, sender, receiver.
+    """
+
+    names: tuple[str, ...]
+    route: IntArray
+    hop: IntArray
+    n_hops: IntArray
+    source: IntArray
+    tail: IntArray
+    head: IntArray
+
+    @property
+    def is_last(self) -> BoolArray:
+        """True for transfers into the destination."""
+        last: BoolArray = self.hop == self.n_hops - 1
+        return last
+
+
+def legs(schedule: Schedule, names: Sequence[str] | None = None) -> Legs:
+    """Look up each transfer's hosts.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    names : sequence of str, optional
+        Hosts to number by; by default those on the schedule's routes, in order of appearance.
+    """
+    routes, columns = schedule.routes, schedule.columns
+    if names is None:
+        names = tuple(dict.fromkeys(name for r in routes for name in (r.source, *r.hosts)))
+    index = {name: i for i, name in enumerate(names)}
+    first: dict[Any, int] = {}
+    same = np.array([first.setdefault(r, i) for i, r in enumerate(routes)], dtype=np.int64)
+    n_hops = np.array([r.n_hops for r in routes], dtype=np.int64)
+    source = np.array([index[r.source] for r in routes], dtype=np.int64)
+    hosts = np.array([index[name] for r in routes for name in r.hosts], dtype=np.int64)
+    # Route r's hosts begin at position[r] of the flat array.
+    position = np.cumsum(n_hops + 1) - (n_hops + 1)
+    at = position[columns.route] + columns.hop
+    return Legs(
+        names=tuple(names),
+        route=same[columns.route],
+        hop=columns.hop,
+        n_hops=n_hops[columns.route],
+        source=source[columns.route],
+        tail=hosts[at],
+        head=hosts[at + 1],
+    )
+
+
+def running_totals(
+    key: IntArray, time_s: FloatArray, *deltas: npt.NDArray[Any]
+) -> tuple[IntArray, FloatArray, list[npt.NDArray[Any]]]:
+    """Add up changes over time, for each key apart.
+
+    Parameters
+    ----------
+    key : ndarray of int64, shape (n_events,)
+    time_s : ndarray of float, shape (n_events,)
+    *deltas : ndarray of int or float, shape (n_events,)
+
+    Returns
+    -------
+    key, time_s : ndarray, shape (n_instants,)
+        Each pair once, sorted by key, then time.
+    totals : list of ndarray, shape (n_instants,)
+        For each of `deltas` the total from that instant on, until the key's next one.
+
+    Examples
+    --------
+    >>> key, time_s, change = np.array([0, 0, 1]), np.array([2.0, 1.0, 5.0]), np.array([-3, 3, 7])
+    >>> [part.tolist() for part in running_totals(key, time_s, change)[2]]
+    [[3, 0, 7]]
+    """
+    order = np.lexsort((time_s, key))
+    key, time_s = key[order], time_s[order]
+    new_key = np.ones(len(key), dtype=bool)
+    new_key[1:] = key[1:] != key[:-1]
+    last = np.ones(len(key), dtype=bool)
+    last[:-1] = new_key[1:] | (time_s[1:] != time_s[:-1])
+    first = np.flatnonzero(new_key)
+    sizes = np.diff(first, append=len(key))
+    totals = []
+    for delta in deltas:
+        total = np.cumsum(delta[order])
+        before = np.zeros(len(first), dtype=total.dtype)
+        before[1:] = total[first[1:] - 1]
+        totals.append((total - np.repeat(before, sizes))[last])
+    return key[last], time_s[last], totals
+
+
+def stored_over_time(
+    columns: Transfers, where: Legs, *steps: tuple[IntArray, FloatArray, npt.NDArray[Any]]
+) -> tuple[IntArray, FloatArray, FloatArray, list[npt.NDArray[Any]]]:
+    """Follow other hosts' data at every host but the destination.
+
+    Data flow in and out at the transfers' constant rates, so amounts are piecewise linear. What a
+    route carries from a first host that is not its source has been there from time 0.
+
+    Parameters
+    ----------
+    columns : Transfers
+    where : Legs
+    *steps : tuple of (host, time_s, delta)
+        Other quantities to add up at the same instants.
+
+    Returns
+    -------
+    host, time_s, stored_bytes : ndarray, shape (n_instants,)
+        Sorted by host, then time.
+    totals : list of ndarray, shape (n_instants,)
+        For each of `steps` the total from that instant on.
+    """
+    arrives = (where.head != where.source) & ~where.is_last
+    leaves = where.tail != where.source
+    initial = leaves & (where.hop == 0)
+    row = np.concatenate([np.flatnonzero(arrives), np.flatnonzero(leaves)])
+    host = np.concatenate([where.head[arrives], where.tail[leaves]])
+    amount = np.concatenate([columns.n_bytes[arrives], -columns.n_bytes[leaves]])
+    start, finish = columns.start_s[row], columns.finish_s[row]
+    rate = amount / (finish - start)
+    n, n_initial = len(row), int(initial.sum())
+    # Events in this order: starts, finishes, data that lie there at first, then each of `steps`.
+    n_events = 2 * n + n_initial + sum(len(delta) for _, _, delta in steps)
+    slope, shift = np.zeros(n_events), np.zeros(n_events)
+    active, done = np.zeros(n_events, dtype=np.int64), np.zeros(n_events, dtype=np.int64)
+    slope[:n], slope[n : 2 * n] = rate, -rate
+    shift[: 2 * n] = slope[: 2 * n] * np.tile(start, 2)
+    active[:n], active[n : 2 * n] = 1, -1
+    done[n : 2 * n] = amount
+    done[2 * n : 2 * n + n_initial] = columns.n_bytes[initial]
+    others, position = [], 2 * n + n_initial
+    for _, _, delta in steps:
+        others.append(np.zeros(n_events, dtype=delta.dtype))
+        others[-1][position : position + len(delta)] = delta
+        position += len(delta)
+    at, instant_s, totals = running_totals(
+        np.concatenate([host, host, where.tail[initial], *(at for at, _, _ in steps)]),
+        np.concatenate([start, finish, np.zeros(n_initial), *(when for _, when, _ in steps)]),
+        *(slope, shift, active, done, *others),
+    )
+    slope, shift, active, done = totals[:4]
+    # Whole bytes where nothing moves: the rounding of past rates must not stay behind.
+    moving = np.where(active > 0, slope * instant_s - shift, 0.0)
+    stored = np.asarray(done + moving, dtype=np.float64)
+    return at, instant_s, stored, totals[4:]
+
+
+def storage(schedule: Schedule) -> pd.DataFrame:
+    """Follow other hosts' data at each host that stores any, the destination excepted.
+
+    Returns
+    -------
+    DataFrame
+        Columns host, time_s, stored_bytes, sorted by host and time, from time 0 to when the host
+        stores nothing any more. Between two rows of a host the amount changes linearly.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "K", "D"], [[0, 5, 0], [0, 0, 5], [0, 0, 0]], [10, 0, 0], "D"
+    ... )
+    >>> storage(dc.coordinated(problem, slot_s=1.0))
+      host  time_s  stored_bytes
+    0    K     0.0           0.0
+    1    K     1.0           5.0
+    2    K     2.0           5.0
+    3    K     3.0           0.0
+    """
+    import pandas as pd
+
+    where = legs(schedule)
+    every = np.arange(len(where.names))
+    zero = np.zeros(len(every))
+    # A step of nothing at time 0 makes every curve begin there.
+    host, time_s, stored, _ = stored_over_time(schedule.columns, where, (every, zero, zero))
+    peak = _peaks(schedule, where, host, stored)
+    shown = peak[host] > 0
+    host, time_s, stored = host[shown], time_s[shown], stored[shown]
+    stored = np.where(np.abs(stored) <= _noise_bytes(schedule, where)[host], 0.0, stored)
+    return pd.DataFrame({"host": _named(where, host), "time_s": time_s, "stored_bytes": stored})
+
+
+def peak_storage_bytes(schedule: Schedule) -> dict[str, int]:
+    """Return the most bytes of others' data at each host that stores any, chunks included."""
+    where = legs(schedule)
+    host, _, stored, _ = stored_over_time(schedule.columns, where)
+    peak = _peaks(schedule, where, host, stored)
+    return {where.names[i]: int(peak[i]) for i in np.flatnonzero(peak > 0).tolist()}
+
+
+def _peaks(schedule: Schedule, where: Legs, host: IntArray, stored: FloatArray) -> IntArray:
+    """Most bytes stored at each host, rounded up unless only rounding errors exceed a whole."""
+    peak = np.zeros(len(where.names))
+    np.maximum.at(peak, host, stored)
+    whole = np.rint(peak)
+    near = np.abs(peak - whole) <= _noise_bytes(schedule, where)
+    return np.where(near, whole, np.ceil(peak)).astype(np.int64)
+
+
+def _noise_bytes(schedule: Schedule, where: Legs) -> FloatArray:
+    """How far rounding may move an amount at each host: relative to all that passes there."""
+    passes = np.bincount(where.tail, weights=schedule.columns.n_bytes, minlength=len(where.names))
+    noise: FloatArray = np.minimum(SAME_INSTANT * passes + 1e-6, 0.5)
+    return noise
+
+
+def link_use(schedule: Schedule) -> pd.DataFrame:
+    """Return the rate on each link that is used, as stretches of constant rate.
+
+    Returns
+    -------
+    DataFrame
+        Columns from, to, start_s, finish_s, bytes_per_s; sorted by link and time. Stretches in
+        which a link is idle are left out.
+    """
+    import pandas as pd
+
+    where, columns = legs(schedule), schedule.columns
+    start, finish = _same_instants(columns.start_s, columns.finish_s)
+    rate = columns.n_bytes / (columns.finish_s - columns.start_s)
+    one = np.ones(len(columns), dtype=np.int64)
+    link = where.tail * len(where.names) + where.head
+    link, time_s, (total, active) = running_totals(
+        np.tile(link, 2),
+        np.concatenate([start, finish]),
+        np.concatenate([rate, -rate]),
+        np.concatenate([one, -one]),
+    )
+    # A link's last instant ends its last stretch: idle from there on.
+    busy = np.flatnonzero(active > 0)
+    link, rate, start, finish = link[busy], total[busy], time_s[busy], time_s[busy + 1]
+    new = np.ones(len(busy), dtype=bool)
+    new[1:] = (
+        (link[1:] != link[:-1])
+        | (start[1:] != finish[:-1])
+        | ~np.isclose(rate[1:], rate[:-1], rtol=1e-9, atol=0.0)
+    )
+    first = np.flatnonzero(new)
+    return pd.DataFrame(
+        {
+            "from": _named(where, link[first] // max(len(where.names), 1)),
+            "to": _named(where, link[first] % max(len(where.names), 1)),
+            "start_s": start[first],
+            "finish_s": finish[np.append(first[1:], len(busy)) - 1] if len(busy) else finish,
+            "bytes_per_s": rate[first],
+        }
+    )
+
+
+def source_completion_s(schedule: Schedule) -> dict[str, float]:
+    """Return when the last byte of each source reaches the destination, in order of the routes."""
+    where = legs(schedule)
+    done = np.full(len(where.names), -1.0)
+    np.maximum.at(done, where.source[where.is_last], schedule.columns.finish_s[where.is_last])
+    sources = dict.fromkeys(route.source for route in schedule.routes)
+    index = {name: i for i, name in enumerate(where.names)}
+    return {name: float(done[index[name]]) for name in sources if done[index[name]] >= 0}
+
+
+def utilisation(problem: Problem, schedule: Schedule) -> pd.DataFrame:
+    """Return what share of each used capacity the schedule needs, until its makespan.
+
+    Returns
+    -------
+    DataFrame
+        Columns kind (``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``), name, bytes,
+        capacity_bytes (what it could carry until the makespan), share; the busiest first.
+    """
+    import pandas as pd
+
+    where, until_s = legs(schedule, problem.names), schedule.makespan_s
+    n_bytes, n = schedule.columns.n_bytes, problem.n_hosts
+    link = problem.link_indices(where.tail, where.head)
+    carried = np.bincount(link, weights=n_bytes, minlength=problem.n_links)
+    period_s = np.diff(np.minimum(problem.periods_s, until_s), append=until_s)
+    rows = [
+        (
+            "link",
+            f"{problem.names[problem.link_from[i]]} -> {problem.names[problem.link_to[i]]}",
+            carried[i],
+            float(period_s @ problem.bandwidth_bytes_per_s[:, i]),
+        )
+        for i in np.flatnonzero(carried).tolist()
+    ]
+    for kind, end, limit in (
+        ("uplink", where.tail, problem.uplink_bytes_per_s),
+        ("downlink", where.head, problem.downlink_bytes_per_s),
+    ):
+        passed = np.bincount(end, weights=n_bytes, minlength=n)
+        used = np.flatnonzero((passed > 0) & np.isfinite(limit)).tolist()
+        rows += [(kind, problem.names[i], passed[i], float(limit[i]) * until_s) for i in used]
+    for bottleneck, links in zip(problem.shared, problem.shared_links, strict=True):
+        if passed_bytes := float(carried[links].sum()):
+            capacity_bytes = bottleneck.bandwidth_bytes_per_s * until_s
+            rows.append(("shared", bottleneck.name, passed_bytes, capacity_bytes))
+    table = pd.DataFrame(rows, columns=["kind", "name", "bytes", "capacity_bytes"])
+    table["share"] = table["bytes"] / table["capacity_bytes"]
+    return table.sort_values("share", ascending=False, ignore_index=True, kind="stable")
+
+
+def _named(where: Legs, host: IntArray) -> npt.NDArray[np.object_]:
+    return np.array(where.names, dtype=object)[host]
+
+
+def _same_instants(start_s: FloatArray, finish_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Make instants equal that differ by rounding only: a finish and the next start."""
+    instants, inverse = np.unique(np.concatenate([start_s, finish_s]), return_inverse=True)
+    if len(instants) == 0:
+        return start_s, finish_s
+    new = np.diff(instants, prepend=-1.0) > SAME_INSTANT * instants[-1]
+    same = instants[new][np.cumsum(new) - 1][inverse]
+    return same[: len(start_s)], same[len(start_s) :]

@@ -1,0 +1,1 @@
+"""Methods: plain functions from a problem to a schedule."""

@@ -1,0 +1,183 @@
+"""The best-path method: every host alone picks one route with at most one intermediate host."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.budget import Budget
+from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.fluid import fluid_optimum
+from datacollect.methods.coordinated import default_chunk_s, require_positive
+from datacollect.methods.direct import FAIR
+from datacollect.methods.fair_slots import fair_slots
+from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
+from datacollect.pools import pools_by_owner
+from datacollect.schedule import HEURISTIC, Schedule
+
+if TYPE_CHECKING:
+    from datacollect.pools import Pool
+    from datacollect.problem import Problem
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+# A candidate replaces the current best only if it has more than this times its bandwidth.
+HYSTERESIS = 1.05
+
+
+def best_path(
+    problem: Problem,
+    *,
+    slot_s: float | None = None,
+    chunk_s: float | None = None,
+    hysteresis: float = HYSTERESIS,
+    solver: str = "auto",
+) -> Schedule:
+    """Let each host choose the best route for its data alone, then run all at once.
+
+    Candidates, in this order: the direct link, then one intermediate host after the other in the
+    problem's order. A candidate replaces the current best only if its available bandwidth, the
+    least capacity along it, exceeds `hysteresis` times the current one's. What a host chooses
+    does not depend on the others; what its data then get does: rates are max-min fair.
+
+    Bandwidths are those of the period in which the data are released, or of the first later one
+    that has a usable route.
+
+    Parameters
+    ----------
+    problem : Problem
+    slot_s : float, optional
+        Relays store and forward in slots of this many seconds.
+    chunk_s : float, optional
+        Relays forward what they received this many seconds ago; default: 1/1000 of the lower
+        bound.
+    hysteresis : float
+        At least 1.
+    solver : str
+        For the lower bound that the schedule reports.
+
+    Raises
+    ------
+    InfeasibleError
+        A host with data has no usable route of at most two hops.
+
+    Notes
+    -----
+    The non-coordinated method of Chou et al. (2003), after Andersen, Balakrishnan, Kaashoek and
+    Morris, "Resilient Overlay Networks" (SOSP 2001), whose 5 % hysteresis it takes over.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "K", "D"], [[0, 3e6, 1e6], [0, 0, 2e6], [0, 0, 0]], [4_000_000, 0, 0], "D"
+    ... )
+    >>> dc.best_path(problem).routes[0].hosts
+    ('S', 'K', 'D')
+    """
+    began = time.perf_counter()
+    require_positive(slot_s=slot_s)
+    if chunk_s is not None and not 0 <= chunk_s < float("inf"):
+        raise ProblemError(f"chunk_s must be >= 0 and finite, got {chunk_s}")
+    if slot_s is not None and chunk_s is not None:
+        raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
+    if not hysteresis >= 1:
+        raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
+    jobs = [
+        Job(pool, _best_route(problem, pool, hysteresis, stores=slot_s is not None))
+        for pool in pools_by_owner(problem)
+    ]
+    optimum = fluid_optimum(problem, Budget(solver))
+    if slot_s is not None:
+        chunk = None
+        routes, columns = fair_slots(problem, jobs, slot_s)
+    else:
+        chunk = default_chunk_s(optimum) if chunk_s is None else chunk_s
+        routes, columns = fair_transfers(problem, jobs, chunk, AllAtOnce())
+    return Schedule(
+        method="best-path",
+        destination=problem.destination,
+        makespan_s=float(columns.finish_s.max(initial=0.0)),
+        lower_bound_s=optimum.makespan_s,
+        slot_s=slot_s,
+        chunk_s=chunk,
+        solver=FAIR,
+        problem_sha256=problem.sha256,
+        routes=routes,
+        columns=columns,
+        status=HEURISTIC,
+        bottleneck=optimum.bottleneck,
+        plan_time_s=time.perf_counter() - began,
+    )
+
+
+def _best_route(
+    problem: Problem, pool: Pool, hysteresis: float, *, stores: bool
+) -> tuple[int, ...]:
+    """Choose for one host; `stores` excludes relays without storage."""
+    host, destination = pool.host, problem.destination_index
+    first = int(np.searchsorted(problem.periods_s, pool.release_s, side="right")) - 1
+    for period in range(first, problem.n_periods):
+        bandwidth = route_bandwidths(problem, host, period)
+        if stores:
+            relay = np.arange(problem.n_hosts) != host
+            bandwidth[relay & (problem.storage_bytes < 1)] = 0.0
+        # The direct link is the candidate "via the host itself": try it first.
+        order = np.concatenate([[host], np.delete(np.arange(problem.n_hosts), host)])
+        best = order[_pick(bandwidth[order], hysteresis)]
+        if bandwidth[best] > 0:
+            return (host, destination) if best == host else (host, int(best), destination)
+    name = problem.names[host]
+    raise InfeasibleError(
+        f"best-path: no usable route of at most two hops from {name!r} to the destination "
+        f"{problem.destination!r}; add links, or use the coordinated method",
+        [name],
+    )
+
+
+def _pick(bandwidth: FloatArray, hysteresis: float) -> int:
+    """Go through the candidates in order, replacing the best by more than the hysteresis."""
+    best = 0
+    while True:
+        better = np.flatnonzero(bandwidth[best + 1 :] > hysteresis * bandwidth[best])
+        if len(better) == 0:
+            return best
+        best += 1 + int(better[0])
+
+
+def route_bandwidths(problem: Problem, host: int, period: int) -> FloatArray:
+    """Return the available bandwidth from `host` via each host to the destination.
+
+    Entry k, in bytes per second, is the least capacity on the route host, k, destination: links,
+    host limits, shared bottlenecks (half of one that both hops cross). Entry `host` is the direct
+    link; 0 where there is no route.
+    """
+    n, destination = problem.n_hosts, problem.destination_index
+    hosts = np.arange(n)
+    to_relay = problem.link_indices(np.full(n, host), hosts)
+    to_destination = problem.link_indices(hosts, np.full(n, destination))
+    bandwidth = problem.bandwidth_bytes_per_s[period]
+
+    def of(links: npt.NDArray[np.int64]) -> FloatArray:
+        rates = np.zeros(n)
+        rates[links >= 0] = bandwidth[links[links >= 0]]
+        return rates
+
+    rates = np.minimum(of(to_relay), of(to_destination))
+    rates = np.minimum(rates, problem.downlink_bytes_per_s)
+    rates = np.minimum(rates, problem.uplink_bytes_per_s)
+    rates[host] = of(to_destination)[host]
+    for bottleneck, members in zip(problem.shared, problem.shared_links, strict=True):
+        first = np.isin(to_relay, members)
+        first[host] = False  # the direct route has no hop to a relay
+        crossings = first.astype(int) + np.isin(to_destination, members)
+        crossed = crossings > 0
+        share = bottleneck.bandwidth_bytes_per_s / crossings[crossed]
+        rates[crossed] = np.minimum(rates[crossed], share)
+    limit = min(problem.uplink_bytes_per_s[host], problem.downlink_bytes_per_s[destination])
+    rates = np.minimum(rates, limit)
+    rates[destination] = 0.0
+    return rates

@@ -1,0 +1,174 @@
+"""The direct method: every host sends straight to the destination."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.budget import Budget
+from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
+from datacollect.fluid import fluid_optimum
+from datacollect.methods.coordinated import require_positive
+from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
+from datacollect.pools import pools_by_owner
+from datacollect.schedule import HEURISTIC, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.methods.fair_transfers import BoolArray, Turn
+    from datacollect.problem import Problem
+
+FAIR = "max-min fair"
+
+
+def direct(
+    problem: Problem,
+    *,
+    order: Sequence[str] | None = None,
+    at_a_time: int | None = None,
+    time_slot_s: float | None = None,
+    solver: str = "auto",
+) -> Schedule:
+    """Schedule every host's data over its own link to the destination.
+
+    Without options all hosts send in parallel, at max-min fair rates where they share capacity.
+
+    Parameters
+    ----------
+    problem : Problem
+    order : sequence of str, optional
+        Hosts that hold data, in the order in which they send; those not named follow in the
+        problem's order. Without `at_a_time`, one after another.
+    at_a_time : int, optional
+        So many hosts send at once; when one ends, the next in order begins.
+    time_slot_s : float, optional
+        With `at_a_time`: hosts take turns in fixed time slots of this length, in order and round
+        again; the next slot's hosts wait for its start.
+    solver : str
+        For the lower bound that the schedule reports.
+
+    Raises
+    ------
+    InfeasibleError
+        A host with data has no usable link to the destination.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["A", "B", "D"], [[0, 0, 1e6], [0, 0, 2e6], [0, 0, 0]], [3_000_000, 2_000_000, 0], "D"
+    ... )
+    >>> dc.direct(problem).makespan_s, dc.direct(problem, at_a_time=1).makespan_s
+    (3.0, 4.0)
+    """
+    began = time.perf_counter()
+    require_positive(time_slot_s=time_slot_s)
+    pools = pools_by_owner(problem)
+    turn = _turn(problem, [pool.host for pool in pools], order, at_a_time, time_slot_s)
+    jobs = [Job(pool, (pool.host, problem.destination_index)) for pool in pools]
+    _require_links(problem, jobs)
+    optimum = fluid_optimum(problem, Budget(solver))
+    routes, columns = fair_transfers(problem, jobs, 0.0, turn)
+    return Schedule(
+        method="direct",
+        destination=problem.destination,
+        makespan_s=float(columns.finish_s.max(initial=0.0)),
+        lower_bound_s=optimum.makespan_s,
+        slot_s=None,
+        chunk_s=0.0,
+        solver=FAIR,
+        problem_sha256=problem.sha256,
+        routes=routes,
+        columns=columns,
+        status=HEURISTIC,
+        bottleneck=optimum.bottleneck,
+        plan_time_s=time.perf_counter() - began,
+    )
+
+
+def _require_links(problem: Problem, jobs: Sequence[Job]) -> None:
+    hosts = np.array([job.pool.host for job in jobs], dtype=np.int64)
+    links = problem.link_indices(hosts, np.full(len(hosts), problem.destination_index))
+    carried = problem.bandwidth_bytes_per_s[:, links].max(axis=0, initial=0.0)
+    missing = sorted({problem.names[h] for h in hosts[(links < 0) | (carried == 0)]})
+    if missing:
+        raise InfeasibleError(
+            f"direct: no usable link from {', '.join(map(repr, missing))} to the destination "
+            f"{problem.destination!r}; add one, or use another method",
+            missing,
+        )
+
+
+def _turn(
+    problem: Problem,
+    hosts: Sequence[int],
+    order: Sequence[str] | None,
+    at_a_time: int | None,
+    time_slot_s: float | None,
+) -> Turn:
+    if at_a_time is None and time_slot_s is not None:
+        raise ProblemError("time_slot_s needs at_a_time: how many hosts send in each time slot")
+    if at_a_time is None:
+        at_a_time = 1 if order is not None else None
+    if at_a_time is None:
+        return AllAtOnce()
+    if at_a_time < 1:
+        raise ProblemError(f"at_a_time must be >= 1, got {at_a_time}")
+    ranks = _ranks(problem, hosts, order or ())
+    if time_slot_s is not None:
+        return _TimeSlots(ranks, at_a_time, time_slot_s)
+    return _FirstInOrder(ranks, at_a_time)
+
+
+def _ranks(problem: Problem, hosts: Sequence[int], order: Sequence[str]) -> list[int]:
+    """Place of each job's host in the order."""
+    known = [problem.names[host] for host in hosts]
+    for name in order:
+        if name not in known:
+            raise ProblemError(
+                f"order: {name!r} is no host with data to send{nearest_hint(name, known)}"
+            )
+    if len(set(order)) < len(order):
+        raise ProblemError(f"order: a host is named twice, got {list(order)}")
+    place = {name: i for i, name in enumerate([*order, *(n for n in known if n not in order)])}
+    return [place[name] for name in known]
+
+
+class _FirstInOrder:
+    """The first k jobs, in order, that are ready."""
+
+    def __init__(self, ranks: Sequence[int], at_a_time: int) -> None:
+        self.by_rank = np.argsort(np.array(ranks, dtype=np.int64), kind="stable")
+        self.at_a_time = at_a_time
+
+    def active(self, ready: BoolArray, time_s: float) -> tuple[BoolArray, float]:
+        chosen = self.by_rank[ready[self.by_rank]][: self.at_a_time]
+        active = np.zeros(len(ready), dtype=bool)
+        active[chosen] = True
+        return active, np.inf
+
+
+class _TimeSlots:
+    """In time slot i the i-th group of k jobs, round and round; jobs that ended leave the round."""
+
+    def __init__(self, ranks: Sequence[int], at_a_time: int, time_slot_s: float) -> None:
+        self.queue = np.argsort(np.array(ranks, dtype=np.int64), kind="stable").tolist()
+        self.at_a_time = at_a_time
+        self.time_slot_s = time_slot_s
+        self.slot = -1
+        self.chosen: list[int] = []
+
+    def active(self, ready: BoolArray, time_s: float) -> tuple[BoolArray, float]:
+        # Just before a boundary, by rounding, counts as at it.
+        slot = int(time_s / self.time_slot_s + 1e-9)
+        if slot > self.slot:
+            self.slot = slot
+            self.chosen = [job for job in self.queue if ready[job]][: self.at_a_time]
+            waiting = [job for job in self.queue if job not in self.chosen]
+            self.queue = waiting + self.chosen
+        active = np.zeros(len(ready), dtype=bool)
+        active[self.chosen] = True
+        return active & ready, (self.slot + 1) * self.time_slot_s

@@ -1,0 +1,203 @@
+"""Arguments and options of the command line, and what they must fulfil together."""
+
+from __future__ import annotations
+
+import math
+import os
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from datacollect.console import emit, note
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Method(StrEnum):
+    """Names of the methods."""
+
+    direct = "direct"
+    best_path = "best-path"
+    coordinated = "coordinated"
+
+
+class Solver(StrEnum):
+    """Names of the solvers."""
+
+    auto = "auto"
+    ortools = "ortools"
+    networkx = "networkx"
+    pulp = "pulp"
+    lemon = "lemon"
+
+
+class How(StrEnum):
+    """Ways to estimate."""
+
+    ewma = "ewma"
+    last = "last"
+    median = "median"
+    quantile = "quantile"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            emit(f"datacollect {version('datacollect')}")
+        except PackageNotFoundError:
+            emit("datacollect, not installed")
+        raise typer.Exit
+
+
+def _positive(value: float | None) -> float | None:
+    if value is not None and not 0 < value < math.inf:
+        raise typer.BadParameter(f"must be a finite number > 0, got {value:g}")
+    return value
+
+
+def _not_negative(value: float | None) -> float | None:
+    if value is not None and not 0 <= value < math.inf:
+        raise typer.BadParameter(f"must be a finite number >= 0, got {value:g}")
+    return value
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+]
+ProblemFile = Annotated[
+    str,
+    typer.Argument(metavar="PROBLEM", help="Problem file, TOML or JSON; - is standard input."),
+]
+ScheduleFile = Annotated[
+    str,
+    typer.Argument(metavar="SCHEDULE", help="Schedule file, JSON or Parquet."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
+Slot = Annotated[
+    float | None,
+    typer.Option(
+        "--slot",
+        metavar="S",
+        callback=_positive,
+        help="Store and forward in slots of S seconds; without it, schedules are pipelined.",
+    ),
+]
+Chunk = Annotated[
+    float | None,
+    typer.Option(
+        "--chunk",
+        metavar="S",
+        callback=_not_negative,
+        help="Pipelined: relays forward chunks of S seconds. Default: 1/1000 of the lower bound.",
+    ),
+]
+SolverName = Annotated[
+    Solver, typer.Option("--solver", help="Solver; auto takes the fastest that is installed.")
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="S",
+        callback=_positive,
+        help="Stop the coordinated method's solvers after S seconds.",
+    ),
+]
+
+
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="HOST,HOST,...",
+        help="direct: hosts in the order in which they send, one after another.",
+    ),
+]
+AtATime = Annotated[
+    int | None,
+    typer.Option("--at-a-time", metavar="N", min=1, help="direct: N hosts send at once."),
+]
+TimeSlot = Annotated[
+    float | None,
+    typer.Option(
+        "--time-slot",
+        metavar="S",
+        callback=_positive,
+        help="direct, with --at-a-time: hosts take turns of S seconds.",
+    ),
+]
+ScheduleOutput = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write the schedule: .json or .parquet."),
+]
+Output = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead."),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--name", metavar="ADDRESS=HOST", help="iperf3: a host's name; repeatable."),
+]
+
+
+def split_names(names: str | None) -> list[str] | None:
+    """Split a list of hosts at commas; names that hold commas stand in double quotes."""
+    import csv
+
+    return None if names is None else next(csv.reader([names], skipinitialspace=True), [])
+
+
+def names_by_address(pairs: Sequence[str] | None) -> dict[str, str] | None:
+    """Split each ADDRESS=HOST."""
+    names = {}
+    for pair in pairs or ():
+        address, equals, host = pair.partition("=")
+        if not (address and equals and host):
+            raise ProblemError(f"--name must be ADDRESS=HOST, got {pair!r}")
+        names[address] = host
+    return names or None
+
+
+def require_fit(
+    method: Method, shape: dict[str, Any], turns: dict[str, Any], time_limit_s: float | None
+) -> None:
+    """Refuse options, by name, that mean nothing to the method or to each other."""
+    require_at_most_one(shape)
+    for option, value in turns.items():
+        if value is not None and method is not Method.direct:
+            raise ProblemError(f"{option} is for --method direct, got --method {method.value}")
+    if turns["--time-slot"] is not None and turns["--at-a-time"] is None:
+        raise ProblemError("--time-slot needs --at-a-time: how many hosts send in each")
+    if method is Method.direct and any(value is not None for value in shape.values()):
+        note("note: --slot and --chunk mean nothing to direct, which has no relays")
+    if method is not Method.coordinated and time_limit_s is not None:
+        note(f"note: --time-limit means nothing to {method.value}, which searches for nothing")
+
+
+def require_at_most_one(options: dict[str, Any]) -> None:
+    """Refuse more than one of the options, by name, that are not None."""
+    given = [option for option, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise ProblemError(f"{' and '.join(given)} exclude each other; give one of them")
+
+
+def require_schedule_name(output: str | None, problem_file: str) -> None:
+    """Refuse to write a schedule over a problem, or over the links that belong to one."""
+    require_other_file(output, problem_file)
+    if output is not None and output.lower().endswith((".toml", ".csv")):
+        raise ProblemError(f"-o must name a schedule, .json or .parquet, got {output!r}")
+
+
+def require_other_file(output: str | None, *inputs: str) -> None:
+    """Refuse to write over what is read."""
+    for path in inputs:
+        if output is None or not (os.path.exists(output) and os.path.exists(path)):  # noqa: PTH110
+            continue
+        if os.path.samefile(output, path):  # noqa: PTH121
+            raise ProblemError(f"-o {output} would overwrite the input; name another file")

@@ -1,0 +1,456 @@
+"""The problem: what each host holds, what bandwidth lies between hosts, and where all must go.
+
+A `Problem` that exists is valid. Hosts and links are numpy arrays inside: a full mesh of 3000
+hosts is nine million links, 16 bytes each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.hosts import Held, Host, Link, Parcel, SharedBottleneck
+from datacollect.validation import (
+    HOST_COLUMNS,
+    host_arrays,
+    index_of_names,
+    link_arrays,
+    one_per_host,
+    period_starts,
+    reject_bad_held,
+    reject_bad_shared,
+    whole_backlogs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from os import PathLike
+
+    import networkx as nx
+    import pandas as pd
+
+__all__ = [
+    "FloatArray",
+    "Held",
+    "Host",
+    "IntArray",
+    "Link",
+    "Parcel",
+    "Problem",
+    "SharedBottleneck",
+]
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+IndexArray: TypeAlias = npt.NDArray[np.int32]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A collection problem, as arrays. Build one with the ``from_...`` functions.
+
+    Attributes
+    ----------
+    names : tuple of str, length n_hosts
+        Hosts' names; everywhere else a host is its index here.
+    destination : str
+        The host that collects everything.
+    backlog_bytes : ndarray of int64, shape (n_hosts,)
+    release_s, storage_bytes, uplink_bytes_per_s, downlink_bytes_per_s : ndarray, shape (n_hosts,)
+        As in `Host`; infinite means unlimited.
+    link_from, link_to : ndarray of int32, shape (n_links,)
+        Ends of the links, sorted by (from, to), no pair twice.
+    bandwidth_bytes_per_s : ndarray of float, shape (n_periods, n_links)
+        One row per period; one row where bandwidth is constant.
+    periods_s : ndarray of float, shape (n_periods,)
+        Starts of the periods, the first 0; the last lasts for ever.
+    price_per_gb : ndarray of float, shape (n_links,), or None
+        Price per 10^9 bytes; None where no link has one.
+    shared : tuple of SharedBottleneck
+    held : tuple of Held
+
+    Examples
+    --------
+    >>> problem = Problem.from_hosts(
+    ...     [Host("S", backlog_bytes=1_000_000), Host("D")],
+    ...     [Link("S", "D", bandwidth_bytes_per_s=250_000.0)],
+    ...     destination="D",
+    ... )
+    >>> problem.n_hosts, problem.n_links, problem.total_bytes
+    (2, 1, 1000000)
+    """
+
+    names: tuple[str, ...]
+    destination: str
+    backlog_bytes: IntArray
+    release_s: FloatArray
+    storage_bytes: FloatArray
+    uplink_bytes_per_s: FloatArray
+    downlink_bytes_per_s: FloatArray
+    link_from: IndexArray
+    link_to: IndexArray
+    bandwidth_bytes_per_s: FloatArray
+    periods_s: FloatArray = field(default_factory=lambda: np.zeros(1))
+    price_per_gb: FloatArray | None = None
+    shared: tuple[SharedBottleneck, ...] = ()
+    held: tuple[Held, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in ("names", "shared", "held"):
+            object.__setattr__(self, key, tuple(getattr(self, key)))
+        for arrays in (
+            host_arrays(self.names, self.destination, {k: getattr(self, k) for k in HOST_COLUMNS}),
+            {"periods_s": period_starts(self.periods_s)},
+            link_arrays(
+                self.names,
+                len(self.periods_s),
+                self.link_from,
+                self.link_to,
+                self.bandwidth_bytes_per_s,
+                self.price_per_gb,
+            ),
+        ):
+            for key, array in arrays.items():
+                _freeze(self, key, array)
+        links = set()
+        if self.shared:
+            ends = zip(self.link_from.tolist(), self.link_to.tolist(), strict=True)
+            links = {(self.names[a], self.names[b]) for a, b in ends}
+        reject_bad_shared(self.shared, self.host_index, links)
+        reject_bad_held(self.held, self)
+
+    # Construction ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_hosts(
+        cls,
+        hosts: Iterable[Host],
+        links: Iterable[Link],
+        destination: str,
+        *,
+        shared: Iterable[SharedBottleneck] = (),
+        held: Iterable[Held] = (),
+        periods_s: Sequence[float] | None = None,
+    ) -> Problem:
+        """Build a problem from Python objects.
+
+        Raises
+        ------
+        ProblemError
+            A rule is broken; the message names host or link, rule, value and remedy.
+        """
+        hosts, links = tuple(hosts), tuple(links)
+        names = tuple(host.name for host in hosts)
+        index = index_of_names(names)
+        starts = np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
+        bandwidth = np.empty((len(starts), len(links)))
+        for i, link in enumerate(links):
+            bandwidth[:, i] = _forecast(link, len(starts))
+        prices = np.array([link.price_per_gb for link in links], dtype=float)
+        return cls(
+            names=names,
+            destination=destination,
+            backlog_bytes=whole_backlogs(names, [host.backlog_bytes for host in hosts]),
+            release_s=np.array([host.release_s for host in hosts], dtype=float),
+            storage_bytes=np.array([host.storage_bytes for host in hosts], dtype=float),
+            uplink_bytes_per_s=np.array([host.uplink_bytes_per_s for host in hosts], dtype=float),
+            downlink_bytes_per_s=np.array(
+                [host.downlink_bytes_per_s for host in hosts], dtype=float
+            ),
+            link_from=_host_indices(index, [link.from_host for link in links], "a link's from"),
+            link_to=_host_indices(index, [link.to_host for link in links], "a link's to"),
+            bandwidth_bytes_per_s=bandwidth,
+            periods_s=starts,
+            price_per_gb=prices if prices.any() else None,
+            shared=tuple(shared),
+            held=tuple(held),
+        )
+
+    @classmethod
+    def from_matrix(
+        cls,
+        names: Sequence[str],
+        bandwidth_bytes_per_s: npt.ArrayLike,
+        backlog_bytes: npt.ArrayLike,
+        destination: str,
+        *,
+        release_s: npt.ArrayLike = 0.0,
+        storage_bytes: npt.ArrayLike = math.inf,
+        uplink_bytes_per_s: npt.ArrayLike = math.inf,
+        downlink_bytes_per_s: npt.ArrayLike = math.inf,
+        periods_s: npt.ArrayLike | None = None,
+        shared: Iterable[SharedBottleneck] = (),
+        held: Iterable[Held] = (),
+    ) -> Problem:
+        """Build a problem from a bandwidth matrix.
+
+        Parameters
+        ----------
+        names : sequence of str, length n
+            Hosts' names, in the order of rows and columns.
+        bandwidth_bytes_per_s : array_like, shape (n, n) or (n_periods, n, n)
+            Row = from, column = to. The diagonal is ignored; a pair that is 0 in every period
+            is no link.
+        backlog_bytes : array_like of int, shape (n,)
+            Bytes that each host holds.
+        destination : str
+            The host that collects.
+        release_s, storage_bytes, uplink_bytes_per_s, downlink_bytes_per_s : array_like
+            A number for all hosts or shape (n,).
+        periods_s : array_like, shape (n_periods,), optional
+            Starts of the forecast's periods.
+        shared, held
+            As in `from_hosts`.
+
+        Examples
+        --------
+        >>> Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D").n_links
+        1
+        """
+        names = tuple(names)
+        n = len(names)
+        matrix = np.asarray(bandwidth_bytes_per_s, dtype=float)
+        starts = np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
+        if matrix.ndim == 2:
+            matrix = matrix[np.newaxis]
+        if matrix.shape != (len(starts), n, n):
+            raise ProblemError(
+                f"bandwidth_bytes_per_s must have shape ({n}, {n}) for {n} names, or "
+                f"({len(starts)}, {n}, {n}) with {len(starts)} period(s), got {matrix.shape}"
+            )
+        pairs = _off_diagonal_nonzero(matrix)
+        per_host = {
+            "release_s": release_s,
+            "storage_bytes": storage_bytes,
+            "uplink_bytes_per_s": uplink_bytes_per_s,
+            "downlink_bytes_per_s": downlink_bytes_per_s,
+        }
+        return cls(
+            names=names,
+            destination=destination,
+            backlog_bytes=whole_backlogs(names, backlog_bytes),
+            link_from=(pairs // max(n, 1)).astype(np.int32),
+            link_to=(pairs % max(n, 1)).astype(np.int32),
+            bandwidth_bytes_per_s=matrix.reshape(len(starts), n * n)[:, pairs],
+            periods_s=starts,
+            shared=tuple(shared),
+            held=tuple(held),
+            **{key: one_per_host(key, value, n) for key, value in per_host.items()},
+        )
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[str, Any]) -> Problem:
+        """Build a problem from the tree of a problem file (see the docs, File formats)."""
+        from datacollect.files import problem_from_tree
+
+        return problem_from_tree(tree)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Problem:
+        """Read a problem file: TOML or JSON, with the CSV that it names; ``-`` is stdin."""
+        from datacollect.files import read_problem
+
+        return read_problem(path)
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        links: pd.DataFrame,
+        backlog_bytes: Mapping[str, int] | pd.Series,
+        destination: str,
+        **options: Any,
+    ) -> Problem:
+        """Build from a table of links; see `datacollect.frames.problem_from_dataframe`."""
+        from datacollect.frames import problem_from_dataframe
+
+        return problem_from_dataframe(links, backlog_bytes, destination, **options)
+
+    @classmethod
+    def from_networkx(cls, graph: nx.DiGraph[str], destination: str | None = None) -> Problem:
+        """Build a problem from a directed graph; see `datacollect.frames.problem_from_networkx`."""
+        from datacollect.frames import problem_from_networkx
+
+        return problem_from_networkx(graph, destination)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree that `from_dict` reads."""
+        from datacollect.files import problem_to_tree
+
+        return problem_to_tree(self)
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """Return a directed graph with the attributes that `from_networkx` reads."""
+        from datacollect.frames import problem_to_networkx
+
+        return problem_to_networkx(self)
+
+    def replace(self, **changes: Any) -> Problem:
+        """Return a copy with other values for some attributes, validated anew."""
+        return replace(self, **changes)
+
+    # Questions ------------------------------------------------------------------------------
+
+    @property
+    def n_hosts(self) -> int:
+        """Number of hosts, the destination included."""
+        return len(self.names)
+
+    @property
+    def n_links(self) -> int:
+        """Number of links."""
+        return len(self.link_from)
+
+    @property
+    def n_periods(self) -> int:
+        """Number of the forecast's periods; 1 where bandwidth is constant."""
+        return len(self.periods_s)
+
+    @cached_property
+    def total_bytes(self) -> int:
+        """Bytes that have yet to reach the destination."""
+        return sum(parcel.n_bytes for parcel in self.parcels)
+
+    @cached_property
+    def destination_index(self) -> int:
+        """Index of the destination."""
+        return self.names.index(self.destination)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the hosts whose backlog, or part of it, has yet to reach the destination."""
+        return tuple(self.names[i] for i in sorted({p.source for p in self.parcels}))
+
+    @cached_property
+    def host_index(self) -> Mapping[str, int]:
+        """Index of each host by name."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _link_key(self) -> IntArray:
+        return self.link_from.astype(np.int64) * self.n_hosts + self.link_to
+
+    def link_indices(self, link_from: npt.ArrayLike, link_to: npt.ArrayLike) -> IntArray:
+        """Return the links' indices for arrays of host indices; -1 where there is no link."""
+        key = np.asarray(link_from, dtype=np.int64) * self.n_hosts + np.asarray(link_to)
+        if self.n_links == 0:
+            return np.full(key.shape, -1, dtype=np.int64)
+        position = np.minimum(np.searchsorted(self._link_key, key), self.n_links - 1)
+        return np.where(self._link_key[position] == key, position, -1)
+
+    @cached_property
+    def shared_links(self) -> tuple[IntArray, ...]:
+        """For each shared bottleneck the indices of its links."""
+        return tuple(
+            self.link_indices(
+                [self.host_index[a] for a, _ in bottleneck.links],
+                [self.host_index[b] for _, b in bottleneck.links],
+            )
+            for bottleneck in self.shared
+        )
+
+    @cached_property
+    def parcels(self) -> tuple[Parcel, ...]:
+        """What lies where and has yet to move: by host, source and offset."""
+        parcels = [
+            parcel
+            for source in np.flatnonzero(self.backlog_bytes).tolist()
+            for parcel in self._parcels_of(source)
+            if parcel.host != self.destination_index
+        ]
+        return tuple(sorted(parcels, key=lambda p: (p.host, p.source, p.offset_bytes)))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the problem's content; equal for equal problems however they were built."""
+        digest = hashlib.sha256()
+        shared = [
+            (s.name, s.bandwidth_bytes_per_s, sorted(map(tuple, s.links))) for s in self.shared
+        ]
+        held = [(h.host, h.source, h.offset_bytes, h.n_bytes) for h in self.held]
+        digest.update(repr((self.names, self.destination, shared, sorted(held))).encode())
+        for array in (
+            self.backlog_bytes,
+            self.release_s,
+            self.storage_bytes,
+            self.uplink_bytes_per_s,
+            self.downlink_bytes_per_s,
+            self.link_from,
+            self.link_to,
+            self.bandwidth_bytes_per_s,
+            self.periods_s,
+        ):
+            digest.update(np.ascontiguousarray(array).data)
+        if self.price_per_gb is not None:
+            digest.update(np.ascontiguousarray(self.price_per_gb).data)
+        return digest.hexdigest()
+
+    def _parcels_of(self, source: int) -> list[Parcel]:
+        """Cut a source's backlog into what lies elsewhere and what still lies at the source."""
+        held = sorted(
+            (h.offset_bytes, h.offset_bytes + h.n_bytes, self.host_index[h.host])
+            for h in self.held
+            if self.host_index[h.source] == source and h.n_bytes and h.host != h.source
+        )
+        release = float(self.release_s[source])
+        parcels, position = [], 0
+        for start, stop, host in held:
+            if start > position:
+                parcels.append(Parcel(source, source, position, start - position, release))
+            parcels.append(Parcel(host, source, start, stop - start, 0.0))
+            position = stop
+        end = int(self.backlog_bytes[source])
+        if end > position:
+            parcels.append(Parcel(source, source, position, end - position, release))
+        return parcels
+
+    def __repr__(self) -> str:
+        return (
+            f"<Problem: {self.n_hosts} hosts, {self.n_links} links, {len(self.sources)} sources, "
+            f"{self.total_bytes} bytes to {self.destination!r}>"
+        )
+
+
+def _freeze(problem: Problem, key: str, array: npt.NDArray[Any]) -> None:
+    frozen = array.view()
+    frozen.flags.writeable = False
+    object.__setattr__(problem, key, frozen)
+
+
+def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> IndexArray:
+    try:
+        return np.array([index[name] for name in names], dtype=np.int32)
+    except KeyError as error:
+        unknown = error.args[0]
+        raise ProblemError(
+            f"{what}: unknown host {unknown!r}{nearest_hint(str(unknown), index)}"
+        ) from None
+
+
+def _forecast(link: Link, n_periods: int) -> FloatArray:
+    values = np.asarray(link.bandwidth_bytes_per_s, dtype=float)
+    if values.ndim == 0 or values.shape == (n_periods,):
+        return np.broadcast_to(values, (n_periods,))
+    raise ProblemError(
+        f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number or "
+        f"one number per period ({n_periods}), got {values.size} numbers"
+    )
+
+
+def _off_diagonal_nonzero(matrix: FloatArray) -> IntArray:
+    """Flat indices (row * n + column) of the pairs that have capacity in some period.
+
+    NaN counts as nonzero here, so that validation finds it.
+    """
+    n = matrix.shape[1]
+    used = (matrix != 0).any(axis=0) if len(matrix) > 1 else matrix[0] != 0
+    if used.base is not None:
+        used = used.copy()
+    used.flat[:: n + 1] = False
+    return np.flatnonzero(used)

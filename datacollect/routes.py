@@ -1,0 +1,174 @@
+"""From arc flows to routes: path decomposition, and whole bytes.
+
+Any flow is a sum of at most as many paths (and cycles) as it has arcs in use (Ford and
+Fulkerson, Flows in Networks, 1962). Cycles carry nothing anywhere and are dropped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.layered import NO_LINK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from datacollect.layered import LayeredNetwork
+    from datacollect.pools import Pool
+    from datacollect.problem import Parcel
+    from datacollect.timegraph import TimeExpandedGraph
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PathFlow:
+    """An amount of one pool's data that follows the same hosts in the same pieces of time.
+
+    ``hosts`` are indices; hop i runs from ``hosts[i]`` to ``hosts[i + 1]`` in piece ``pieces[i]``.
+    """
+
+    pool: int
+    hosts: tuple[int, ...]
+    pieces: tuple[int, ...]
+    amount: float
+
+
+def decompose(
+    network: LayeredNetwork | TimeExpandedGraph, step: IntArray, flow: IntArray | FloatArray
+) -> list[PathFlow]:
+    """Split a flow into paths from pools to the sink.
+
+    Parameters
+    ----------
+    step : ndarray of int, shape (n_arcs,)
+        Piece of time, or slot, of each arc: what becomes `PathFlow.pieces`.
+    flow : ndarray, shape (n_arcs,)
+        Units per arc: integers, or floats that solve a linear program.
+    """
+    used = np.flatnonzero(flow > 0)
+    left = flow[used].tolist()
+    tail, head = network.tail[used].tolist(), network.head[used].tolist()
+    leaving: defaultdict[int, list[int]] = defaultdict(list)
+    for i, node in enumerate(tail):
+        leaving[node].append(i)
+    # Others' data may pass a pool's node: what enters there is what leaves beyond what comes in.
+    entering = np.zeros(network.n_nodes, dtype=flow.dtype)
+    np.add.at(entering, network.tail[used], flow[used])
+    np.subtract.at(entering, network.head[used], flow[used])
+    arcs_of_walks = (
+        (pool, walk, amount)
+        for pool, entry in enumerate(network.pools)
+        for walk, amount in _walks(
+            entry.node, entering[entry.node].item(), network.sink, head, left, leaving
+        )
+    )
+    link, piece = network.link[used].tolist(), step[used].tolist()
+    host = network.node_host.tolist() if len(used) else []
+    paths = []
+    for pool, walk, amount in arcs_of_walks:
+        hops = [i for i in walk if link[i] != NO_LINK]
+        hosts = (*(host[tail[i]] for i in hops), network.sink)
+        paths.append(PathFlow(pool, hosts, tuple(piece[i] for i in hops), amount))
+    return paths
+
+
+def _walks(
+    start: int,
+    amount: float,
+    sink: int,
+    head: Sequence[int],
+    left: list[float],
+    leaving: dict[int, list[int]],
+) -> Iterator[tuple[list[int], float]]:
+    """Take paths from `start` until they carry `amount`."""
+    while amount > 0:
+        walk = _walk(start, sink, head, left, leaving)
+        if walk is None:
+            return  # only rounding is left
+        carried = min(amount, *(left[arc] for arc in walk))
+        for arc in walk:
+            left[arc] -= carried
+        amount -= carried
+        yield walk, carried
+
+
+def _walk(
+    start: int,
+    sink: int,
+    head: Sequence[int],
+    left: list[float],
+    leaving: dict[int, list[int]],
+) -> list[int] | None:
+    """Follow arcs with flow to the sink, taking cycles out of the flow on the way."""
+    walk: list[int] = []
+    position = {start: 0}
+    node = start
+    while node != sink:
+        arcs = leaving[node]
+        while arcs and left[arcs[-1]] <= 0:
+            arcs.pop()
+        if not arcs:
+            if not walk:
+                return None
+            left[walk[-1]] = 0  # rounding left a crumb that leads nowhere: start again
+            walk, position, node = [], {start: 0}, start
+            continue
+        walk.append(arcs[-1])
+        node = head[arcs[-1]]
+        if node in position:
+            cycle = walk[position[node] :]
+            least = min(left[arc] for arc in cycle)
+            for arc in cycle:
+                left[arc] -= least
+            del walk[position[node] :]
+            position = {start: 0} | {head[arc]: i + 1 for i, arc in enumerate(walk)}
+        else:
+            position[node] = len(walk)
+    return walk
+
+
+def whole_bytes(n_bytes: int, amounts: Sequence[float]) -> list[int]:
+    """Share `n_bytes` out in proportion to `amounts`, in whole bytes (largest remainders first).
+
+    >>> whole_bytes(10, [1, 1, 1])
+    [4, 3, 3]
+    """
+    if any(isinstance(amount, float) for amount in amounts):
+        # 52 bits of each share: integers from here on, exact for any number of bytes
+        total = sum(amounts)
+        amounts = [int(amount / total * 2**52) for amount in amounts]
+    weights = [int(amount) for amount in amounts]
+    total_weight = sum(weights)
+    shares = [n_bytes * weight // total_weight for weight in weights]
+    order = sorted(range(len(weights)), key=lambda i: -(n_bytes * weights[i] % total_weight))
+    for i in order[: n_bytes - sum(shares)]:
+        shares[i] += 1
+    return shares
+
+
+def cut_parcels(pool: Pool, sizes: Sequence[int]) -> Iterator[tuple[int, Parcel, int, int]]:
+    """Lay `sizes` end to end over a pool's parcels.
+
+    Yields
+    ------
+    tuple
+        Index into `sizes`, the parcel, offset within the source's backlog, and bytes.
+    """
+    parcels = iter(pool.parcels)
+    parcel = next(parcels)
+    done = 0
+    for i, size in enumerate(sizes):
+        while size > 0:
+            if done == parcel.n_bytes:
+                parcel, done = next(parcels), 0
+            part = min(size, parcel.n_bytes - done)
+            yield i, parcel, parcel.offset_bytes + done, part
+            done += part
+            size -= part

@@ -1,0 +1,206 @@
+"""Schedule files: JSON, or Parquet with a row per transfer."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.documents import (
+    decode,
+    document_name,
+    parse_json,
+    read_bytes,
+    read_tree,
+    write_atomically,
+)
+from datacollect.errors import ProblemError
+from datacollect.fields import SCHEDULE, SCHEDULE_FORMAT
+from datacollect.kinds import shown_text
+from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+# Key of the Parquet schema's metadata under which all but the transfers lies, as JSON.
+PARQUET_KEY = b"datacollect-schedule"
+
+
+def schedule_to_tree(schedule: Schedule) -> dict[str, Any]:
+    """Return the tree of a schedule file.
+
+    Besides the transfers it holds what is known about them: status, bottleneck, plan_time_s.
+    """
+    columns = schedule.columns
+    routes = [(route.source, list(route.hosts)) for route in schedule.routes]
+    bottleneck = schedule.bottleneck
+    tree = {
+        "format": SCHEDULE_FORMAT,
+        "method": schedule.method,
+        "destination": schedule.destination,
+        "makespan_s": float(schedule.makespan_s),
+        "lower_bound_s": float(schedule.lower_bound_s),
+        "slot_s": None if schedule.slot_s is None else float(schedule.slot_s),
+        "chunk_s": None if schedule.chunk_s is None else float(schedule.chunk_s),
+        "solver": schedule.solver,
+        "problem_sha256": schedule.problem_sha256,
+        "status": schedule.status,
+        "bottleneck": None,
+        "plan_time_s": float(schedule.plan_time_s),
+    }
+    if bottleneck is not None:
+        tree["bottleneck"] = {
+            "kind": bottleneck.kind,
+            "hosts": list(bottleneck.hosts),
+            "text": bottleneck.text,
+        }
+    for key, value in tree.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ProblemError(f"schedule: {key} must be finite to be written, got {value}")
+    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "finish_s", "streams")
+    rows = zip(*(getattr(columns, name).tolist() for name in names), strict=True)
+    tree["transfers"] = [
+        {
+            "source": routes[route][0],
+            "route": list(routes[route][1]),
+            "hop": hop,
+            "offset_bytes": offset,
+            "bytes": size,
+            "start_s": start,
+            "finish_s": finish,
+            "streams": streams,
+        }
+        for route, hop, offset, size, start, finish, streams in rows
+    ]
+    return tree
+
+
+def schedule_from_tree(tree: Mapping[str, Any]) -> Schedule:
+    """Build a schedule from the tree of a schedule file.
+
+    Raises
+    ------
+    ProblemError
+        Malformed. A well-formed schedule that breaks a rule is found by `Schedule.check`.
+    """
+    if isinstance(tree, dict) and tree.get("format") != SCHEDULE_FORMAT and "hosts" in tree:
+        raise ProblemError(
+            f'format must be "{SCHEDULE_FORMAT}": this is a problem; name the problem file first, '
+            "then the schedule"
+        )
+    values = SCHEDULE.read(tree, "")
+    rows = values.pop("transfers")
+    del values["format"]
+    number: dict[Route, int] = {}
+    route_of_row = []
+    for i, row in enumerate(rows):
+        route = Route(row["source"], tuple(row["route"]))
+        if row["hop"] >= route.n_hops:
+            raise ProblemError(
+                f"transfers[{i}].hop must be below {route.n_hops}, the route's number of hops, "
+                f"got {row['hop']}; hops count from 0"
+            )
+        route_of_row.append(number.setdefault(route, len(number)))
+    bottleneck = values.pop("bottleneck")
+    return Schedule(
+        **values,
+        routes=tuple(number),
+        columns=_columns(rows, route_of_row),
+        bottleneck=None
+        if bottleneck is None
+        else Bottleneck(bottleneck["kind"], tuple(bottleneck["hosts"]), bottleneck["text"]),
+    )
+
+
+def read_schedule(path: str | PathLike[str]) -> Schedule:
+    """Read a schedule file: JSON, or Parquet where the name ends in ``.parquet``.
+
+    Raises
+    ------
+    ProblemError
+        The message names file, place, rule, value and remedy.
+    """
+    is_parquet = Path(path).suffix.lower() == ".parquet"
+    tree = _read_parquet(path) if is_parquet else read_tree(path)
+    try:
+        return schedule_from_tree(tree)
+    except ProblemError as error:
+        raise ProblemError(f"{document_name(path)}: {error}") from None
+
+
+def write_schedule(schedule: Schedule, path: str | PathLike[str]) -> None:
+    """Write a schedule as JSON, or as Parquet where the name ends in ``.parquet``.
+
+    The file appears complete or not at all: it is written beside and then renamed.
+
+    Raises
+    ------
+    ProblemError
+        It cannot be written there.
+    """
+    tree = schedule_to_tree(schedule)
+    is_parquet = Path(path).suffix.lower() == ".parquet"
+    write_atomically(path, _parquet_bytes(tree) if is_parquet else _json_bytes(tree))
+
+
+def _columns(rows: list[dict[str, Any]], route: list[int]) -> Transfers:
+    columns: dict[str, Any] = {"route": np.array(route, dtype=np.int64)}
+    for key in ("hop", "offset_bytes", "bytes", "start_s", "finish_s", "streams"):
+        kind = float if key.endswith("_s") else np.int64
+        columns["n_bytes" if key == "bytes" else key] = np.array([r[key] for r in rows], dtype=kind)
+    # Stable: what was written sorted is read back in the same order.
+    order = np.argsort(columns["start_s"], kind="stable")
+    return Transfers(**{name: column[order] for name, column in columns.items()})
+
+
+def _json_bytes(tree: dict[str, Any]) -> bytes:
+    """Write JSON with a line for each transfer."""
+
+    def dump(value: Any, indent: int | None = None) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+
+    head = dump({key: value for key, value in tree.items() if key != "transfers"}, 1)
+    rows = ",\n".join(f"  {dump(row)}" for row in tree["transfers"])
+    return f'{head[:-2]},\n "transfers": [\n{rows}\n ]\n}}\n'.encode()
+
+
+def _parquet_bytes(tree: dict[str, Any]) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = tree["transfers"]
+    whole = ("hop", "offset_bytes", "bytes", "streams")
+    kinds = {"source": pa.string(), "route": pa.list_(pa.string())}
+    kinds |= dict.fromkeys(whole, pa.int64()) | dict.fromkeys(("start_s", "finish_s"), pa.float64())
+    rest = {key: value for key, value in tree.items() if key != "transfers"}
+    schema = pa.schema(kinds, metadata={PARQUET_KEY: json.dumps(rest, allow_nan=False)})
+    table = pa.table({key: [row[key] for row in rows] for key in kinds}, schema=schema)
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+def _read_parquet(path: str | PathLike[str]) -> dict[str, Any]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    name = document_name(path)
+    data = read_bytes(path)
+    try:
+        table = parquet.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as error:
+        raise ProblemError(
+            f"{name}: not a Parquet file: {shown_text(str(error))}; name a .json file otherwise"
+        ) from None
+    metadata = table.schema.metadata or {}
+    if PARQUET_KEY not in metadata:
+        raise ProblemError(
+            f"{name}: no schedule: metadata {PARQUET_KEY.decode()} is missing; write it with "
+            "`datacollect plan -o`"
+        )
+    rest = parse_json(decode(metadata[PARQUET_KEY], name), name)
+    return {**rest, "transfers": table.to_pylist()}

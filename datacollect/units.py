@@ -1,0 +1,73 @@
+"""Units at the edges: inside the library all is bytes, seconds and bytes per second."""
+
+from __future__ import annotations
+
+import math
+
+BITS_PER_BYTE = 8
+BYTES_PER_GB = 10**9
+
+
+def bytes_per_s_from_bit_per_s(rate_bit_per_s: float) -> float:
+    """Convert bits per second to bytes per second.
+
+    >>> bytes_per_s_from_bit_per_s(8e6)
+    1000000.0
+    """
+    return rate_bit_per_s / BITS_PER_BYTE
+
+
+def bytes_per_s_from_mbit_per_s(rate_mbit_per_s: float) -> float:
+    """Convert megabits (10^6 bits) per second to bytes per second.
+
+    >>> bytes_per_s_from_mbit_per_s(2.5)
+    312500.0
+    """
+    return rate_mbit_per_s * 1e6 / BITS_PER_BYTE
+
+
+def format_bytes(n_bytes: float) -> str:
+    """Write an amount of data for people, in decimal units.
+
+    >>> format_bytes(350_000_000), format_bytes(12)
+    ('350 MB', '12 B')
+    """
+    return _with_prefix(n_bytes, "B")
+
+
+def format_rate(rate_bytes_per_s: float) -> str:
+    """Write a rate for people, in bits per second as network users do.
+
+    >>> format_rate(312_500)
+    '2.5 Mbit/s'
+    """
+    return _with_prefix(rate_bytes_per_s * BITS_PER_BYTE, "bit/s")
+
+
+def format_duration(duration_s: float) -> str:
+    """Write a duration for people.
+
+    >>> format_duration(0.25), format_duration(75), format_duration(7322)
+    ('0.25 s', '1 min 15 s', '2 h 02 min')
+    """
+    if not math.isfinite(duration_s):
+        return "never" if duration_s > 0 else str(duration_s)
+    if duration_s < 60:
+        return f"{duration_s:.4g} s"
+    minutes, seconds = divmod(round(duration_s), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min"
+    return f"{hours / 24:.3g} days"
+
+
+def _with_prefix(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return "unlimited" if value > 0 else str(value)
+    for power, prefix in ((5, "P"), (4, "T"), (3, "G"), (2, "M"), (1, "k")):
+        # 0.9995: 999.96 k would otherwise print as "1000 k"
+        if abs(value) >= 0.9995 * 1000**power:
+            return f"{value / 1000**power:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"

@@ -1,0 +1,296 @@
+"""The rules that make a problem valid, and the messages when one is broken.
+
+Everything here works on names and arrays; `Problem` calls it on construction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError, nearest_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from datacollect.hosts import Held, SharedBottleneck
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+IndexArray: TypeAlias = npt.NDArray[np.int32]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+# Half of int64: sums of bytes, and bytes plus one link's capacity, still fit.
+MAX_TOTAL_BYTES = 2**62
+
+# Per-host columns of a problem, and whether infinite ("unlimited") is allowed; backlog is apart.
+_MAY_BE_INFINITE = {
+    "release_s": False,
+    "storage_bytes": True,
+    "uplink_bytes_per_s": True,
+    "downlink_bytes_per_s": True,
+}
+HOST_COLUMNS = ("backlog_bytes", *_MAY_BE_INFINITE)
+
+
+def index_of_names(names: Sequence[str]) -> dict[str, int]:
+    """Return the index of each name, or raise `ProblemError`."""
+    index = {name: i for i, name in enumerate(names)}
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ProblemError(f"a host's name must be text and not empty, got {name!r}")
+    if len(index) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise ProblemError(f"host {twice!r}: name given twice; names must be unique")
+    return index
+
+
+def host_arrays(
+    names: Sequence[str], destination: str, columns: Mapping[str, npt.ArrayLike]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the per-host columns as arrays of the right type, or raise `ProblemError`."""
+    if destination not in index_of_names(names):
+        raise ProblemError(
+            f"destination must be one of the hosts, got {destination!r}"
+            + nearest_hint(str(destination), names)
+        )
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "backlog_bytes": whole_backlogs(names, columns["backlog_bytes"])
+    }
+    for key, may_be_infinite in _MAY_BE_INFINITE.items():
+        values = one_per_host(key, columns[key], len(names))
+        bad = np.isnan(values) | (values < 0)
+        if not may_be_infinite:
+            bad |= np.isinf(values)
+        if bad.any():
+            i = int(np.argmax(bad))
+            rule = ">= 0" if may_be_infinite else ">= 0 and finite"
+            remedy = "; leave it out for unlimited" if may_be_infinite else ""
+            raise ProblemError(
+                f"host {names[i]!r}: {key} must be {rule}, got {values[i]:g}{remedy}"
+            )
+        arrays[key] = values
+    return arrays
+
+
+def period_starts(periods_s: npt.ArrayLike) -> FloatArray:
+    """Return the starts of the forecast's periods, or raise `ProblemError`."""
+    starts = np.asarray(periods_s, dtype=float)
+    if starts.ndim != 1 or len(starts) == 0 or starts[0] != 0:
+        raise ProblemError(
+            f"periods_s must list the starts of periods, the first 0, got {starts.tolist()}"
+        )
+    if not np.isfinite(starts).all() or (np.diff(starts) <= 0).any():
+        i = int(np.argmax(~(np.diff(starts) > 0)))
+        raise ProblemError(
+            f"periods_s must be finite and increase, got {starts[i]:g} then {starts[i + 1]:g}"
+        )
+    return starts
+
+
+def link_arrays(
+    names: Sequence[str],
+    n_periods: int,
+    link_from: IndexArray,
+    link_to: IndexArray,
+    bandwidth_bytes_per_s: npt.ArrayLike,
+    price_per_gb: npt.ArrayLike | None,
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the links' columns sorted by (from, to), or raise `ProblemError`."""
+    tail, head = np.asarray(link_from), np.asarray(link_to)
+    bandwidth = np.atleast_2d(np.asarray(bandwidth_bytes_per_s, dtype=float))
+    if bandwidth.shape != (n_periods, len(tail)) or len(head) != len(tail):
+        raise ProblemError(
+            f"bandwidth_bytes_per_s must have shape ({n_periods} periods, {len(tail)} "
+            f"links), got {bandwidth.shape}"
+        )
+    _require_indices(tail, head, len(names))
+    price = None if price_per_gb is None else np.asarray(price_per_gb, dtype=float)
+    key = tail.astype(np.int64) * len(names) + head
+    if not (key[1:] > key[:-1]).all():
+        order = np.argsort(key, kind="stable")
+        key, tail, head, bandwidth = key[order], tail[order], head[order], bandwidth[:, order]
+        price = None if price is None else price[order]
+    _reject_bad_links(names, key, tail, head, bandwidth, price)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "link_from": tail.astype(np.int32, copy=False),
+        "link_to": head.astype(np.int32, copy=False),
+        "bandwidth_bytes_per_s": bandwidth,
+    }
+    return arrays if price is None else arrays | {"price_per_gb": price}
+
+
+def _reject_bad_links(
+    names: Sequence[str],
+    key: IntArray,
+    tail: IndexArray,
+    head: IndexArray,
+    bandwidth: FloatArray,
+    price: FloatArray | None,
+) -> None:
+    def pair(i: int) -> str:
+        return f"link {names[tail[i]]!r} -> {names[head[i]]!r}"
+
+    twice = key[1:] == key[:-1]
+    if twice.any():
+        i = int(np.argmax(twice))
+        raise ProblemError(f"{pair(i)}: given twice; keep one")
+    if (tail == head).any():
+        i = int(np.argmax(tail == head))
+        raise ProblemError(f"{pair(i)}: a link must join two different hosts; remove it")
+    # min and max see NaN too, and need no large temporary arrays
+    if bandwidth.size and not (bandwidth.min() >= 0 and bandwidth.max() < np.inf):
+        bad = ~((bandwidth >= 0) & np.isfinite(bandwidth))
+        period, i = (int(x) for x in np.argwhere(bad)[0])
+        when = f" in period {period}" if len(bandwidth) > 1 else ""
+        raise ProblemError(
+            f"{pair(i)}: bandwidth_bytes_per_s must be >= 0 and finite, "
+            f"got {bandwidth[period, i]:g}{when}; use 0 for no capacity"
+        )
+    if price is not None:
+        wrong = ~((price >= 0) & np.isfinite(price))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise ProblemError(f"{pair(i)}: price_per_gb must be >= 0 and finite, got {price[i]:g}")
+
+
+def reject_bad_shared(
+    shared: Sequence[SharedBottleneck],
+    host_index: Mapping[str, int],
+    links: Collection[tuple[str, str]],
+) -> None:
+    """Raise `ProblemError` unless names are unique and all links exist."""
+    for name, times in Counter(s.name for s in shared).items():
+        if times > 1:
+            raise ProblemError(f"shared bottleneck {name!r}: name given {times} times")
+    for bottleneck in shared:
+        where = f"shared bottleneck {bottleneck.name!r}"
+        rate = bottleneck.bandwidth_bytes_per_s
+        if not (rate >= 0 and math.isfinite(rate)):
+            raise ProblemError(
+                f"{where}: bandwidth_bytes_per_s must be >= 0 and finite, got {rate:g}"
+            )
+        pairs = [(a, b) for a, b in bottleneck.links]
+        if not pairs:
+            raise ProblemError(f"{where}: links must not be empty")
+        for (a, b), times in Counter(pairs).items():
+            for name in (a, b):
+                if name not in host_index:
+                    raise ProblemError(
+                        f"{where}: unknown host {name!r}" + nearest_hint(name, host_index)
+                    )
+            if (a, b) not in links:
+                raise ProblemError(f"{where}: there is no link {a!r} -> {b!r}; add it to links")
+            if times > 1:
+                raise ProblemError(f"{where}: link {a!r} -> {b!r} given {times} times")
+
+
+class _Hosts(Protocol):
+    """What held data are checked against."""
+
+    @property
+    def host_index(self) -> Mapping[str, int]: ...
+    @property
+    def destination(self) -> str: ...
+    @property
+    def backlog_bytes(self) -> IntArray: ...
+    @property
+    def storage_bytes(self) -> FloatArray: ...
+
+
+def reject_bad_held(held_data: Sequence[Held], hosts: _Hosts) -> None:
+    """Raise `ProblemError` unless ranges lie in backlogs, once, and fit where they lie."""
+    for held in held_data:
+        where = f"held data of {held.source!r} at {held.host!r}"
+        for name in (held.host, held.source):
+            if name not in hosts.host_index:
+                raise ProblemError(
+                    f"{where}: unknown host {name!r}" + nearest_hint(name, hosts.host_index)
+                )
+        backlog = int(hosts.backlog_bytes[hosts.host_index[held.source]])
+        start, size = held.offset_bytes, held.n_bytes
+        if start < 0 or size < 0 or start + size > backlog:
+            raise ProblemError(
+                f"{where}: the range must lie within the backlog of {backlog} bytes, "
+                f"got offset_bytes = {start}, bytes = {size}"
+            )
+    _reject_overlapping_held(held_data)
+    _reject_held_beyond_storage(held_data, hosts)
+
+
+def _reject_overlapping_held(held_data: Sequence[Held]) -> None:
+    by_source: dict[str, list[Held]] = {}
+    for held in held_data:
+        if held.n_bytes:
+            by_source.setdefault(held.source, []).append(held)
+    for source, ranges in by_source.items():
+        ranges.sort(key=lambda h: h.offset_bytes)
+        for one, two in pairwise(ranges):
+            if two.offset_bytes < one.offset_bytes + one.n_bytes:
+                raise ProblemError(
+                    f"held data of {source!r}: byte {two.offset_bytes} lies at "
+                    f"{one.host!r} and at {two.host!r}; name one holder per byte"
+                )
+
+
+def _reject_held_beyond_storage(held_data: Sequence[Held], hosts: _Hosts) -> None:
+    stored: Counter[str] = Counter()
+    for held in held_data:
+        if held.host not in (held.source, hosts.destination):
+            stored[held.host] += held.n_bytes
+    for name, size in stored.items():
+        limit = hosts.storage_bytes[hosts.host_index[name]]
+        if size > limit:
+            raise ProblemError(
+                f"host {name!r}: it holds {size} bytes of others' data, storage_bytes is "
+                f"{limit:.0f}; raise storage_bytes or correct held"
+            )
+
+
+def whole_backlogs(names: Sequence[str], backlog_bytes: npt.ArrayLike) -> IntArray:
+    """Return backlogs as whole numbers of bytes, or raise `ProblemError`."""
+    values = np.asarray(backlog_bytes)
+    if values.shape != (len(names),):
+        raise ProblemError(
+            f"backlog_bytes must have one number per host ({len(names)}), got shape {values.shape}"
+        )
+    for i, value in enumerate(values.tolist()):
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            raise ProblemError(f"host {names[i]!r}: backlog_bytes must be a number, got {value!r}")
+        if value < 0 or value == math.inf:
+            raise ProblemError(
+                f"host {names[i]!r}: backlog_bytes must be >= 0 and finite, got {value}"
+            )
+        if value != int(value):
+            raise ProblemError(
+                f"host {names[i]!r}: backlog_bytes must be whole, got {value}; round it"
+            )
+    total = sum(int(value) for value in values.tolist())
+    if total >= MAX_TOTAL_BYTES:
+        raise ProblemError(
+            f"all backlogs together must be below 2**62 bytes, got {total}; "
+            "plan in parts, or count blocks instead of bytes"
+        )
+    return values.astype(np.int64)
+
+
+def one_per_host(key: str, values: npt.ArrayLike, n_hosts: int) -> FloatArray:
+    """Return one number per host from one for all or one each, or raise `ProblemError`."""
+    array = np.asarray(values, dtype=float)
+    if array.ndim == 0:
+        return np.full(n_hosts, float(array))
+    if array.shape != (n_hosts,):
+        raise ProblemError(
+            f"{key} must be a number or one number per host ({n_hosts}), got shape {array.shape}"
+        )
+    return array.copy()
+
+
+def _require_indices(tail: IndexArray, head: IndexArray, n_hosts: int) -> None:
+    for ends in (tail, head):
+        if len(ends) and (ends.min() < 0 or ends.max() >= n_hosts):
+            raise ProblemError(f"links must join hosts 0 ... {n_hosts - 1}, got index {ends.max()}")

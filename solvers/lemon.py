@@ -1,0 +1,117 @@
+"""LEMON's network simplex through the package `pylmcf` (extra ``fast``).
+
+2 to 20 times faster than OR-Tools on minimum-cost flows over time-expanded graphs (LEMON:
+Dezső, Jüttner and Kovács, 2011). Exact in 64-bit integers. It holds Python's interpreter lock
+until it ends, and nothing can interrupt it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from pylmcf import Graph
+
+from datacollect.errors import SolverError
+from datacollect.solvers.checks import check_supply, check_terminals, unmet_supply
+
+if TYPE_CHECKING:
+    from datacollect.flow import FlowNetwork, IntArray
+
+# Node potentials are path costs plus an artificial cost of 2**62 and must stay below 2**63.
+_POTENTIAL_LIMIT = 2**61
+
+
+class LemonFlow:
+    """Flows by LEMON.
+
+    Examples
+    --------
+    >>> from datacollect.flow import FlowNetwork
+    >>> network = FlowNetwork(
+    ...     3, np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([5, 4, 3]), np.array([1, 9, 1])
+    ... )
+    >>> LemonFlow().max_flow(network, 0, 2)
+    array([3, 4, 3])
+    >>> LemonFlow().min_cost_flow(network, np.array([4, 0, -4]))
+    array([3, 1, 3])
+    """
+
+    name = "lemon"
+
+    def max_flow(self, network: FlowNetwork, source: int, sink: int) -> IntArray:
+        """Return a maximum flow, see `FlowSolver.max_flow`.
+
+        LEMON has no negative costs, so the usual arc back from sink to source is turned around:
+        as much as any cut could carry enters at the source, arcs are free, and one more arc from
+        source to sink takes at a cost of 1 per unit whatever does not fit through the network.
+        """
+        check_terminals(network, source, sink)
+        leaving = int(network.capacity[network.tail == source].sum())
+        arriving = int(network.capacity[network.head == sink].sum())
+        limit = min(leaving, arriving)
+        if limit == 0:
+            return np.zeros(network.n_arcs, dtype=np.int64)
+        supply = np.zeros(network.n_nodes, dtype=np.int64)
+        supply[source], supply[sink] = limit, -limit
+        cost = np.zeros(network.n_arcs + 1, dtype=np.int64)
+        cost[-1] = 1
+        flow = _solve(
+            supply,
+            np.append(network.tail, source),
+            np.append(network.head, sink),
+            # No unit needs to cross an arc twice, so nothing is lost below the limit.
+            np.append(np.minimum(network.capacity, limit), limit),
+            cost,
+        )
+        return flow[:-1]
+
+    def min_cost_flow(self, network: FlowNetwork, supply: IntArray) -> IntArray:
+        """Return the cheapest flow, see `FlowSolver.min_cost_flow`."""
+        cost = check_supply(network, supply)
+        if not supply.any():
+            return np.zeros(network.n_arcs, dtype=np.int64)
+        if network.n_arcs and int(cost.max()) * network.n_nodes >= _POTENTIAL_LIMIT:
+            raise SolverError(
+                f"lemon: costs up to {cost.max()} on {network.n_nodes} nodes must stay below "
+                "2**61 / n_nodes; count costs in larger units"
+            )
+        return _solve(supply, network.tail, network.head, network.capacity, cost)
+
+
+def _solve(
+    supply: IntArray,
+    tail: npt.NDArray[np.integer],
+    head: npt.NDArray[np.integer],
+    capacity: IntArray,
+    cost: IntArray,
+) -> IntArray:
+    """Run the network simplex; arcs come and go in the caller's order."""
+    key = tail.astype(np.int64) * len(supply) + head
+    order: IntArray | None = None
+    if (key[1:] < key[:-1]).any():
+        # Sorting a million arcs takes about as long as solving: only where needed.
+        order = np.argsort(key, kind="stable")
+        tail, head, capacity, cost = tail[order], head[order], capacity[order], cost[order]
+    graph = Graph(len(supply), _int64(tail), _int64(head))
+    graph.set_node_supply(_int64(supply))
+    graph.set_edge_costs(_int64(cost))
+    graph.set_edge_capacities(_int64(capacity))
+    try:
+        graph.solve()
+    except RuntimeError as error:
+        if "INFEASIBLE" in str(error):
+            raise unmet_supply(supply) from error
+        raise SolverError(f"lemon: {error}; choose 'ortools'") from error
+    result = np.asarray(graph.result(), dtype=np.int64)
+    if order is None:
+        return result
+    flow = np.empty_like(result)
+    flow[order] = result
+    return flow
+
+
+def _int64(values: npt.NDArray[np.integer]) -> IntArray:
+    # pylmcf takes contiguous arrays of exactly this type.
+    return np.ascontiguousarray(values, dtype=np.int64)

@@ -1,0 +1,88 @@
+"""What all tests share: measured data, Hypothesis' profile, and the rule on skipped tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+IN_CI = bool(os.environ.get("CI"))
+
+NO_MEASURED_DATA = "no measured data here: set DATACOLLECT_DATA to a folder that holds skyplane/"
+
+# In CI any other skip is a failure: a check that silently does not run is no check.
+SKIPS_ALLOWED_IN_CI = (NO_MEASURED_DATA,)
+
+# No deadline: how long one example takes on a busy machine says nothing about the code.
+settings.register_profile(
+    "unhurried", parent=settings.get_profile("ci" if IN_CI else "default"), deadline=None
+)
+settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session")
+def measured_data() -> Path:
+    """Folder of public measured data, which is not part of this repository.
+
+    `DATACOLLECT_DATA`, or the folder where developers of this project keep it.
+    """
+    named = os.environ.get("DATACOLLECT_DATA")
+    folder = Path(named) if named else REPOSITORY / "../shared/data"
+    if named and not folder.is_dir():
+        pytest.fail(f"DATACOLLECT_DATA must name a folder, got {named!r}")
+    if not folder.is_dir():
+        pytest.skip(NO_MEASURED_DATA)
+    return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def cloud_grids(measured_data: Path) -> Path:
+    """Folder of bandwidths between cloud regions: ``grid_2022-11.csv`` and its neighbours.
+
+    Measured by the Skyplane project (Jain et al., NSDI 2023).
+    """
+    return measured_data / "skyplane"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need measured data."""
+    for item in items:
+        if "measured_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a test's skip into a failure where it is not allowed."""
+    report = yield
+    if not hasattr(report, "wasxfail"):
+        _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Turn a whole module's skip into a failure where it is not allowed."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not (IN_CI and report.skipped):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = reason.removeprefix("Skipped: ")
+    if reason not in SKIPS_ALLOWED_IN_CI:
+        report.outcome = "failed"
+        report.longrepr = (
+            f"skipped in CI: {reason}\n"
+            "Install what is missing, or list the reason in tests/conftest.py."
+        )

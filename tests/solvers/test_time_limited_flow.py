@@ -1,0 +1,181 @@
+"""Flow solvers in a child process that a deadline kills."""
+
+import gc
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import datacollect
+from datacollect.errors import InfeasibleError, ProblemError, SolverError, TimeLimitError
+from datacollect.flow import FlowNetwork, load_flow_solver
+from datacollect.solvers import limited
+from datacollect.solvers.limited import TimeLimitedFlow
+
+SMALL = FlowNetwork(2, np.array([0]), np.array([1]), np.array([5]), np.array([1]))
+
+
+def slow_problem():
+    """A mesh of 150 nodes, half of them sources: minutes for networkx."""
+    random = np.random.default_rng(0)
+    tail, head = np.divmod(np.arange(150**2), 150)
+    arcs = tail != head
+    n_arcs = int(arcs.sum())
+    supply = np.zeros(150, dtype=np.int64)
+    supply[:75] = 10**6
+    supply[-1] = -supply.sum()
+    capacity, cost = random.integers(1, 10**6, n_arcs), random.integers(1, 10**4, n_arcs)
+    return FlowNetwork(150, tail[arcs], head[arcs], capacity, cost), supply
+
+
+def test_a_slow_solve_ends_at_the_deadline():
+    solver = TimeLimitedFlow("networkx", time.monotonic() + 60)
+    assert solver.max_flow(SMALL, 0, 1).tolist() == [5]
+    child = solver._idle[0]
+    start_s = time.monotonic()
+    solver._deadline_s = start_s + 0.3
+    with pytest.raises(TimeLimitError, match="networkx: the time limit passed"):
+        solver.min_cost_flow(*slow_problem())
+    assert 0.3 <= time.monotonic() - start_s < 5
+    assert child._process.returncode is not None
+
+
+def test_a_passed_deadline_starts_nothing():
+    solver = TimeLimitedFlow("ortools", time.monotonic() - 1)
+    with pytest.raises(TimeLimitError, match="before max_flow started"):
+        solver.max_flow(SMALL, 0, 1)
+    assert solver._idle == []
+
+
+def test_a_deadline_during_start_up_ends_it():
+    """Python itself takes longer than a millisecond to start."""
+    solver = TimeLimitedFlow("ortools", time.monotonic() + 0.001)
+    with pytest.raises(TimeLimitError):
+        solver.max_flow(SMALL, 0, 1)
+
+
+def test_other_threads_run_on_meanwhile():
+    """OR-Tools and LEMON hold the interpreter lock for as long as they work."""
+    solver = TimeLimitedFlow("networkx", time.monotonic() + 0.6)
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.wait(0.02):
+            ticks.append(time.monotonic())
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    with pytest.raises(TimeLimitError):
+        solver.min_cost_flow(*slow_problem())
+    done.set()
+    ticker.join()
+    assert len(ticks) >= 5
+
+
+def test_one_child_serves_one_call_after_another():
+    solver = TimeLimitedFlow("ortools", time.monotonic() + 60)
+    solver.max_flow(SMALL, 0, 1)
+    (child,) = solver._idle
+    for _ in range(3):
+        solver.max_flow(SMALL, 0, 1)
+    assert solver._idle == [child]
+
+
+def test_errors_keep_their_type_and_message_and_the_child_lives_on():
+    solver = load_flow_solver("ortools", time_limit_s=60)
+    for _ in range(2):
+        with pytest.raises(InfeasibleError, match="no flow meets the supplies") as failure:
+            solver.min_cost_flow(SMALL, np.array([6, -6]))
+        assert failure.value.hosts == ()
+    with pytest.raises(ProblemError, match="got node 1 for both"):
+        solver.max_flow(SMALL, 1, 1)
+    assert solver.max_flow(SMALL, 0, 1).tolist() == [5]
+
+
+def test_a_child_that_dies_is_a_solver_error_with_its_last_words(monkeypatch):
+    dying = ("-c", "import os, sys; print('out of luck', file=sys.stderr); sys.exit(7)")
+    monkeypatch.setattr(limited, "_CHILD_COMMAND", dying)
+    solver = TimeLimitedFlow("ortools", time.monotonic() + 60)
+    with pytest.raises(SolverError, match=r"exit code 7.*out of luck") as failure:
+        solver.max_flow(SMALL, 0, 1)
+    assert not isinstance(failure.value, TimeLimitError)
+
+
+def test_children_end_with_the_solver():
+    solver = TimeLimitedFlow("ortools", time.monotonic() + 60)
+    solver.max_flow(SMALL, 0, 1)
+    process = solver._idle[0]._process
+    assert process.poll() is None
+    del solver
+    gc.collect()
+    assert process.returncode is not None
+
+
+def test_what_the_child_started_dies_with_it(tmp_path, monkeypatch):
+    """CBC runs as a child of the child. Here that is a process that writes for a minute."""
+    signs_of_life = tmp_path / "signs of life"
+    writer = (
+        "import sys, time\n"
+        "for _ in range(3000):\n"
+        "    with open(sys.argv[1], 'a') as file: file.write('.')\n"
+        "    time.sleep(0.02)\n"
+    )
+    starter = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', *sys.argv[1:]])"
+    command = ("-c", starter, writer, str(signs_of_life))
+    monkeypatch.setattr(limited, "_CHILD_COMMAND", command)
+    solver = TimeLimitedFlow("pulp", time.monotonic() + 0.8)
+    with pytest.raises(TimeLimitError):
+        solver.max_flow(SMALL, 0, 1)
+    size = signs_of_life.stat().st_size
+    assert size > 0
+    time.sleep(0.2)
+    assert signs_of_life.stat().st_size == size
+
+
+def test_a_script_without_main_guard_in_any_folder(tmp_path):
+    """Started from a folder whose pickle.py must not be taken for the standard module.
+
+    A child that ran the script again, as `multiprocessing` does, would print twice.
+    """
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "pickle.py").write_text("raise ImportError('wrong module')\n")
+    script = tmp_path / "scripts" / "plan.py"
+    script.write_text(
+        "import sys\n"
+        f"sys.path.insert(0, {str(Path(datacollect.__file__).parents[1])!r})\n"
+        "import threading\n"
+        "import numpy as np\n"
+        "from datacollect.flow import FlowNetwork, load_flow_solver\n"
+        "network = FlowNetwork(2, np.array([0]), np.array([1]), np.array([5]))\n"
+        "solver = load_flow_solver('ortools', time_limit_s=60)\n"
+        "answers = []\n"
+        "solve = lambda: answers.append(solver.max_flow(network, 0, 1).tolist())\n"
+        "threads = [threading.Thread(target=solve) for _ in range(2)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print(answers)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[[5], [5]]\n", "")
+
+
+def test_the_name_is_that_of_the_solver_that_answers():
+    assert load_flow_solver("lemon", time_limit_s=9).name == "lemon"
+    assert load_flow_solver("auto", time_limit_s=9).name == load_flow_solver("auto").name
+
+
+@pytest.mark.parametrize("time_limit_s", [0, -1.0, float("nan")])
+def test_a_limit_must_be_positive(time_limit_s):
+    with pytest.raises(ProblemError, match="time_limit_s must be > 0, got"):
+        load_flow_solver("ortools", time_limit_s=time_limit_s)
+
+
+def test_an_infinite_limit_is_none():
+    assert not isinstance(load_flow_solver("ortools", float("inf")), TimeLimitedFlow)

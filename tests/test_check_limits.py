@@ -1,0 +1,314 @@
+"""The judge of schedules: storage, slots, forecasts, and very large and small numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hand_made import PIPELINE, broken, links, pipeline_problem, plan
+
+from datacollect import Held, Host, Problem
+from datacollect.check import check_schedule
+
+# Storage ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("storage_bytes", "chunk_s", "valid"),
+    [(100, None, True), (98, None, False), (0, 1.0, True), (0, 0.97, False), (10, 0.9, True)],
+)
+def test_stored_bytes_and_chunks_in_flight(storage_bytes, chunk_s, valid):
+    """K holds 100 bytes from 1 s to 6 s; a chunk of 1 s is 100 bytes; one byte is tolerated."""
+    problem = pipeline_problem(K={"storage_bytes": storage_bytes})
+    if valid:
+        check_schedule(problem, plan(PIPELINE, chunk_s=chunk_s))
+    else:
+        message = broken(problem, plan(PIPELINE, chunk_s=chunk_s))
+        assert re.search(
+            f"host 'K': it stores 100 bytes .* at 1 s, .* allow {storage_bytes}", message
+        )
+
+
+def test_two_routes_have_a_chunk_each_and_others_data_lie_in_storage():
+    """S and T send 10 bytes/s each through K, S a chunk of 2 s ahead, T keeps 30 bytes till 8 s.
+
+    From 5 s to 8 s K stores 20 + 30 bytes; both routes are in flight: 40 bytes of chunks.
+    """
+    problem = Problem.from_hosts(
+        [Host("S", 100), Host("T", 30), Host("K", storage_bytes=10), Host("D")],
+        links("S -> K 10, T -> K 10, K -> D 20"),
+        "D",
+    )
+    rows = [
+        ("S", "S K D", 0, 0, 100, 0.0, 10.0),
+        ("S", "S K D", 1, 0, 100, 2.0, 12.0),
+        ("T", "T K D", 0, 0, 30, 2.0, 5.0),
+        ("T", "T K D", 1, 0, 30, 8.0, 11.0),
+    ]
+    check_schedule(problem, plan(rows, chunk_s=2.0))
+    less = problem.replace(storage_bytes=[math.inf, math.inf, 7.0, math.inf])
+    message = broken(less, plan(rows, chunk_s=2.0))
+    assert "stores 50 bytes" in message
+    assert "allow 7 and 40 bytes of chunks in flight: 3 bytes too many" in message
+
+
+def test_held_data_lie_at_their_holder_from_the_start():
+    """K holds 60 bytes of S and receives 40 more at 10 bytes/s while it sends 10 bytes/s."""
+    problem = Problem.from_hosts(
+        [Host("S", 100, release_s=1.0), Host("K", storage_bytes=100), Host("D")],
+        links("S -> K 10, K -> D 10"),
+        "D",
+        held=[Held("K", "S", 20, 60)],
+    )
+    rows = [
+        ("S", "K D", 0, 20, 60, 4.0, 10.0),
+        ("S", "S K D", 0, 0, 20, 1.0, 3.0),
+        ("S", "S K D", 0, 80, 20, 3.0, 5.0),
+        ("S", "S K D", 1, 0, 20, 10.0, 12.0),
+        ("S", "S K D", 1, 80, 20, 12.0, 14.0),
+    ]
+    check_schedule(problem, plan(rows))
+    less = problem.replace(storage_bytes=[math.inf, 85.0, math.inf])
+    assert re.search(
+        "'K': it stores 90 bytes .* at 4 s.* allow 85: 5 bytes too", broken(less, plan(rows))
+    )
+    early = [("S", "S K D", 0, 0, 20, 0.5, 3.0), *rows[:1], *rows[2:]]
+    assert "0.5 s before the release of 'S' at 1 s" in broken(problem, plan(early))
+    assert "starts at 'K' must lie there, but at 'S' lies: bytes 20 to 24" in broken(
+        problem.replace(held=[Held("K", "S", 25, 55)]), plan(rows)
+    )
+
+
+def test_route_may_return_where_storage_is_limited():
+    """K has room for nothing, S takes its own data back; they are no other host's there."""
+    hosts = [Host("S", 10), Host("K"), Host("L", storage_bytes=1), Host("D")]
+    problem = Problem.from_hosts(hosts, links("S -> K 10, K -> S 10, S -> D 10"), "D")
+    rows = [("S", "S K S D", hop, 0, 10, hop * 1.0, hop + 1.0) for hop in range(3)]
+    check_schedule(problem, plan(rows))
+
+
+# Slots --------------------------------------------------------------------------------------------
+
+
+def slotted_problem(**options):
+    """S1 and S2 hold 2 MB each; S2 reaches D through K only."""
+    return Problem.from_hosts(
+        [
+            Host("S1", 1_500_000),
+            Host("S2", 1_000_000, **options),
+            Host("K", storage_bytes=500_000),
+            Host("D"),
+        ],
+        links("S1 -> D 1e6, S2 -> K 1e6, K -> D 1e6"),
+        "D",
+    )
+
+
+SLOTTED = [
+    ("S1", "S1 D", 0, 0, 1_500_000, 0.0, 1.5),
+    ("S2", "S2 K D", 0, 0, 1_000_000, 0.0, 1.0),
+    ("S2", "S2 K D", 1, 0, 500_000, 0.5, 1.0),
+    ("S2", "S2 K D", 1, 500_000, 500_000, 1.0, 1.5),
+]
+
+
+def test_slotted_schedule_that_stores_one_slot_is_valid():
+    check_schedule(slotted_problem(), plan(SLOTTED, slot_s=0.5))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [*SLOTTED[:2], ("S2", "S2 K D", 1, 0, 1_000_000, 0.3, 1.5)],
+            r"starts at 0.3 s, 0.2 s off the grid of slots of 0.5 s",
+        ),
+        (
+            [SLOTTED[0], SLOTTED[1], ("S2", "S2 K D", 1, 0, 1_000_000, 0.5, 1.6)],
+            r"finishes at 1.6 s, 0.1 s off the grid",
+        ),
+        (
+            [SLOTTED[0], SLOTTED[1], ("S2", "S2 K D", 1, 0, 1_000_000, 0.0, 1.5)],
+            r"byte 0 of 'S2' at relay 'K', .*: arrives in slot 0 and leaves in slot 0, 1 slot too",
+        ),
+        (
+            [
+                *SLOTTED[:2],
+                ("S2", "S2 K D", 1, 0, 500_002, 0.5, 1.0),
+                ("S2", "S2 K D", 1, 500_002, 499_998, 1.0, 1.5),
+            ],
+            r"byte 50000[01] of 'S2' at relay 'K', .*: arrives in slot 1 and leaves in slot 1",
+        ),
+        (
+            [
+                SLOTTED[0],
+                ("S2", "S2 K D", 0, 500_000, 500_000, 0.0, 0.5),
+                ("S2", "S2 K D", 0, 0, 500_000, 0.5, 1.0),
+                *SLOTTED[2:],
+            ],
+            r"byte 0 of 'S2' at relay 'K', .*: arrives in slot 1 and leaves in slot 1, 1 slot too",
+        ),
+        (
+            [*SLOTTED[:2], ("S2", "S2 K D", 1, 0, 1_000_000, 1.0, 2.0)],
+            r"host 'K': it stores 1000000 bytes .* at 1 s.* allow 500000: 500000 bytes too many",
+        ),
+    ],
+)
+def test_slotted_schedule_with_one_change(rows, message):
+    assert re.search(message, broken(slotted_problem(), plan(rows, slot_s=0.5)))
+
+
+def test_no_room_means_no_relay_in_slots():
+    problem = slotted_problem().replace(storage_bytes=[math.inf, math.inf, 0.0, math.inf])
+    message = broken(problem, plan(SLOTTED, slot_s=0.5))
+    assert "host 'K': it stores 500000 bytes of other hosts' data at 0.5 s" in message
+    one = Problem.from_hosts(
+        [Host("S", 1), Host("K", storage_bytes=0), Host("D")], links("S -> K 9, K -> D 9"), "D"
+    )
+    rows = [("S", "S K D", 0, 0, 1, 0.0, 1.0), ("S", "S K D", 1, 0, 1, 1.0, 2.0)]
+    assert "stores 1 byte of" in broken(one, plan(rows, slot_s=1.0))
+
+
+def test_data_released_inside_a_slot_leave_in_the_next():
+    """Released at 0.2 s, S2's data may leave from 0.5 s on; they leave at 0 s."""
+    message = broken(slotted_problem(release_s=0.2), plan(SLOTTED, slot_s=0.5))
+    assert "0.2 s before the release of 'S2' at 0.2 s" in message
+    later = [SLOTTED[0], *((*row[:5], row[5] + 0.5, row[6] + 0.5) for row in SLOTTED[1:])]
+    check_schedule(slotted_problem(release_s=0.2), plan(later, slot_s=0.5))
+
+
+def test_byte_that_straddles_a_slot_boundary_is_tolerated():
+    """10 bytes arrive in 3 slots: 3.33 in each. They leave as 4, 3 and 3, then 5, 3 and 2."""
+    problem = Problem.from_hosts(
+        [Host("S", 10), Host("K"), Host("D")], links("S -> K 9, K -> D 9"), "D"
+    )
+
+    def leaving(*sizes):
+        offsets = np.cumsum([0, *sizes]).tolist()
+        return plan(
+            [("S", "S K D", 0, 0, 10, 0.0, 3.0)]
+            + [
+                ("S", "S K D", 1, offset, size, 1.0 + i, 2.0 + i)
+                for i, (offset, size) in enumerate(zip(offsets, sizes, strict=False))
+            ],
+            slot_s=1.0,
+        )
+
+    check_schedule(problem, leaving(4, 3, 3))
+    assert "byte 4 of 'S' at relay 'K'" in broken(problem, leaving(5, 3, 2))
+
+
+# Forecasts ----------------------------------------------------------------------------------------
+
+
+def forecast_problem():
+    """S -> D carries 10 bytes/s until 2.5 s, then 4 bytes/s, and nothing from 6 s on."""
+    return Problem.from_hosts(
+        [Host("S", 36), Host("D")], links("S -> D 10 4 0"), "D", periods_s=[0.0, 2.5, 6.0]
+    )
+
+
+def direct(*pieces, **options):
+    offsets = np.cumsum([0, *(size for size, _, _ in pieces)]).tolist()
+    rows = [("S", "S D", 0, at, *piece) for at, piece in zip(offsets, pieces, strict=False)]
+    return plan(rows, **options)
+
+
+def test_each_period_has_its_bandwidth():
+    check_schedule(forecast_problem(), direct((25, 0.0, 2.5), (11, 2.5, 5.25)))
+    message = broken(forecast_problem(), direct((36, 0.0, 4.5)))
+    assert re.search(
+        r"link 'S' -> 'D' \(forecast from 2.5 s\): .* 8 bytes/s .*2.5 s to 4.5 s.*: 8 bytes",
+        message,
+    )
+    late = broken(forecast_problem(), direct((25, 0.0, 2.5), (11, 6.0, 9.0)))
+    assert "(forecast from 6 s): it has no capacity, but carries bytes 25 to 35" in late
+
+
+def test_slot_that_straddles_two_periods_has_the_lower_bandwidth():
+    """Slots of 1 s: 10, 10, then 4 bytes each in [2, 3), [3, 4) ...: 36 bytes take 6 slots."""
+    valid = direct((20, 0.0, 2.0), (16, 2.0, 6.0), slot_s=1.0)
+    check_schedule(forecast_problem(), valid)
+    # As a fluid, 7 bytes could move between 2 s and 3 s: 5 until 2.5 s, then 2.
+    message = broken(
+        forecast_problem(), direct((20, 0.0, 2.0), (7, 2.0, 3.0), (9, 3.0, 6.0), slot_s=1.0)
+    )
+    assert re.search(
+        r"\(forecast from 2 s\): .* 7 bytes/s together from 2 s to 3 s.*4 .*: 3 bytes", message
+    )
+
+
+def test_period_that_begins_on_the_grid_but_for_rounding_leaves_the_slot_before_alone():
+    """3 slots of 0.1 s end at 0.30000000000000004 s, after the period that begins at 0.3 s."""
+    problem = Problem.from_hosts(
+        [Host("S", 3_000_010), Host("D")],
+        links("S -> D 1e7 1e2"),
+        "D",
+        periods_s=[0.0, 0.3],
+    )
+    check_schedule(problem, direct((3_000_000, 0.0, 3 * 0.1), (10, 3 * 0.1, 4 * 0.1), slot_s=0.1))
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+def test_a_petabyte_is_counted_to_the_byte():
+    """10^15 bytes in 1000 transfers over two hops; the last lacks one byte."""
+    n, size = 1000, 10**12
+    problem = Problem.from_hosts(
+        [Host("S", n * size), Host("K", storage_bytes=10 * size), Host("D")],
+        links("S -> K 1e10, K -> D 1e10"),
+        "D",
+    )
+    rows = [
+        ("S", "S K D", hop, i * size, size, (i + hop) * 100.0, (i + hop + 1) * 100.0)
+        for hop in range(2)
+        for i in range(n)
+    ]
+    check_schedule(problem, plan(rows))
+    rows[-1] = (*rows[-1][:4], size - 1, *rows[-1][5:])
+    message = broken(problem, plan(rows))
+    assert "arrives at 'K' must leave for 'D', missing: byte 999999999999999 of 'S'" in message
+
+
+def test_slow_link_beside_fast_ones_is_judged_as_strictly():
+    """Nine orders of magnitude apart; 2 bytes/s too many for 10 s on the slow one."""
+    problem = Problem.from_hosts(
+        [Host("S", 10**11), Host("T", 30), Host("D")], links("S -> D 1e9, T -> D 1"), "D"
+    )
+    rows = [("S", "S D", 0, i * 10**9, 10**9, i, i + 1.0) for i in range(100)]
+    check_schedule(problem, plan([*rows, ("T", "T D", 0, 0, 30, 0.0, 30.0)]))
+    message = broken(problem, plan([*rows, ("T", "T D", 0, 0, 30, 0.0, 10.0)]))
+    assert re.search(
+        "link 'T' -> 'D': .* 3 bytes/s together from 0 s to 10 s, .* 1 bytes/s: 20 bytes", message
+    )
+
+
+def test_one_byte_per_transfer_is_tolerated_and_no_more():
+    """3 bytes/s for 10 transfers of 1 s: 4 bytes each exceed it by one each, 5 by two each."""
+    for size, valid in ((3, True), (4, True), (5, False)):
+        problem = Problem.from_hosts([Host("S", 10 * size), Host("D")], links("S -> D 3"), "D")
+        schedule = direct(*((size, i * 1.0, i + 1.0) for i in range(10)))
+        if valid:
+            check_schedule(problem, schedule)
+        else:
+            assert re.search("10 transfers .*: 20 bytes too many", broken(problem, schedule))
+
+
+def test_transfers_that_overlap_by_rounding_are_valid():
+    """0.1 + 0.2 > 0.3: one transfer ends a rounding error after the next begins."""
+    problem = Problem.from_hosts([Host("S", 2 * 10**9), Host("D")], links("S -> D 1e10"), "D")
+    check_schedule(problem, direct((10**9, 0.2, 0.1 + 0.2), (10**9, 0.3, 0.4)))
+
+
+def test_bandwidths_measured_again_are_what_counts():
+    """The schedule was made for another problem; only what it does matters."""
+    schedule = plan(PIPELINE, chunk_s=1.0, problem_sha256="of another problem")
+    problem = pipeline_problem()
+    check_schedule(
+        problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * 2), schedule
+    )
+    slower = problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s / 2)
+    assert "link 'S' -> 'K': 1 transfer at up to 100 bytes/s" in broken(slower, schedule)

@@ -1,0 +1,203 @@
+"""Networks, programs and the choice of a solver. What the solvers answer: see tests/solvers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import datacollect
+from datacollect import flow as flow_module
+from datacollect.errors import ProblemError, SolverUnavailableError
+from datacollect.flow import (
+    FlowNetwork,
+    auto_flow_name,
+    available_flow_solvers,
+    available_linear_solvers,
+    load_flow_solver,
+    load_linear_solver,
+    source_side,
+)
+
+BACKEND_PACKAGES = ["ortools", "networkx", "pulp", "pylmcf", "scipy"]
+
+
+def arc(**changes):
+    """Columns of a network of one arc, 0 -> 1, some of them replaced."""
+    columns = {
+        "n_nodes": 2,
+        "tail": np.array([0]),
+        "head": np.array([1]),
+        "capacity": np.array([5]),
+        "cost": np.array([1]),
+    }
+    return columns | changes
+
+
+class TestFlowNetwork:
+    def test_counts_its_arcs(self):
+        assert FlowNetwork(**arc()).n_arcs == 1
+        nothing = np.zeros(0, dtype=np.int64)
+        assert FlowNetwork(2, nothing, nothing, nothing).n_arcs == 0
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"capacity": np.array([2.7])}, "capacity must hold integers, got float64"),
+            ({"cost": np.array([1.0])}, "cost must hold integers, got float64; scale and round"),
+            ({"tail": np.array([True])}, "tail must hold integers, got bool"),
+            ({"capacity": np.array([5, 6])}, r"capacity must have shape \(1,\), got \(2,\)"),
+            ({"cost": np.array([[1]])}, r"cost must have shape \(1,\), got \(1, 1\)"),
+            ({"capacity": np.array([-1])}, "capacity must be >= 0, got -1"),
+            ({"cost": np.array([-2])}, "cost must be >= 0, got -2"),
+            ({"head": np.array([2])}, "head must lie in 0 ... n_nodes - 1 = 1, got 2 ... 2"),
+            ({"tail": np.array([-1])}, "tail must lie in 0 ... n_nodes - 1 = 1, got -1 ... -1"),
+            ({"head": np.array([0])}, "arc 0 must join two nodes, got a loop at node 0"),
+            ({"capacity": np.array([2**62])}, r"limit 2\*\*62; count in larger units"),
+        ],
+    )
+    def test_malformed_columns_are_refused(self, changes, message):
+        """Solvers would truncate, wrap around or read out of bounds, all without a word."""
+        with pytest.raises(ProblemError, match=message):
+            FlowNetwork(**arc(**changes))
+
+    @pytest.mark.parametrize("end", ["tail", "head"])
+    def test_capacities_at_one_node_must_sum_below_the_limit(self, end):
+        """Two arcs of 2**61 in one direction at node 0 sum to 2**62; at different nodes not."""
+        ends = {"tail": np.array([0, 0]), "head": np.array([1, 2])}
+        if end == "head":
+            ends = {"tail": ends["head"], "head": ends["tail"]}
+        with pytest.raises(ProblemError, match="sum to"):
+            FlowNetwork(3, **ends, capacity=np.array([2**61, 2**61]))
+        FlowNetwork(3, **ends, capacity=np.array([2**61, 2**60]))
+        FlowNetwork(3, np.array([0, 1]), np.array([1, 2]), np.array([2**61, 2**61]))
+
+
+class TestSourceSide:
+    def test_stops_at_full_arcs(self):
+        """0 -> 1 -> 2 with capacities 5 and 3 and a flow of 3: only 0 -> 1 has room left."""
+        network = FlowNetwork(3, np.array([0, 1]), np.array([1, 2]), np.array([5, 3]))
+        assert source_side(network, np.array([3, 3]), 0).tolist() == [True, True, False]
+
+    def test_goes_back_along_used_arcs(self):
+        """0 -> 2 has room; from 2 back to 1 over the used arc 1 -> 2, though 0 -> 1 is full."""
+        network = FlowNetwork(4, np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([2, 9, 4]))
+        assert source_side(network, np.array([2, 2, 1]), 0).tolist() == [True, True, True, False]
+
+    def test_without_arcs_only_the_source(self):
+        nothing = np.zeros(0, dtype=np.int64)
+        side = source_side(FlowNetwork(3, nothing, nothing, nothing), nothing, 2)
+        assert side.tolist() == [False, False, True]
+
+
+class TestLoading:
+    @pytest.mark.parametrize("name", ["ortools", "networkx", "pulp"])
+    def test_flow_solvers_by_name(self, name):
+        assert load_flow_solver(name).name == name
+        assert name in available_flow_solvers()
+
+    @pytest.mark.parametrize(
+        ("name", "solver"),
+        [
+            ("auto", "glop"),
+            ("ortools", "glop"),
+            ("glop", "glop"),
+            ("pulp", "cbc"),
+            ("cbc", "cbc"),
+        ],
+    )
+    def test_linear_solvers_by_name(self, name, solver):
+        assert load_linear_solver(name).name == solver
+        assert available_linear_solvers() == ("ortools", "pulp")
+
+    @pytest.mark.parametrize("name", ["lemon", "networkx"])
+    def test_flow_solvers_do_not_solve_linear_programs(self, name):
+        with pytest.raises(
+            SolverUnavailableError,
+            match=f"solver '{name}' solves network flows only; this problem has shared bottlenecks,"
+            " which need a linear program: choose 'ortools' or 'pulp'",
+        ):
+            load_linear_solver(name)
+
+    @pytest.mark.parametrize("load", [load_flow_solver, load_linear_solver])
+    def test_unknown_names_get_a_hint_and_the_list(self, load):
+        with pytest.raises(
+            ProblemError, match=r"'ortool'; did you mean 'ortools'\? \(known: auto, "
+        ):
+            load("ortool")
+        with pytest.raises(ProblemError, match=r"solver 'gurobi' \(known: auto, ortools, lemon, "):
+            load("gurobi")
+
+    def test_glop_is_no_flow_solver(self):
+        with pytest.raises(ProblemError, match="unknown flow solver 'glop'"):
+            load_flow_solver("glop")
+
+
+def without(monkeypatch, *packages):
+    """Let the packages look as if they were not installed."""
+    for package in packages:
+        for loaded in [name for name in sys.modules if name.split(".")[0] == package]:
+            monkeypatch.delitem(sys.modules, loaded)
+        monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith("datacollect.solvers.")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+class TestMissingPackages:
+    @pytest.mark.parametrize(
+        ("name", "package", "command"),
+        [
+            ("lemon", "pylmcf", "pip install 'datacollect[fast]'"),
+            ("networkx", "networkx", "pip install networkx"),
+            ("pulp", "pulp", "pip install pulp"),
+        ],
+    )
+    def test_the_message_holds_the_command(self, monkeypatch, name, package, command):
+        without(monkeypatch, package)
+        assert name not in available_flow_solvers()
+        with pytest.raises(SolverUnavailableError) as failure:
+            load_flow_solver(name)
+        assert f"solver '{name}' needs the package {package}" in str(failure.value)
+        assert str(failure.value).endswith(f"install it with: {command}")
+
+    @pytest.mark.parametrize(
+        ("missing", "name"),
+        [
+            (["pylmcf"], "ortools"),
+            (["ortools"], "lemon"),
+            (["pylmcf", "ortools"], "networkx"),
+            (["pylmcf", "ortools", "networkx"], "pulp"),
+        ],
+    )
+    def test_auto_makes_do_with_what_is_there(self, monkeypatch, missing, name):
+        monkeypatch.setattr(flow_module.importlib.util, "find_spec", lambda p: p not in missing)
+        assert auto_flow_name() == name
+        assert load_flow_solver("auto").name == name
+
+    def test_auto_uses_the_faster_solver_for_each_task(self):
+        expected = "ortools+lemon" if "lemon" in available_flow_solvers() else "ortools"
+        assert load_flow_solver("auto").name == auto_flow_name() == expected
+
+    def test_linear_auto_makes_do_with_cbc(self, monkeypatch):
+        monkeypatch.setattr(flow_module.importlib.util, "find_spec", lambda p: p != "ortools")
+        assert load_linear_solver("auto").name == "cbc"
+
+    def test_no_solver_at_all(self, monkeypatch):
+        monkeypatch.setattr(flow_module.importlib.util, "find_spec", lambda _: None)
+        with pytest.raises(SolverUnavailableError, match="pip install ortools"):
+            load_flow_solver("auto")
+
+
+def test_backends_are_imported_on_first_use_only():
+    """`datacollect --help` must not wait for solvers."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(datacollect.__file__).parents[1])!r})\n"
+        "from datacollect import flow\n"
+        "flow.available_flow_solvers(), flow.available_linear_solvers(), flow.auto_flow_name()\n"
+        f"print([name for name in {BACKEND_PACKAGES} if name in sys.modules])\n"
+        "flow.load_flow_solver('ortools')\n"
+        f"print([name for name in {BACKEND_PACKAGES} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n['ortools']\n", done.stderr

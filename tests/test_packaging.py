@@ -1,0 +1,52 @@
+"""What setup.cfg lists by hand is what there is: a wheel misses whatever it does not list."""
+
+from __future__ import annotations
+
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+CONFIG = ConfigParser()
+CONFIG.read(REPOSITORY / "setup.cfg", encoding="utf-8")
+LISTED = set(CONFIG["options"]["packages"].split())
+FOLDERS = dict(line.split(" = ") for line in CONFIG["options"]["package_dir"].strip().splitlines())
+
+
+def files_of_packages() -> list[tuple[str, Path]]:
+    """Return every file of ours with the package that it lies in."""
+    # rglob does not follow links: what lies behind them is found where it lies.
+    return [
+        (".".join([package, *path.relative_to(REPOSITORY / folder).parts[:-1]]), path)
+        for package, folder in FOLDERS.items()
+        for path in sorted((REPOSITORY / folder).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+FILES = files_of_packages()
+
+
+def test_every_package_is_listed():
+    assert {package for package, path in FILES if path.suffix == ".py"} == LISTED
+
+
+def test_every_package_has_an_init():
+    assert {package for package, path in FILES if path.name == "__init__.py"} == LISTED
+
+
+@pytest.mark.parametrize(
+    ("package", "path"),
+    [
+        pytest.param(package, path, id=f"{package}/{path.name}")
+        for package, path in FILES
+        if path.suffix != ".py"
+    ],
+)
+def test_every_file_that_is_no_module_is_listed(package, path):
+    patterns = CONFIG["options.package_data"].get(package, "").split(", ")
+    assert any(path.match(pattern) for pattern in patterns if pattern), (
+        f"setup.cfg: add {path.name} to {package} in options.package_data"
+    )

@@ -1,0 +1,1 @@
+"""Topologies: generators and small networks of our own."""
