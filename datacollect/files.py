@@ -11,9 +11,10 @@ import numpy as np
 from datacollect.documents import document_name, read_tree
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.fields import PROBLEM, PROBLEM_FORMAT, SCHEDULE_FORMAT
+from datacollect.hosts import Held, SharedBottleneck
 from datacollect.kinds import join, shown
 from datacollect.link_table import read_link_table
-from datacollect.problem import Held, Problem, SharedBottleneck
+from datacollect.problem import Problem
 from datacollect.schedule_files import (
     read_schedule,
     schedule_from_tree,

@@ -18,19 +18,14 @@ import numpy as np
 from datacollect.documents import decode, document_name, read_bytes
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
-from datacollect.units import bytes_per_s_from_bit_per_s, bytes_per_s_from_mbit_per_s
+from datacollect.samples import BYTES_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from os import PathLike
 
     from datacollect.problem import FloatArray, IntArray
 
-BYTES_PER_S: dict[str, Callable[[Any], Any]] = {
-    "bandwidth_bytes_per_s": lambda rate: rate,
-    "bandwidth_bit_per_s": bytes_per_s_from_bit_per_s,
-    "bandwidth_mbit_per_s": bytes_per_s_from_mbit_per_s,
-}
 COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb")
 
 # Below this Arrow's import takes longer than reading row by row.
@@ -215,7 +210,7 @@ def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> 
         columns[end] = np.array(index, dtype=np.int64)[texts.indices.to_numpy()]
     bandwidth = source.bandwidth_column
     with np.errstate(over="ignore"):  # what becomes infinite is unusual, see below
-        columns["bandwidth"] = BYTES_PER_S[bandwidth](table[bandwidth].to_numpy() + 0.0)
+        columns["bandwidth"] = (table[bandwidth].to_numpy() + 0.0) * BYTES_PER_S[bandwidth]
     for name in ("period", "price_per_gb"):
         if name in source.header:
             columns[name] = table[name].to_numpy() + 0.0  # -0.0 becomes 0.0
@@ -273,7 +268,7 @@ def _host(text: str, name: str, where: str, host_index: Mapping[str, int]) -> in
 def _number(text: str, name: str, where: str) -> float:
     value = float(text) if NUMBER.fullmatch(text) else math.nan
     if name in BYTES_PER_S:
-        value = BYTES_PER_S[name](value)
+        value *= BYTES_PER_S[name]
     if not 0 <= value < math.inf:
         remedy = (
             "use 0 for no capacity, or remove the line" if name in BYTES_PER_S else "correct it"

@@ -284,6 +284,7 @@ def _label_band(axes: Axes, band: Band, place: Place, name: str, role: str) -> N
 def _draw_instants(axes: Axes, schedule: Schedule, unit_s: float) -> None:
     bound_s, end_s = schedule.lower_bound_s, schedule.makespan_s
     axes.axvline(end_s / unit_s, color=INK, lw=1.4, zorder=5, gid="makespan", clip_on=False)
+    axes.axvline(bound_s / unit_s, color="white", lw=2.6, alpha=0.6, zorder=5)
     axes.axvline(bound_s / unit_s, color=INK, lw=1.2, ls=(0, (4, 3)), zorder=5, gid="lower bound")
     bound_at_left = bound_s < 0.25 * end_s
     for when_s, text, to_the_right in (

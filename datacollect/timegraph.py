@@ -256,16 +256,16 @@ class _Builder:
     ) -> IntArray:
         """Return the nodes at which links end, behind arcs for finite host limits."""
         limited = np.unique(hosts[np.isfinite(limit[hosts])]).astype(np.int64)
-        ends = node_of[hosts]
+        ends: IntArray = node_of[hosts]
         if len(limited) == 0:
             return ends
         gates = self._new(limited, slot, f"{which}link")
         inner = node_of[limited]
         tail, head = (inner, gates) if which == "up" else (gates, inner)
         self._add(tail, head, whole_slot_bytes(limit[limited], self.slot_s, self.most), slot)
-        gate_of = np.full(self.n, -1)
+        gate_of = np.full(self.n, -1, dtype=np.int64)
         gate_of[limited] = gates
-        return np.where(gate_of[hosts] >= 0, gate_of[hosts], ends)
+        return np.asarray(np.where(gate_of[hosts] >= 0, gate_of[hosts], ends))
 
     def add_holdover(self) -> None:
         """Let others' data wait, within the storage limit of every boundary."""

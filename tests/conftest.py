@@ -51,6 +51,18 @@ def cloud_grids(measured_data: Path) -> Path:
     return measured_data / "skyplane"
 
 
+@pytest.fixture(params=["ortools", "networkx", "pulp", "lemon"])
+def solver(request: pytest.FixtureRequest) -> str:
+    """Every solver, by the name that users give."""
+    return str(request.param)
+
+
+@pytest.fixture(params=["ortools", "pulp"])
+def linear_solver(request: pytest.FixtureRequest) -> str:
+    """The solvers that take linear programs too."""
+    return str(request.param)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that need measured data."""
     for item in items:

@@ -14,7 +14,8 @@ from datacollect.schedule import Route, Schedule, Transfers
 
 
 def plan(rows, *, slot_s=None, chunk_s=None, **changes):
-    """A schedule to D; its makespan is its last finish unless given."""
+    """A schedule to D; its makespan is the last finish of a last hop unless given."""
+    arrivals = [finish for _, route, hop, _, _, _, finish in rows if hop == len(route.split()) - 2]
     keys = list(dict.fromkeys((row[0], tuple(row[1].split())) for row in rows))
     columns = Transfers.build(
         route=[keys.index((row[0], tuple(row[1].split()))) for row in rows],
@@ -26,7 +27,7 @@ def plan(rows, *, slot_s=None, chunk_s=None, **changes):
     known = {
         "method": "coordinated",
         "destination": "D",
-        "makespan_s": max((row[6] for row in rows), default=0.0),
+        "makespan_s": max(arrivals, default=0.0),
         "lower_bound_s": 0.0,
         "solver": "hand",
         "problem_sha256": "",

@@ -76,7 +76,7 @@ def broken_rules(problem, schedule):
         "causality": _causal(moves) if slot is None else _slot_by_slot(moves, slot),
         "capacity": _within_capacity(problem, moves, slot),
         "storage": _within_storage(problem, moves, chunk, slot),
-        "makespan": schedule.makespan_s == max((m.finish for m in moves), default=0),
+        "makespan": schedule.makespan_s == max(m.finish for m in moves if m.head == "D"),
     }
     return {name for name, kept in rules.items() if not kept}
 

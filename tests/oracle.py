@@ -57,7 +57,7 @@ def fluid_makespan_s(problem: Problem) -> float | None:
 def _last_length(problem: Problem, starts: list[float], end: float) -> float | None:
     """Least length of the last piece; None if even its full length is too short."""
     total = float(problem.total_bytes)
-    reference = total / max(problem.bandwidth_bytes_per_s.max(), 1e-300)
+    reference = total / (problem.bandwidth_bytes_per_s.max() or 1.0)
     destination = problem.destination_index
     pieces = range(len(starts))
     sources = sorted({parcel.source for parcel in problem.parcels})

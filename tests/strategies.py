@@ -13,8 +13,10 @@ FEATURES = frozenset({"limits", "shared", "forecast", "release", "storage", "hel
 def problems(draw, features: frozenset[str] = FEATURES, most_hosts: int = 4) -> Problem:
     """A problem with any mix of `features`; some are infeasible."""
     n = draw(st.integers(2, most_hosts))
+    # Judged to one byte per transfer, small numbers would hide mistakes: count in larger units.
+    unit = draw(st.sampled_from([1, 1_000_003, 10**12]))
     names = ["D", *(f"H{i}" for i in range(1, n))]
-    number = st.integers(1, 8)
+    number = st.integers(1, 8).map(lambda n: float(n * unit))
     periods = [0.0]
     if "forecast" in features:
         periods += sorted(draw(st.sets(st.sampled_from([1.0, 2.0, 3.0, 5.0]), max_size=2)))
@@ -25,9 +27,9 @@ def problems(draw, features: frozenset[str] = FEATURES, most_hosts: int = 4) -> 
     hosts = [
         Host(
             name,
-            backlog_bytes=0 if name == "D" else draw(st.integers(0, 12)),
+            backlog_bytes=0 if name == "D" else unit * draw(st.integers(0, 12)),
             release_s=maybe("release", st.sampled_from([1.0, 2.0]), 0.0) if name != "D" else 0.0,
-            storage_bytes=maybe("storage", st.integers(0, 6), float("inf")),
+            storage_bytes=maybe("storage", st.integers(0, 6).map(lambda n: n * unit), float("inf")),
             uplink_bytes_per_s=maybe("limits", number, float("inf")),
             downlink_bytes_per_s=maybe("limits", number, float("inf")),
         )
@@ -36,17 +38,17 @@ def problems(draw, features: frozenset[str] = FEATURES, most_hosts: int = 4) -> 
     pairs = [(a, b) for a in names for b in names if a != b and a != "D"]
     chosen = [pair for pair in pairs if pair[1] == "D" or draw(st.booleans())]
     least = 0 if "forecast" in features else 1
-    links = [Link(a, b, [float(draw(st.integers(least, 6))) for _ in periods]) for a, b in chosen]
+    links = [Link(a, b, [float(unit * draw(st.integers(least, 6))) for _ in periods]) for a, b in chosen]
     shared = []
     if "shared" in features and chosen:
         for i in range(draw(st.integers(0, 2))):
             members = draw(st.sets(st.sampled_from(chosen), min_size=1))
-            shared.append(SharedBottleneck(f"wire{i}", float(draw(number)), sorted(members)))
+            shared.append(SharedBottleneck(f"wire{i}", draw(number), sorted(members)))
     held = []
     if "held" in features:
         for host in hosts[1:]:
             holder = draw(st.sampled_from(hosts))
-            size = draw(st.integers(0, 3))
+            size = unit * draw(st.integers(0, 3))
             if holder.name != host.name and 0 < size <= host.backlog_bytes:
                 taken = sum(h.n_bytes for h in held if h.host == holder.name)
                 if holder.name == "D" or taken + size <= holder.storage_bytes:

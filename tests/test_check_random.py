@@ -29,10 +29,10 @@ def verdict(problem, schedule):
 
 
 @st.composite
-def chains(draw):
+def chains(draw, least_bytes):
     """A chain of hosts whose every limit is met exactly; transfers are cut at random bytes."""
     n_hops = draw(st.integers(1, 4))
-    n_bytes = draw(st.integers(20, 10**15))
+    n_bytes = draw(st.integers(least_bytes, 10**15))
     duration_s = draw(st.floats(0.1, 1e6))
     chunk_s = duration_s * draw(st.sampled_from([0.0, 0.01, 0.5]))
     release_s = draw(st.sampled_from([0.0, 0.3, 17.0]))
@@ -60,7 +60,7 @@ def chains(draw):
     return problem, rows, {"chunk_s": chunk_s, "lower_bound_s": duration_s}
 
 
-@given(chains())
+@given(chains(least_bytes=20))
 def test_chain_that_meets_every_limit_exactly_is_valid(chain):
     problem, rows, options = chain
     check_schedule(problem, plan(rows, **options))
@@ -84,21 +84,19 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @settings(max_examples=40)
-@given(chains(), st.randoms(use_true_random=False))
+@given(chains(least_bytes=10_000), st.randoms(use_true_random=False))
 def test_chain_with_one_transfer_changed_is_invalid(change, chain, random):
+    """Enough bytes that the change concerns more of them than the one per transfer tolerated."""
     problem, rows, options = chain
     i = random.randrange(len(rows))
-    # Half the bytes of a transfer at twice the rate are too many: more than the one tolerated.
-    assume(rows[i][4] > 3)
     alter, words = CHANGES[change]
     changed = [*rows[:i], *alter(rows[i], options["chunk_s"]), *rows[i + 1 :]]
-    makespan_s = max((row[6] for row in changed if row[2] == len(row[1].split()) - 2), default=0.0)
-    message = verdict(problem, plan(changed, makespan_s=makespan_s, **options))
+    message = verdict(problem, plan(changed, **options))
     assert message is not None
     assert words in message
 
 
-@given(chains(), st.floats(1e-6, 1.0))
+@given(chains(least_bytes=10_000), st.floats(1e-6, 1.0))
 def test_chain_with_wrong_makespan_or_slower_link_is_invalid(chain, share):
     problem, rows, options = chain
     schedule = plan(rows, **options)

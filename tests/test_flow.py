@@ -171,6 +171,8 @@ class TestMissingPackages:
         ],
     )
     def test_auto_makes_do_with_what_is_there(self, monkeypatch, missing, name):
+        if name not in available_flow_solvers():
+            pytest.skip(f"solver {name!r} is not installed")
         monkeypatch.setattr(flow_module.importlib.util, "find_spec", lambda p: p not in missing)
         assert auto_flow_name() == name
         assert load_flow_solver("auto").name == name

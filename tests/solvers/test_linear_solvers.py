@@ -160,15 +160,15 @@ def test_amounts_of_any_size(linear_solver, magnitude):
 
 
 def test_all_digits_survive(linear_solver):
-    """x + y = 1/3 + 1e6 with y = 1e6 fixed and 3 x >= 1: answers to the last digits.
+    """x + y = 1/3 + 1e6 with y = 1e6 fixed; then bounds 1/3 and 2/3: to the last digits.
 
     PuLP writes 13 digits and CBC prints 8: both would show.
     """
     total = 1 / 3 + 1e6
     program = program_of([1, 0], [0, 1e6], [INF, 1e6], [total], [total], [[1, 1]])
     assert linear_solver.solve(program).x[0] == pytest.approx(1 / 3, abs=1e-9)
-    third = program_of([1], [1 / 3], [INF], [-INF], [5], [[1]])
-    assert linear_solver.solve(third).x[0] == 1 / 3
+    third = program_of([1, -1], [1 / 3, 0], [INF, 2 / 3], [-INF], [5], [[1, 1]])
+    assert linear_solver.solve(third).x.tolist() == [1 / 3, 2 / 3]
 
 
 @pytest.mark.parametrize(

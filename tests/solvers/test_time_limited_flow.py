@@ -20,26 +20,43 @@ SMALL = FlowNetwork(2, np.array([0]), np.array([1]), np.array([5]), np.array([1]
 
 
 def slow_problem():
-    """A mesh of 150 nodes, half of them sources: minutes for networkx."""
+    """32 hosts over 100 slots, 102 400 arcs, feasible: many seconds for networkx.
+
+    Host 0 collects from 8 others, each of which could send its 70 slots' worth alone and slowly.
+    """
     random = np.random.default_rng(0)
-    tail, head = np.divmod(np.arange(150**2), 150)
-    arcs = tail != head
-    n_arcs = int(arcs.sum())
-    supply = np.zeros(150, dtype=np.int64)
-    supply[:75] = 10**6
-    supply[-1] = -supply.sum()
-    capacity, cost = random.integers(1, 10**6, n_arcs), random.integers(1, 10**4, n_arcs)
-    return FlowNetwork(150, tail[arcs], head[arcs], capacity, cost), supply
+    n_hosts, n_slots = 32, 100
+    sender, receiver = np.divmod(np.arange(n_hosts**2), n_hosts)
+    slot = np.repeat(np.arange(n_slots), n_hosts**2)
+    tail = slot * n_hosts + np.tile(sender, n_slots)
+    head = (slot + 1) * n_hosts + np.tile(receiver, n_slots)
+    keeps = sender == receiver
+    per_slot = np.where(keeps, 10**9, random.integers(10**5, 10**6, n_hosts**2))
+    cost = np.where(np.tile(keeps, n_slots), 0, 1 + slot)
+    supply = np.zeros(n_hosts * (n_slots + 1), dtype=np.int64)
+    # At least 10**5 units a slot from each host straight to host 0: 10**7 in 100 slots.
+    supply[1:9] = 10**7
+    supply[n_slots * n_hosts] = -supply.sum()
+    return FlowNetwork(len(supply), tail, head, np.tile(per_slot, n_slots), cost), supply
+
+
+def test_the_slow_problem_has_a_solution():
+    """Or else the tests below would wait for an exception that comes early."""
+    network, supply = slow_problem()
+    flow = load_flow_solver("auto").min_cost_flow(network, supply)
+    arriving = flow[network.head == len(supply) - 32].sum()
+    assert arriving == 8 * 10**7
 
 
 def test_a_slow_solve_ends_at_the_deadline():
     solver = TimeLimitedFlow("networkx", time.monotonic() + 60)
     assert solver.max_flow(SMALL, 0, 1).tolist() == [5]
     child = solver._idle[0]
+    network, supply = slow_problem()
     start_s = time.monotonic()
     solver._deadline_s = start_s + 0.3
     with pytest.raises(TimeLimitError, match="networkx: the time limit passed"):
-        solver.min_cost_flow(*slow_problem())
+        solver.min_cost_flow(network, supply)
     assert 0.3 <= time.monotonic() - start_s < 5
     assert child._process.returncode is not None
 
@@ -60,6 +77,7 @@ def test_a_deadline_during_start_up_ends_it():
 
 def test_other_threads_run_on_meanwhile():
     """OR-Tools and LEMON hold the interpreter lock for as long as they work."""
+    network, supply = slow_problem()
     solver = TimeLimitedFlow("networkx", time.monotonic() + 0.6)
     ticks = []
     done = threading.Event()
@@ -70,10 +88,12 @@ def test_other_threads_run_on_meanwhile():
 
     ticker = threading.Thread(target=tick)
     ticker.start()
-    with pytest.raises(TimeLimitError):
-        solver.min_cost_flow(*slow_problem())
-    done.set()
-    ticker.join()
+    try:
+        with pytest.raises(TimeLimitError):
+            solver.min_cost_flow(network, supply)
+    finally:
+        done.set()
+        ticker.join()
     assert len(ticks) >= 5
 
 

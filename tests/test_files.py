@@ -1,0 +1,543 @@
+"""Problem and schedule files: what is written reads back equal, what is read means what it says."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import sys
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import datacollect as dc
+from datacollect import link_table
+from datacollect.fields import LINK, PROBLEM, SCHEDULE, TRANSFER
+from datacollect.files import (
+    problem_from_tree,
+    problem_to_tree,
+    read_problem,
+    read_schedule,
+    schedule_from_tree,
+    schedule_to_tree,
+    write_schedule,
+)
+
+EVERYTHING = """
+format = "datacollect-problem/1"
+destination = "D"
+periods_s = [0.0, 600.0]
+
+[hosts.S1]
+backlog_bytes = 50_000_000
+release_s = 30
+storage_bytes = 100_000_000
+uplink_bytes_per_s = 1.25e6
+downlink_bytes_per_s = 2.5e6
+[hosts.S2]
+[hosts.K]
+storage_bytes = 0
+[hosts.D]
+
+[[links]]
+from = "S2"
+to = "D"
+bandwidth_bytes_per_s = 5
+[[links]]
+from = "S1"
+to = "D"
+bandwidth_bytes_per_s = [312_500.0, 0.0]
+price_per_gb = 0.02
+
+[[shared]]
+name = "peering-1"
+bandwidth_bytes_per_s = 625_000.0
+links = [["S1", "D"], ["S2", "D"]]
+
+[[held]]
+host = "K"
+source = "S1"
+offset_bytes = 10
+bytes = 0
+"""
+INFINITE = math.inf
+
+
+def write(folder, **files):
+    """Write files; an underscore stands for the dot. Return the path of the first."""
+    paths = []
+    for name, text in files.items():
+        path = folder / name.replace("_", ".")
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        paths.append(path)
+    return paths[0]
+
+
+def csv_problem(folder, csv, head="", hosts=("S", "K", "D")):
+    text = f'destination = "D"\nbandwidth_csv = "g.csv"\n{head}\n'
+    text += "".join(f"[hosts.{json.dumps(name)}]\n" for name in hosts)
+    return read_problem(write(folder, p_toml=text, g_csv=csv))
+
+
+def links_of(problem):
+    return {
+        (problem.names[a], problem.names[b]): rates
+        for a, b, rates in zip(
+            problem.link_from, problem.link_to, problem.bandwidth_bytes_per_s.T.tolist(), strict=True
+        )
+    }
+
+
+# Problems -----------------------------------------------------------------------------------
+
+
+def test_every_field_arrives_in_its_array(tmp_path):
+    problem = read_problem(write(tmp_path, p_toml=EVERYTHING))
+    assert problem.names == ("S1", "S2", "K", "D")
+    assert problem.destination == "D"
+    assert problem.periods_s.tolist() == [0.0, 600.0]
+    assert problem.backlog_bytes.tolist() == [50_000_000, 0, 0, 0]
+    assert problem.release_s.tolist() == [30.0, 0.0, 0.0, 0.0]
+    assert problem.storage_bytes.tolist() == [1e8, INFINITE, 0.0, INFINITE]
+    assert problem.uplink_bytes_per_s.tolist() == [1.25e6, INFINITE, INFINITE, INFINITE]
+    assert problem.downlink_bytes_per_s.tolist() == [2.5e6, INFINITE, INFINITE, INFINITE]
+    assert links_of(problem) == {("S1", "D"): [312_500.0, 0.0], ("S2", "D"): [5.0, 5.0]}
+    assert problem.price_per_gb.tolist() == [0.02, 0.0]
+    assert problem.shared == (
+        dc.SharedBottleneck("peering-1", 625_000.0, (("S1", "D"), ("S2", "D"))),
+    )
+    assert problem.held == (dc.Held("K", "S1", 10, 0),)
+
+
+def test_json_says_the_same_as_toml(tmp_path):
+    import tomllib
+
+    same = json.dumps(tomllib.loads(EVERYTHING))
+    one = read_problem(write(tmp_path, p_toml=EVERYTHING))
+    two = read_problem(write(tmp_path, p_json=same))
+    assert one.sha256 == two.sha256
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_standard_input_takes_either_format(as_json, monkeypatch):
+    text = '{"destination": "D", "hosts": {"D": {}}}' if as_json else 'destination="D"\n[hosts.D]'
+    stdin = SimpleNamespace(buffer=io.BytesIO(text.encode()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert read_problem("-").names == ("D",)
+
+
+def test_from_standard_input_the_csv_is_relative_to_the_working_directory(tmp_path, monkeypatch):
+    write(tmp_path, g_csv="from,to,bandwidth_bit_per_s\nS,D,8\n")
+    text = 'destination="D"\nbandwidth_csv="g.csv"\n[hosts.S]\n[hosts.D]'
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    monkeypatch.chdir(tmp_path)
+    assert links_of(read_problem("-")) == {("S", "D"): [1.0]}
+
+
+def test_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path):
+    text = "\ufeff" + EVERYTHING.replace("\n", "\r\n")
+    plain = read_problem(write(tmp_path, q_toml=EVERYTHING))
+    assert read_problem(write(tmp_path, p_toml=text)).sha256 == plain.sha256
+
+
+def test_whole_floats_are_whole_bytes():
+    tree = {"destination": "D", "hosts": {"D": {"backlog_bytes": 5e7, "storage_bytes": 1e19}}}
+    problem = problem_from_tree(tree)
+    assert problem.backlog_bytes.tolist() == [50_000_000]
+    assert problem.storage_bytes.tolist() == [1e19]
+
+
+def test_numbers_of_numpy_are_numbers():
+    tree = {
+        "destination": "D",
+        "periods_s": np.array([0.0, 5.0]),
+        "hosts": {"S": {"backlog_bytes": np.int64(7)}, "D": {}},
+        "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": np.array([1.0, 2.0])}],
+    }
+    problem = problem_from_tree(tree)
+    assert problem.backlog_bytes.tolist() == [7, 0]
+    assert links_of(problem) == {("S", "D"): [1.0, 2.0]}
+
+
+def test_editors_may_name_the_schema():
+    tree = {"$schema": "problem.schema.json", "destination": "D", "hosts": {"D": {}}}
+    assert problem_from_tree(tree).names == ("D",)
+
+
+def test_a_list_of_one_forecast_fits_one_period():
+    tree = {
+        "destination": "D",
+        "periods_s": [0],
+        "hosts": {"S": {}, "D": {}},
+        "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": [3.0]}],
+    }
+    assert links_of(problem_from_tree(tree)) == {("S", "D"): [3.0]}
+
+
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
+rates = st.floats(0, 1e300) | st.integers(0, 10**12).map(float)
+limits = st.just(INFINITE) | rates
+
+
+@st.composite
+def problems(draw):
+    hosts = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    starts = [0.0, *draw(st.sets(st.floats(0.001, 1e6), max_size=2).map(sorted))]
+    pairs = [(a, b) for a in hosts for b in hosts if a != b]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True) if pairs else st.just([]))
+    backlogs = {name: draw(st.integers(0, 2**59)) for name in hosts}
+    links = [
+        dc.Link(a, b, [draw(rates) for _ in starts], draw(st.floats(0, 10))) for a, b in chosen
+    ]
+    shared = [dc.SharedBottleneck("x\ny", draw(rates), chosen[:2])] if chosen else []
+    held = [dc.Held(hosts[-1], hosts[0], 0, min(5, backlogs[hosts[0]]))]
+    return dc.Problem.from_hosts(
+        [
+            dc.Host(
+                name,
+                backlogs[name],
+                draw(st.floats(0, 1e9)),
+                draw(st.just(INFINITE) | st.integers(10, 2**70).map(float)),
+                draw(limits),
+                draw(limits),
+            )
+            for name in hosts
+        ],
+        links,
+        draw(st.sampled_from(hosts)),
+        shared=shared,
+        held=held,
+        periods_s=starts,
+    )
+
+
+@given(problems())
+def test_problem_survives_its_tree_and_json(problem):
+    tree = problem_to_tree(problem)
+    again = problem_from_tree(json.loads(json.dumps(tree, allow_nan=False)))
+    assert again.sha256 == problem.sha256
+    assert problem_to_tree(again) == tree
+
+
+def test_only_what_differs_from_the_default_is_written():
+    problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    assert problem.to_dict() == {
+        "format": "datacollect-problem/1",
+        "destination": "D",
+        "hosts": {"S": {"backlog_bytes": 10}, "D": {}},
+        "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 5.0}],
+    }
+
+
+def test_storage_of_half_a_byte_is_not_written():
+    problem = dc.Problem.from_hosts([dc.Host("D", storage_bytes=0.5)], [], "D")
+    with pytest.raises(dc.ProblemError, match=r"'D': storage_bytes must be whole .* got 0.5"):
+        problem.to_dict()
+
+
+# CSV ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["row by row", "through Arrow"])
+def both_readers(request, monkeypatch):
+    """Read every CSV row by row, or every CSV through Arrow, however large."""
+    limit = 0 if request.param == "through Arrow" else math.inf
+    monkeypatch.setattr(link_table, "LARGE_BYTES", limit)
+
+
+@pytest.mark.usefixtures("both_readers")
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("bandwidth_bytes_per_s", 2.5),
+        ("bandwidth_bit_per_s", 0.3125),
+        ("bandwidth_mbit_per_s", 312_500.0),
+    ],
+)
+def test_csv_units(tmp_path, column, expected):
+    problem = csv_problem(tmp_path, f"from,to,{column}\nS,D,2.5\n")
+    assert links_of(problem) == {("S", "D"): [expected]}
+
+
+@pytest.mark.usefixtures("both_readers")
+def test_csv_in_any_order_of_columns_with_prices_and_zeros(tmp_path):
+    csv = "price_per_gb,bandwidth_bytes_per_s,to,from\n0.5,0,D,S\n\n0,1e3,D,K\r\n"
+    problem = csv_problem(tmp_path, csv)
+    assert links_of(problem) == {("S", "D"): [0.0], ("K", "D"): [1000.0]}
+    assert problem.price_per_gb.tolist() == [0.5, 0.0]
+
+
+def test_no_price_is_price_zero(tmp_path):
+    csv = "from,to,bandwidth_bytes_per_s,price_per_gb\nS,D,1,\nK,D,1,2\n"
+    assert csv_problem(tmp_path, csv).price_per_gb.tolist() == [0.0, 2.0]
+
+
+@pytest.mark.usefixtures("both_readers")
+def test_csv_with_periods_has_a_row_each_in_any_order(tmp_path):
+    rows = "S,D,1,20,0.5\nK,D,0,7,0\nS,D,0,10,0.5\nK,D,1,8,0\n"
+    csv = f"from,to,period,bandwidth_bytes_per_s,price_per_gb\n{rows}"
+    problem = csv_problem(tmp_path, csv, head="periods_s = [0, 60]")
+    assert links_of(problem) == {("S", "D"): [10.0, 20.0], ("K", "D"): [7.0, 8.0]}
+    assert problem.price_per_gb.tolist() == [0.5, 0.0]
+
+
+@pytest.mark.usefixtures("both_readers")
+def test_without_periods_a_csv_holds_in_all_of_them(tmp_path):
+    csv = "from,to,bandwidth_bytes_per_s\nS,D,10\n"
+    problem = csv_problem(tmp_path, csv, head="periods_s = [0, 60, 90]")
+    assert links_of(problem) == {("S", "D"): [10.0, 10.0, 10.0]}
+
+
+@pytest.mark.usefixtures("both_readers")
+def test_csv_and_links_add_up(tmp_path):
+    text = """
+    destination = "D"
+    bandwidth_csv = "g.csv"
+    hosts = {S = {}, K = {}, D = {}}
+    links = [{from = "K", to = "D", bandwidth_bytes_per_s = 4.0, price_per_gb = 3}]
+    """
+    csv = "from,to,bandwidth_bytes_per_s\nS,K,5\n"
+    problem = read_problem(write(tmp_path, p_toml=text, g_csv=csv))
+    assert links_of(problem) == {("K", "D"): [4.0], ("S", "K"): [5.0]}
+    assert problem.price_per_gb.tolist() == [0.0, 3.0]
+
+
+@pytest.mark.usefixtures("both_readers")
+def test_csv_quotes_names_as_spreadsheets_do(tmp_path):
+    hosts = ("Paris, Texas", 'the "big" one', "Zürich 東京", "two\nlines", "D")
+    frame = pd.DataFrame({"from": hosts[:4], "to": "D", "bandwidth_bytes_per_s": [1, 2, 3, 4]})
+    problem = csv_problem(tmp_path, "\ufeff" + frame.to_csv(index=False), hosts=hosts)
+    assert links_of(problem) == {(name, "D"): [i + 1.0] for i, name in enumerate(hosts[:4])}
+
+
+numbers = st.sampled_from(["1", " 2 ", "+3", "4e2", ".5", "6.", "1_0", "nan", "inf", "", "0x1", "١"])
+cells = st.sampled_from(["S", "K", "D", "", "X", '"S"', '"a""b"', "a", "a b"]) | numbers
+
+
+@given(st.lists(st.tuples(cells, cells, numbers | cells, cells)), st.sampled_from(["\n", "\r\n"]))
+def test_both_readers_of_csv_agree(tmp_path_factory, rows, end):
+    # Arrow's reader is to accept only what reading row by row accepts, and to mean the same.
+    head = "from,to,bandwidth_mbit_per_s,price_per_gb"
+    csv = end.join([head, *map(",".join, rows), ""])
+    path = tmp_path_factory.getbasetemp() / "agree.csv"
+    path.write_bytes(csv.encode())
+    index = {name: i for i, name in enumerate(["S", "K", "D", 'a"b', "a"])}
+    outcomes = []
+    for limit in (0, math.inf):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(link_table, "LARGE_BYTES", limit)
+            try:
+                table = link_table.read_link_table(path, index)
+            except dc.ProblemError as error:
+                outcomes.append(str(error))
+            else:
+                columns = (table.link_from, table.link_to, table.price_per_gb, table.row)
+                rates = table.bandwidth_bytes_per_s.tolist()
+                outcomes.append((rates, *(column.tolist() for column in columns)))
+    assert outcomes[0] == outcomes[1]
+
+
+@given(st.lists(st.floats(0, 1e308), min_size=1, max_size=20))
+def test_numbers_in_a_csv_survive_exactly(tmp_path_factory, values):
+    path = tmp_path_factory.getbasetemp() / "exact.csv"
+    lines = [f"S{i},D,{value!r}\n" for i, value in enumerate(values)]
+    path.write_text("from,to,bandwidth_bytes_per_s\n" + "".join(lines))
+    index = {"D": 0} | {f"S{i}": i + 1 for i in range(len(values))}
+    for limit in (0, math.inf):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(link_table, "LARGE_BYTES", limit)
+            table = link_table.read_link_table(path, index)
+            assert table.bandwidth_bytes_per_s.tolist() == [values]
+
+
+# Schedules ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def relayed():
+    """S holds 4 MB and reaches D at 1 MB/s, directly and through K: together in 2 s and a chunk."""
+    return dc.Problem.from_matrix(
+        ["S", "K", "D"], [[0, 1e6, 1e6], [0, 0, 1e6], [0, 0, 0]], [4_000_000, 0, 0], "D"
+    )
+
+
+@pytest.fixture(params=["pipelined", "slotted", "direct", "empty"])
+def schedule(request, relayed):
+    if request.param == "pipelined":
+        return dc.coordinated(relayed, chunk_s=0.1)
+    if request.param == "slotted":
+        return dc.coordinated(relayed, slot_s=0.5)
+    if request.param == "direct":
+        return dc.direct(relayed)
+    return dc.coordinated(relayed.replace(backlog_bytes=np.zeros(3, dtype=np.int64)))
+
+
+def test_schedule_file_has_the_published_keys(relayed):
+    tree = dc.coordinated(relayed, slot_s=0.5).to_dict()
+    published = {
+        "format",
+        "method",
+        "destination",
+        "makespan_s",
+        "lower_bound_s",
+        "slot_s",
+        "chunk_s",
+        "solver",
+        "problem_sha256",
+        "transfers",
+    }
+    assert set(tree) == published | {"status", "bottleneck", "plan_time_s"}
+    assert set(tree["transfers"][0]) == {
+        "source",
+        "route",
+        "hop",
+        "offset_bytes",
+        "bytes",
+        "start_s",
+        "finish_s",
+        "streams",
+    }
+    assert tree["format"] == "datacollect-schedule/1"
+    assert tree["slot_s"] == 0.5
+    assert tree["chunk_s"] is None
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+def test_schedule_survives_its_file(schedule, suffix, tmp_path):
+    path = tmp_path / f"plan{suffix}"
+    write_schedule(schedule, path)
+    again = read_schedule(path)
+    assert schedule_to_tree(again) == schedule_to_tree(schedule)
+    pd.testing.assert_frame_equal(again.transfers, schedule.transfers)
+    assert again.bottleneck == schedule.bottleneck
+    assert again.status == schedule.status
+
+
+def test_schedule_read_back_is_valid(relayed, tmp_path):
+    schedule = dc.coordinated(relayed)
+    schedule.to_file(tmp_path / "plan.json")
+    dc.Schedule.from_file(tmp_path / "plan.json").check(relayed)
+
+
+def test_parquet_is_a_table_that_others_read(relayed, tmp_path):
+    schedule = dc.coordinated(relayed, slot_s=0.5)
+    schedule.to_file(tmp_path / "plan.parquet")
+    table = pd.read_parquet(tmp_path / "plan.parquet")
+    assert table["bytes"].tolist() == schedule.columns.n_bytes.tolist()
+    assert [tuple(route) for route in table["route"]] == schedule.transfers["route"].tolist()
+
+
+def minimal_schedule(**changes):
+    tree = {
+        "format": "datacollect-schedule/1",
+        "method": "by hand",
+        "destination": "D",
+        "makespan_s": 2,
+        "lower_bound_s": 1.0,
+        "slot_s": None,
+        "chunk_s": None,
+        "solver": "none",
+        "problem_sha256": "…",
+        "transfers": [
+            transfer(start_s=1.0, finish_s=2.0, offset_bytes=5),
+            transfer(start_s=0.0, finish_s=1.0),
+        ],
+    }
+    return tree | changes
+
+
+def transfer(**changes):
+    row = {
+        "source": "S",
+        "route": ["S", "D"],
+        "hop": 0,
+        "offset_bytes": 0,
+        "bytes": 5,
+        "start_s": 0.0,
+        "finish_s": 1.0,
+    }
+    return row | changes
+
+
+def test_schedule_written_by_hand_needs_neither_order_nor_extras():
+    schedule = schedule_from_tree(minimal_schedule())
+    assert schedule.transfers["offset_bytes"].tolist() == [0, 5]
+    assert schedule.transfers["streams"].tolist() == [1, 1]
+    assert schedule.n_routes == 1
+    assert schedule.status == "heuristic"
+    assert schedule.bottleneck is None
+
+
+def test_numbers_that_json_lacks_are_not_written(relayed):
+    schedule = dc.direct(relayed).replace(lower_bound_s=math.nan)
+    with pytest.raises(dc.ProblemError, match="lower_bound_s must be finite"):
+        schedule.to_dict()
+
+
+# Writing ------------------------------------------------------------------------------------
+
+
+def test_failed_write_keeps_the_old_file_and_leaves_nothing_beside(relayed, tmp_path, monkeypatch):
+    path = tmp_path / "plan.json"
+    path.write_text("old")
+
+    def full(self, data):
+        with self.open("wb") as stream:
+            stream.write(data[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(dc.ProblemError, match=r"plan\.json: cannot be written: No space left"):
+        dc.direct(relayed).to_file(path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_write_through_a_link_keeps_the_link(relayed, tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "plan.json")
+    dc.direct(relayed).to_file(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "plan.json").read_text())["method"] == "direct"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(relayed, tmp_path):
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text()))
+    reader.start()
+    dc.direct(relayed).to_file(pipe)
+    reader.join(10)
+    assert json.loads(received[0])["method"] == "direct"
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("place", ["missing/plan.json", "."])
+def test_where_nothing_can_be_written_the_message_says_so(relayed, tmp_path, place):
+    with pytest.raises(dc.ProblemError, match="cannot be written"):
+        dc.direct(relayed).to_file(tmp_path / place)
+
+
+# The table of fields ------------------------------------------------------------------------
+
+
+def test_fields_are_those_of_the_published_format():
+    assert list(PROBLEM.by_name)[1:] == [
+        "format",
+        "destination",
+        "bandwidth_csv",
+        "periods_s",
+        "hosts",
+        "links",
+        "shared",
+        "held",
+    ]
+    assert list(LINK.by_name) == ["from", "to", "bandwidth_bytes_per_s", "price_per_gb"]
+    assert not SCHEDULE.by_name["bottleneck"].required
+    assert TRANSFER.by_name["streams"].default == 1
