@@ -31,12 +31,15 @@ if TYPE_CHECKING:
     from datacollect.estimates import (
         estimate,
         perturb,
+        perturb_random,
+        read_samples,
         samples_from_iperf3,
     )
     from datacollect.fluid import lower_bound
     from datacollect.methods.best_path import best_path
     from datacollect.methods.coordinated import coordinated
     from datacollect.methods.direct import direct
+    from datacollect.plot import plot_schedule, save_plot
     from datacollect.problem import Held, Host, Link, Parcel, Problem, SharedBottleneck
     from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
     from datacollect.timegraph import time_expanded_graph
@@ -53,11 +56,18 @@ _HOMES = {
         "SolverUnavailableError",
         "TimeLimitError",
     ),
-    "estimates": ("estimate", "perturb", "samples_from_iperf3"),
+    "estimates": (
+        "estimate",
+        "perturb",
+        "perturb_random",
+        "read_samples",
+        "samples_from_iperf3",
+    ),
     "fluid": ("lower_bound",),
     "methods.best_path": ("best_path",),
     "methods.coordinated": ("coordinated",),
     "methods.direct": ("direct",),
+    "plot": ("plot_schedule", "save_plot"),
     "problem": ("Held", "Host", "Link", "Parcel", "Problem", "SharedBottleneck"),
     "schedule": ("Bottleneck", "Route", "Schedule", "Transfers"),
     "timegraph": ("time_expanded_graph",),
@@ -91,7 +101,11 @@ __all__ = [
     "estimate",
     "lower_bound",
     "perturb",
+    "perturb_random",
+    "plot_schedule",
+    "read_samples",
     "samples_from_iperf3",
+    "save_plot",
     "time_expanded_graph",
 ]
 

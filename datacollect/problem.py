@@ -103,8 +103,13 @@ class Problem:
     held: tuple[Held, ...] = ()
 
     def __post_init__(self) -> None:
-        for key in ("names", "shared", "held"):
-            object.__setattr__(self, key, tuple(getattr(self, key)))
+        # numpy's text becomes plain text: equal problems are equal however they were built.
+        names = tuple(str(name) if isinstance(name, str) else name for name in self.names)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "shared", tuple(self.shared))
+        object.__setattr__(self, "held", tuple(self.held))
+        if self.price_per_gb is not None and not np.any(self.price_per_gb):
+            object.__setattr__(self, "price_per_gb", None)  # all free: no prices
         for arrays in (
             host_arrays(self.names, self.destination, {k: getattr(self, k) for k in HOST_COLUMNS}),
             {"periods_s": period_starts(self.periods_s)},
@@ -168,7 +173,7 @@ class Problem:
             link_to=_host_indices(index, [link.to_host for link in links], "a link's to"),
             bandwidth_bytes_per_s=bandwidth,
             periods_s=starts,
-            price_per_gb=prices if prices.any() else None,
+            price_per_gb=prices,
             shared=tuple(shared),
             held=tuple(held),
         )

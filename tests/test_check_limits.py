@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -52,6 +53,40 @@ def test_two_routes_have_a_chunk_each_and_others_data_lie_in_storage():
     message = broken(less, plan(rows, chunk_s=2.0))
     assert "stores 50 bytes" in message
     assert "allow 7 and 40 bytes of chunks in flight: 3 bytes too many" in message
+
+
+def test_chunk_of_a_later_route_does_not_excuse_what_was_stored_before():
+    """At 5 s K stores 50 bytes; T, which has a chunk of 100 bytes, comes only then."""
+    problem = Problem.from_hosts(
+        [Host("S", 50), Host("T", 500), Host("K", storage_bytes=10), Host("D")],
+        links("S -> K 10, T -> K 100, K -> D 110"),
+        "D",
+    )
+    rows = [
+        ("S", "S K D", 0, 0, 50, 0.0, 5.0),
+        ("S", "S K D", 1, 0, 50, 5.0, 10.0),
+        ("T", "T K D", 0, 0, 500, 5.0, 10.0),
+        ("T", "T K D", 1, 0, 500, 6.0, 11.0),
+    ]
+    message = broken(problem, plan(rows, chunk_s=1.0))
+    assert "stores 50 bytes of other hosts' data at 5 s" in message
+    check_schedule(
+        problem.replace(storage_bytes=[math.inf, math.inf, 40.0, math.inf]), plan(rows, chunk_s=1.0)
+    )
+
+
+def test_chunk_of_a_route_has_its_highest_rate():
+    """10 bytes at 10 bytes/s, then 40 at 40 bytes/s, each 1 s after its arrival."""
+    problem = Problem.from_hosts(
+        [Host("S", 50), Host("K", storage_bytes=0), Host("D")], links("S -> K 40, K -> D 40"), "D"
+    )
+    rows = [
+        ("S", "S K D", hop, first, size, at + hop, at + hop + 1)
+        for hop in range(2)
+        for first, size, at in ((0, 10, 0.0), (10, 40, 1.0))
+    ]
+    check_schedule(problem, plan(rows, chunk_s=1.0))
+    assert "stores 40 bytes" in broken(problem, plan(rows, chunk_s=0.9))
 
 
 def test_held_data_lie_at_their_holder_from_the_start():
@@ -185,19 +220,41 @@ def test_byte_that_straddles_a_slot_boundary_is_tolerated():
         [Host("S", 10), Host("K"), Host("D")], links("S -> K 9, K -> D 9"), "D"
     )
 
-    def leaving(*sizes):
+    def apart(hop, *sizes):
         offsets = np.cumsum([0, *sizes]).tolist()
-        return plan(
-            [("S", "S K D", 0, 0, 10, 0.0, 3.0)]
-            + [
-                ("S", "S K D", 1, offset, size, 1.0 + i, 2.0 + i)
-                for i, (offset, size) in enumerate(zip(offsets, sizes, strict=False))
-            ],
-            slot_s=1.0,
-        )
+        return [
+            ("S", "S K D", hop, offset, size, 0.0 + hop + i, 1.0 + hop + i)
+            for i, (offset, size) in enumerate(zip(offsets, sizes, strict=False))
+        ]
 
-    check_schedule(problem, leaving(4, 3, 3))
-    assert "byte 4 of 'S' at relay 'K'" in broken(problem, leaving(5, 3, 2))
+    together = [("S", "S K D", hop, 0, 10, 0.0 + hop, 3.0 + hop) for hop in range(2)]
+    check_schedule(problem, plan([together[0], *apart(1, 4, 3, 3)], slot_s=1.0))
+    check_schedule(problem, plan([*apart(0, 3, 4, 3), together[1]], slot_s=1.0))
+    message = broken(problem, plan([together[0], *apart(1, 5, 3, 2)], slot_s=1.0))
+    assert "byte 4 of 'S' at relay 'K'" in message
+    message = broken(problem, plan([*apart(0, 2, 5, 3), together[1]], slot_s=1.0))
+    assert "byte 2 of 'S' at relay 'K'" in message
+
+
+@pytest.mark.parametrize(
+    ("rows", "byte"),
+    [
+        # 50 bytes arrive in each of slots 0 and 1, and 20 more in slot 0; 60 leave in slot 1.
+        ([(0, 0, 100, 0, 2), (0, 100, 20, 0, 1), (1, 0, 120, 1, 3)], 50),
+        # 30 arrive per slot; from byte 29 on, 15 leave per slot: only byte 30 ... 43 are early.
+        ([(0, 0, 90, 0, 3), (1, 0, 29, 1, 2), (1, 29, 60, 1, 5), (1, 89, 1, 3, 4)], 30),
+    ],
+)
+def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, byte):
+    problem = Problem.from_hosts(
+        [Host("S", sum(row[2] for row in rows) // 2), Host("K"), Host("D")],
+        links("S -> K 900, K -> D 900"),
+        "D",
+    )
+    schedule = plan([("S", "S K D", *row) for row in rows], slot_s=1.0)
+    message = broken(problem, schedule)
+    assert f"byte {byte} of 'S' at relay 'K'" in message
+    assert "arrives in slot 1 and leaves in slot 1" in message
 
 
 # Forecasts ----------------------------------------------------------------------------------------
@@ -301,6 +358,16 @@ def test_transfers_that_overlap_by_rounding_are_valid():
     """0.1 + 0.2 > 0.3: one transfer ends a rounding error after the next begins."""
     problem = Problem.from_hosts([Host("S", 2 * 10**9), Host("D")], links("S -> D 1e10"), "D")
     check_schedule(problem, direct((10**9, 0.2, 0.1 + 0.2), (10**9, 0.3, 0.4)))
+
+
+def test_instants_rounded_at_petabytes_per_second_are_no_overlap():
+    """At 100 s the last digit of an instant is 1.4e-14 s: 142 bytes at 10^16 bytes/s."""
+    n, size = 1000, 10**15
+    problem = Problem.from_hosts([Host("S", n * size), Host("D")], links("S -> D 1e16"), "D")
+    pieces = [(size, i * 0.1, i * 0.1 + 0.1) for i in range(n)]
+    assert any(a[2] > b[1] for a, b in pairwise(pieces))
+    check_schedule(problem, direct(*pieces, slot_s=0.1))
+    check_schedule(problem, direct(*pieces))
 
 
 def test_bandwidths_measured_again_are_what_counts():

@@ -19,8 +19,9 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 BASICS = "errors units"
-DATA = f"{BASICS} problem schedule"
-FLUID = f"{DATA} flow budget layered quickest routes bottleneck shared_flow two_hops fluid"
+PROBLEM = f"{BASICS} hosts problem"
+DATA = f"{PROBLEM} schedule"
+FLUID = f"{DATA} flow budget pools layered quickest routes bottleneck shared_flow two_hops fluid"
 MODELS = f"{FLUID} fairshare pipeline slots timegraph"
 PLANNING = f"{MODELS} measures methods"
 EDGES = "check pulls estimates samples schema frames graphs files"
@@ -30,23 +31,25 @@ EDGES = "check pulls estimates samples schema frames graphs files"
 MAY_IMPORT = {
     "errors": "",
     "units": "",
-    "problem": BASICS,
-    "schedule": f"{BASICS} problem",
+    "hosts": BASICS,
+    "validation": f"{BASICS} hosts",
+    "problem": f"{BASICS} hosts validation",
+    "schedule": PROBLEM,
     # What a schedule tells about itself, and its judge.
     "measures": DATA,
     "check": f"{DATA} measures",
     "pulls": DATA,
     # Edges: measurements, files and tables of others.
     "iperf3": BASICS,
-    "samples": f"{BASICS} problem iperf3",
-    "estimates": f"{BASICS} problem samples iperf3",
-    "graphs": f"{BASICS} problem",
-    "frames": f"{BASICS} problem samples graphs",
+    "samples": f"{PROBLEM} iperf3",
+    "estimates": f"{PROBLEM} samples iperf3",
+    "graphs": PROBLEM,
+    "frames": f"{PROBLEM} samples graphs",
     "kinds": BASICS,
     "fields": f"{BASICS} kinds",
     "schema": f"{BASICS} kinds fields",
     "documents": f"{BASICS} kinds",
-    "link_table": f"{BASICS} problem samples kinds documents",
+    "link_table": f"{PROBLEM} samples kinds documents",
     "schedule_files": f"{DATA} kinds fields documents",
     "files": f"{DATA} samples kinds fields documents link_table schedule_files",
     # Flows, and what solves them.
@@ -54,13 +57,14 @@ MAY_IMPORT = {
     "solvers": "errors flow",
     "budget": f"{BASICS} flow",
     # The fluid model.
-    "layered": f"{BASICS} problem",
-    "quickest": f"{BASICS} problem flow layered",
-    "routes": f"{BASICS} problem layered",
-    "bottleneck": f"{DATA} layered quickest",
-    "shared_flow": f"{DATA} flow budget layered quickest bottleneck",
-    "two_hops": f"{DATA} flow budget layered quickest bottleneck routes",
-    "fluid": f"{DATA} flow budget layered quickest bottleneck routes shared_flow two_hops",
+    "pools": PROBLEM,
+    "layered": f"{PROBLEM} pools",
+    "quickest": f"{PROBLEM} flow pools layered",
+    "routes": f"{PROBLEM} pools layered",
+    "bottleneck": f"{DATA} pools layered quickest",
+    "shared_flow": f"{DATA} flow budget pools layered quickest bottleneck",
+    "two_hops": f"{DATA} flow budget pools layered quickest bottleneck routes",
+    "fluid": f"{DATA} flow budget pools layered quickest bottleneck routes shared_flow two_hops",
     "pipeline": FLUID,
     # Slots, shares.
     "slots": f"{FLUID} pipeline",
@@ -81,10 +85,11 @@ MAY_IMPORT = {
     "report": f"{PLANNING} {EDGES} compare plot sweep",
     "examples": "",
     "console": BASICS,
+    "options": f"{BASICS} console",
     "answers": f"{DATA} compare console",
     "__init__": f"{PLANNING} {EDGES} compare scenario simulate sweep report plot",
     "cli": f"{PLANNING} {EDGES} compare scenario simulate sweep report plot examples console "
-    "answers __init__",
+    "options answers documents __init__",
     "__main__": "cli",
 }
 

@@ -159,8 +159,9 @@ def _respect(case: Case, use: _Use, name: Callable[[int], str]) -> None:
     of = order[np.searchsorted(use.resource, resource, sorter=order)]
     capacity, unit = use.capacity_bytes_per_s[of], unit[of]
     over = (running > 0) & (total * unit > capacity * (1 + RELATIVE_TOLERANCE))
-    length_s = np.where(over, np.diff(time_s, append=0.0), 0.0)
-    excess = (total * unit - capacity) * length_s
+    # Transfers that follow each other may overlap by the rounding of instants.
+    length_s = np.diff(time_s, append=0.0) - 4 * np.spacing(time_s)
+    excess = np.where(over, (total * unit - capacity) * np.maximum(length_s, 0.0), 0.0)
     # A stretch: neighbouring instants of one resource, all over its capacity.
     new = over.copy()
     new[1:] &= ~(over[:-1] & (resource[1:] == resource[:-1]))
@@ -210,8 +211,7 @@ def within_storage(case: Case) -> None:
     would rest, in a slotted schedule.
     """
     where, (start_s, finish_s) = case.legs, case.times_s
-    limits = case.problem.storage_bytes.copy()
-    limits[case.problem.destination_index] = np.inf
+    limits = case.problem.storage_bytes
     if np.isinf(limits).all():
         return
     row = np.flatnonzero((where.head != where.source) & ~where.is_last)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.fluid import fluid_optimum
-from datacollect.methods.coordinated import default_chunk_s, require_positive
+from datacollect.methods.arguments import chunk_or_default_s, require_shape
 from datacollect.methods.direct import FAIR
 from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
@@ -79,11 +79,7 @@ def best_path(
     ('S', 'K', 'D')
     """
     began = time.perf_counter()
-    require_positive(slot_s=slot_s)
-    if chunk_s is not None and not 0 <= chunk_s < float("inf"):
-        raise ProblemError(f"chunk_s must be >= 0 and finite, got {chunk_s}")
-    if slot_s is not None and chunk_s is not None:
-        raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
+    require_shape(slot_s, chunk_s)
     if not hysteresis >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
     jobs = [
@@ -95,7 +91,7 @@ def best_path(
         chunk = None
         routes, columns = fair_slots(problem, jobs, slot_s)
     else:
-        chunk = default_chunk_s(optimum) if chunk_s is None else chunk_s
+        chunk = chunk_or_default_s(chunk_s, optimum)
         routes, columns = fair_transfers(problem, jobs, chunk, AllAtOnce())
     return Schedule(
         method="best-path",
@@ -180,4 +176,4 @@ def route_bandwidths(problem: Problem, host: int, period: int) -> FloatArray:
     limit = min(problem.uplink_bytes_per_s[host], problem.downlink_bytes_per_s[destination])
     rates = np.minimum(rates, limit)
     rates[destination] = 0.0
-    return rates
+    return np.asarray(rates)

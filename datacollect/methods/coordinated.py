@@ -6,9 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from datacollect.budget import Budget
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError
 from datacollect.fluid import FluidOptimum, FluidPlan, fluid_optimum, fluid_paths
 from datacollect.layered import breakpoints_s
+from datacollect.methods.arguments import chunk_or_default_s, require_shape
 from datacollect.methods.slotted import slotted_schedule
 from datacollect.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.schedule import Schedule, Transfers
@@ -16,9 +17,6 @@ from datacollect.schedule import Schedule, Transfers
 if TYPE_CHECKING:
     from datacollect.problem import Problem
     from datacollect.schedule import Route
-
-# Default chunk: this part of the lower bound.
-CHUNKS_PER_PLAN = 1000
 
 
 def coordinated(
@@ -75,11 +73,7 @@ def coordinated(
     (2.0, 2.002)
     """
     began = time.perf_counter()
-    require_positive(slot_s=slot_s)
-    if chunk_s is not None and not 0 <= chunk_s < float("inf"):
-        raise ProblemError(f"chunk_s must be >= 0 and finite, got {chunk_s}")
-    if slot_s is not None and chunk_s is not None:
-        raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
+    require_shape(slot_s, chunk_s)
     budget = Budget.begin(solver, time_limit_s)
     optimum = fluid_optimum(problem, budget)
     if slot_s is not None:
@@ -89,22 +83,10 @@ def coordinated(
     return schedule.replace(plan_time_s=time.perf_counter() - began)
 
 
-def require_positive(**seconds: float | None) -> None:
-    """Refuse times that are not positive and finite."""
-    for name, value in seconds.items():
-        if value is not None and not 0 < value < float("inf"):
-            raise ProblemError(f"{name} must be > 0 and finite, got {value}")
-
-
-def default_chunk_s(optimum: FluidOptimum) -> float:
-    """Return the chunk used where none is given."""
-    return optimum.makespan_s / CHUNKS_PER_PLAN
-
-
 def _pipelined(
     problem: Problem, optimum: FluidOptimum, chunk_s: float | None, budget: Budget
 ) -> Schedule:
-    chunk = default_chunk_s(optimum) if chunk_s is None else chunk_s
+    chunk = chunk_or_default_s(chunk_s, optimum)
     solver = optimum.solver
     routes: tuple[Route, ...] = ()
     columns = Transfers.build(

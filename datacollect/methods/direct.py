@@ -10,7 +10,7 @@ import numpy as np
 from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
 from datacollect.fluid import fluid_optimum
-from datacollect.methods.coordinated import require_positive
+from datacollect.methods.arguments import require_positive
 from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
 from datacollect.pools import pools_by_owner
 from datacollect.schedule import HEURISTIC, Schedule
