@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from datacollect.compare import Comparison, compare
+    from datacollect.comparison import Comparison, compare
     from datacollect.errors import (
         DatacollectError,
         InfeasibleError,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datacollect.timegraph import time_expanded_graph
 
 _HOMES = {
-    "compare": ("Comparison", "compare"),
+    "comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
         "InfeasibleError",

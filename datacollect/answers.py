@@ -16,7 +16,7 @@ from datacollect.units import format_bytes, format_duration, format_rate
 if TYPE_CHECKING:
     import pandas as pd
 
-    from datacollect.compare import Comparison
+    from datacollect.comparison import Comparison
     from datacollect.schedule import Schedule
 
 # Of longer lists the first few are shown.

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 NOTHING_TO_MOVE = Bottleneck("none", (), "Nothing is to be moved.")
 
 
+MOST_LINKS_NAMED = 3
+
+
 def name_hosts(names: Sequence[str], most: int = 5) -> str:
     """List hosts' names, shortened where there are many.
 
@@ -76,7 +79,7 @@ def cut_bottleneck(problem: Problem, found: Quickest) -> Bottleneck:
     crossing = np.flatnonzero(cut[network.tail] & ~cut[network.head])
     sources = {parcel.source for pool in network.pools if cut[pool.node] for parcel in pool.parcels}
     holders = sorted({pool.host for pool in network.pools if cut[pool.node]})
-    into_destination = network.head[crossing] == network.sink
+    into_destination = network.node_host[network.head[crossing]] == network.sink
     last = network.n_pieces - 1
     in_last = crossing[network.piece[crossing] == last]
     rate = float(network.rate_bytes_per_s[in_last].sum())
@@ -136,13 +139,13 @@ def _ways_out(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> st
     """Describe the arcs that cross in the last piece: links, uplinks, downlinks."""
     parts = []
     links = network.link[arcs]
-    n_links = int((links != NO_LINK).sum())
-    if n_links == 1:
-        i = int(links[links != NO_LINK][0])
-        tail, head = problem.link_from[i], problem.link_to[i]
-        parts.append(f"the link {problem.names[tail]!r} -> {problem.names[head]!r}")
-    elif n_links:
-        parts.append(f"{n_links} links")
+    used = np.unique(links[links != NO_LINK]).tolist()
+    ends = [(problem.names[problem.link_from[i]], problem.names[problem.link_to[i]]) for i in used]
+    if 0 < len(ends) <= MOST_LINKS_NAMED:
+        named = ", ".join(f"{tail!r} -> {head!r}" for tail, head in ends)
+        parts.append(f"the link{'s' * (len(ends) > 1)} {named}")
+    elif ends:
+        parts.append(f"{len(ends)} links to {name_hosts(sorted({head for _, head in ends}))}")
     gates = arcs[links == NO_LINK]
     up = sorted({int(network.node_host[network.tail[i]]) for i in gates if _is_uplink(network, i)})
     down = sorted(
@@ -181,12 +184,14 @@ def linear_bottleneck(
         ways.append(f"the shared bottleneck {bottleneck.name!r} ({rate})")
     if len(arcs):
         ways.append(_ways_out(problem, network, arcs))
-    into_destination = len(arcs) > 0 and bool((network.head[arcs] == network.sink).all())
+    into_destination = len(arcs) > 0 and bool(
+        (network.node_host[network.head[arcs]] == network.sink).all()
+    )
     if shared:
         kind = "shared"
     elif into_destination and len(pools) == len(network.pools):
         kind = "destination"
     else:
         kind = "source" if len(pools) == 1 else "hosts"
-    text = f"What binds the data of {behind}: {' with '.join(ways)}."
+    text = f"What binds the data of {behind}: {' and '.join(ways)}."
     return Bottleneck(kind, _names(problem, sources), text)

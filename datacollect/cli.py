@@ -121,7 +121,7 @@ def plan(
             )
     if output is not None:
         schedule.to_file(output)
-    from datacollect.compare import summary
+    from datacollect.comparison import summary
 
     if as_json:
         emit_json(summary(schedule))
@@ -141,7 +141,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare all methods and the lower bound, and say what binds."""
-    from datacollect.compare import compare as compare_methods
+    from datacollect.comparison import compare as compare_methods
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     problem = _read_problem(problem_file)

@@ -220,7 +220,7 @@ def storage(schedule: Schedule) -> pd.DataFrame:
     peak = _peaks(schedule, where, host, stored)
     shown = peak[host] > 0
     host, time_s, stored = host[shown], time_s[shown], stored[shown]
-    stored = np.where(np.abs(stored) <= _noise_bytes(schedule, where)[host], 0.0, stored)
+    stored = np.where(np.abs(stored) <= rounding_bytes(schedule.columns, where)[host], 0.0, stored)
     return pd.DataFrame({"host": _named(where, host), "time_s": time_s, "stored_bytes": stored})
 
 
@@ -236,15 +236,16 @@ def _peaks(schedule: Schedule, where: Legs, host: IntArray, stored: FloatArray) 
     """Most bytes stored at each host, rounded up unless only rounding errors exceed a whole."""
     peak = np.zeros(len(where.names))
     np.maximum.at(peak, host, stored)
+    noise = rounding_bytes(schedule.columns, where)
     whole = np.rint(peak)
-    near = np.abs(peak - whole) <= _noise_bytes(schedule, where)
-    return np.where(near, whole, np.ceil(peak)).astype(np.int64)
+    up = np.where(np.abs(peak - whole) <= noise, whole, np.ceil(peak))
+    return np.where(peak <= noise, 0, up).astype(np.int64)
 
 
-def _noise_bytes(schedule: Schedule, where: Legs) -> FloatArray:
-    """How far rounding may move an amount at each host: relative to all that passes there."""
-    passes = np.bincount(where.tail, weights=schedule.columns.n_bytes, minlength=len(where.names))
-    noise: FloatArray = np.minimum(SAME_INSTANT * passes + 1e-6, 0.5)
+def rounding_bytes(columns: Transfers, where: Legs) -> FloatArray:
+    """Return by how much rounding may move an amount at each host: relative to all that passes."""
+    passes = np.bincount(where.tail, weights=columns.n_bytes, minlength=len(where.names))
+    noise: FloatArray = SAME_INSTANT * passes + 1e-6
     return noise
 
 

@@ -230,7 +230,8 @@ class Problem:
                 f"bandwidth_bytes_per_s must have shape ({n}, {n}) for {n} names, or "
                 f"({len(starts)}, {n}, {n}) with {len(starts)} period(s), got {matrix.shape}"
             )
-        pairs = _off_diagonal_nonzero(matrix)
+        used = _off_diagonal_nonzero(matrix)
+        number = np.arange(n, dtype=np.int32)
         per_host = {
             "release_s": release_s,
             "storage_bytes": storage_bytes,
@@ -241,9 +242,9 @@ class Problem:
             names=names,
             destination=destination,
             backlog_bytes=whole_backlogs(names, backlog_bytes),
-            link_from=(pairs // max(n, 1)).astype(np.int32),
-            link_to=(pairs % max(n, 1)).astype(np.int32),
-            bandwidth_bytes_per_s=matrix.reshape(len(starts), n * n)[:, pairs],
+            link_from=np.repeat(number, used.sum(axis=1)),
+            link_to=np.broadcast_to(number, (n, n))[used],
+            bandwidth_bytes_per_s=matrix[:, used],
             periods_s=starts,
             shared=tuple(shared),
             held=tuple(held),
@@ -448,14 +449,8 @@ def _forecast(link: Link, n_periods: int) -> FloatArray:
     )
 
 
-def _off_diagonal_nonzero(matrix: FloatArray) -> IntArray:
-    """Flat indices (row * n + column) of the pairs that have capacity in some period.
-
-    NaN counts as nonzero here, so that validation finds it.
-    """
-    n = matrix.shape[1]
+def _off_diagonal_nonzero(matrix: FloatArray) -> npt.NDArray[np.bool_]:
+    """Mark the pairs (row, column) that have capacity in some period; NaN counts, to be found."""
     used = (matrix != 0).any(axis=0) if len(matrix) > 1 else matrix[0] != 0
-    if used.base is not None:
-        used = used.copy()
-    used.flat[:: n + 1] = False
-    return np.flatnonzero(used)
+    np.fill_diagonal(used, val=False)
+    return used

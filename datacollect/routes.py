@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,8 @@ from datacollect.layered import NO_LINK
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from datacollect.layered import LayeredNetwork
     from datacollect.pools import Pool
     from datacollect.problem import Parcel
-    from datacollect.timegraph import TimeExpandedGraph
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -40,9 +38,26 @@ class PathFlow:
     amount: float
 
 
-def decompose(
-    network: LayeredNetwork | TimeExpandedGraph, step: IntArray, flow: IntArray | FloatArray
-) -> list[PathFlow]:
+class Expanded(Protocol):
+    """A network expanded over time: layered in pieces, or in slots."""
+
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def sink(self) -> int: ...
+    @property
+    def node_host(self) -> IntArray: ...
+    @property
+    def tail(self) -> IntArray: ...
+    @property
+    def head(self) -> IntArray: ...
+    @property
+    def link(self) -> IntArray: ...
+    @property
+    def pools(self) -> tuple[Pool, ...]: ...
+
+
+def decompose(network: Expanded, step: IntArray, flow: IntArray | FloatArray) -> list[PathFlow]:
     """Split a flow into paths from pools to the sink.
 
     Parameters

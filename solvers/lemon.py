@@ -61,8 +61,7 @@ class LemonFlow:
             supply,
             np.append(network.tail, source),
             np.append(network.head, sink),
-            # No unit needs to cross an arc twice, so nothing is lost below the limit.
-            np.append(np.minimum(network.capacity, limit), limit),
+            np.append(network.capacity, limit),
             cost,
         )
         return flow[:-1]

@@ -7,12 +7,14 @@ Slow on flows (files are written and read), but an independent opinion; see
 from __future__ import annotations
 
 import math
+import time
+from dataclasses import replace
 from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 
-from datacollect.errors import SolverError
+from datacollect.errors import SolverError, SolverUnavailableError, TimeLimitError
 from datacollect.flow import (
     BoolArray,
     FloatArray,
@@ -25,8 +27,12 @@ from datacollect.flow import (
 from datacollect.solvers.cbc import run_cbc
 from datacollect.solvers.checks import check_supply, check_terminals, unmet_supply
 
-# CBC 2.10 takes bounds of about 10**15 for infinite and then reports "Unbounded".
-_LARGEST_BOUND = 1e13
+# CBC's tolerances are absolute, 1e-7: beyond 1e8 the spacing of doubles alone exceeds them. At
+# bounds of 1e16 CBC 2.10 calls feasible programs infeasible, at 1e20 it returned an objective 25 %
+# off as optimal.
+_LARGEST_BOUND = 1e8
+# Bounds below this drown in the tolerance once scaled.
+_SMALLEST_BOUND = 1e-4
 # One step of a flow moves at most 2**30 units over an arc: far inside what doubles hold exactly.
 _STEP_BITS = 30
 _STEP = 2**_STEP_BITS
@@ -55,9 +61,19 @@ class PulpCbc:
 
     def solve(self, program: LinearProgram, time_limit_s: float | None = None) -> LinearSolution:
         """Return an optimal solution, see `LinearSolver.solve`."""
+        start_s = time.monotonic()
         scaled, unit = _scale_bounds(program)
-        x, dual = run_cbc(scaled, time_limit_s)
-        _check_duals(scaled, x, dual)
+        try:
+            x, dual = run_cbc(scaled, time_limit_s)
+        except (TimeLimitError, SolverUnavailableError):
+            raise
+        except SolverError:
+            # "Unbounded" or "stopped on difficulties" may be infeasible, too: without costs the
+            # question has one answer. If there is a solution, the first report stands.
+            left_s = None if time_limit_s is None else time_limit_s - (time.monotonic() - start_s)
+            run_cbc(replace(scaled, cost=np.zeros(program.n_columns)), left_s)
+            raise
+        _check_optimum(scaled, x, dual)
         x *= unit
         return LinearSolution(x=x, row_dual=dual, objective=float(program.cost @ x))
 
@@ -230,20 +246,23 @@ def _scale_bounds(program: LinearProgram) -> tuple[LinearProgram, float]:
     if largest <= _LARGEST_BOUND:
         return program, 1.0
     unit = 2.0 ** math.ceil(math.log2(largest / _LARGEST_BOUND))
+    smallest = min(float(side[side > 0].min(initial=math.inf)) for side in finite)
+    if smallest / unit < _SMALLEST_BOUND:
+        raise SolverError(
+            f"cbc: bounds from {smallest:.3g} to {largest:.3g} are too far apart for its "
+            "tolerances; make those that never bind infinite, or choose 'ortools'"
+        )
     lower, upper, row_lower, row_upper = (side / unit for side in sides)
-    scaled = LinearProgram(
-        program.cost, lower, upper, row_lower, row_upper,
-        program.rows, program.columns, program.values,
-    )  # fmt: skip
+    scaled = replace(program, lower=lower, upper=upper, row_lower=row_lower, row_upper=row_upper)
     return scaled, unit
 
 
-def _check_duals(program: LinearProgram, x: FloatArray, dual: FloatArray) -> None:
-    """Raise SolverError unless the dual values belong to this optimum.
+def _check_optimum(program: LinearProgram, x: FloatArray, dual: FloatArray) -> None:
+    """Raise SolverError unless x is feasible and the dual values prove it optimal.
 
-    Development versions of CBC (3.0, as PuLP 4 installs) turn rows of one entry into bounds and
-    report 0 for them. Complementary slackness shows it: where a row or a column has a price, it
-    lies at its bound.
+    Complementary slackness: where a row or a column has a price, it lies at its bound. Development
+    versions of CBC (3.0, as PuLP 4 installs) turn rows of one entry into bounds and report 0 for
+    them, which shows here.
     """
     reduced = program.cost - np.bincount(
         program.columns, program.values * dual[program.rows], program.n_columns
@@ -254,10 +273,15 @@ def _check_duals(program: LinearProgram, x: FloatArray, dual: FloatArray) -> Non
         (reduced, x, program.lower, program.upper),
         (dual, activity, program.row_lower, program.row_upper),
     ):
+        room = 1e-6 * np.maximum(1.0, np.abs(value))
+        if (value < lower - room).any() or (value > upper + room).any():
+            raise SolverError(
+                "cbc: the solution violates the constraints; scale the numbers nearer to 1, or "
+                "choose 'ortools'"
+            )
         priced = np.abs(price) > noise
-        bound = np.where(price > 0, lower, upper)[priced]
-        tolerance = 1e-6 * np.maximum(1.0, np.abs(value[priced]))
-        if not (np.abs(value[priced] - bound) <= tolerance).all():
+        bound = np.where(price > 0, lower, upper)
+        if not (np.abs(value - bound) <= room)[priced].all():
             raise SolverError(
                 "cbc: the dual values do not belong to the solution (known of CBC 3.0 "
                 "development versions); choose 'ortools' or install CBC 2.10"

@@ -253,8 +253,10 @@ def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, byte):
     )
     schedule = plan([("S", "S K D", *row) for row in rows], slot_s=1.0)
     message = broken(problem, schedule)
-    assert f"byte {byte} of 'S' at relay 'K'" in message
-    assert "arrives in slot 1 and leaves in slot 1" in message
+    # The very first may pass for one that a slot's end cuts.
+    assert re.search(
+        f"byte ({byte}|{byte + 1}) of 'S' at relay 'K', .* slot 1 and .* slot 1", message
+    )
 
 
 # Forecasts ----------------------------------------------------------------------------------------
@@ -368,6 +370,23 @@ def test_instants_rounded_at_petabytes_per_second_are_no_overlap():
     assert any(a[2] > b[1] for a, b in pairwise(pieces))
     check_schedule(problem, direct(*pieces, slot_s=0.1))
     check_schedule(problem, direct(*pieces))
+
+
+def test_cut_through_at_petabits_per_second_stores_nothing_but_rounding():
+    """4.4 * 10^14 bytes/s, 17 s after time 0: the last digit of an amount is about a byte."""
+    size, half = 386_937_487_576_809, 290_203_115_682_606
+    problem = Problem.from_hosts(
+        [Host("S", size), Host("K", storage_bytes=0), Host("D")],
+        links("S -> K 442214271516353.1, K -> D 442214271516353.1"),
+        "D",
+    )
+    rows = [
+        ("S", "S K D", 0, 0, size, 17.0, 17.875),
+        ("S", "S K D", 1, 0, half, 17.0, 17.65625),
+        ("S", "S K D", 1, half, size - half, 17.65625, 17.875),
+    ]
+    check_schedule(problem, plan(rows, chunk_s=0.0))
+    assert plan(rows, chunk_s=0.0).peak_storage_bytes == {}
 
 
 def test_bandwidths_measured_again_are_what_counts():

@@ -19,6 +19,7 @@ from datacollect.flow import (
     load_linear_solver,
     source_side,
 )
+from datacollect.solvers.auto import AutoFlow
 
 BACKEND_PACKAGES = ["ortools", "networkx", "pulp", "pylmcf", "scipy"]
 
@@ -142,6 +143,28 @@ def without(monkeypatch, *packages):
         monkeypatch.setitem(sys.modules, package, None)
     for name in [name for name in sys.modules if name.startswith("datacollect.solvers.")]:
         monkeypatch.delitem(sys.modules, name)
+
+
+class Stub:
+    """A solver that answers with its own name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def max_flow(self, network, source, sink):
+        return f"max_flow by {self.name}"
+
+    def min_cost_flow(self, network, supply):
+        return f"min_cost_flow by {self.name}"
+
+
+def test_auto_flow_asks_each_solver_for_its_own_task():
+    solver = AutoFlow(Stub("a"), Stub("b"))
+    network = FlowNetwork(**arc())
+    assert solver.max_flow(network, 0, 1) == "max_flow by a"
+    assert solver.min_cost_flow(network, np.array([1, -1])) == "min_cost_flow by b"
+    assert solver.name == "a+b"
+    assert AutoFlow(Stub("a"), Stub("a")).name == "a"
 
 
 class TestMissingPackages:

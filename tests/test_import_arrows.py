@@ -72,7 +72,7 @@ MAY_IMPORT = {
     "fairshare": BASICS,
     # Methods.
     "methods": f"{MODELS} measures",
-    "compare": PLANNING,
+    "comparison": PLANNING,
     # Carrying a schedule out.
     "control": DATA,
     "simulate": f"{DATA} measures check fairshare control",
@@ -81,14 +81,14 @@ MAY_IMPORT = {
     # The top: the command line, and what only it and the package's front import.
     "picture": f"{DATA} measures",
     "plot": f"{DATA} measures picture",
-    "sweep": f"{PLANNING} {EDGES} compare scenario",
-    "report": f"{PLANNING} {EDGES} compare plot sweep",
+    "sweep": f"{PLANNING} {EDGES} comparison scenario",
+    "report": f"{PLANNING} {EDGES} comparison plot sweep",
     "examples": "",
     "console": BASICS,
     "options": f"{BASICS} console",
-    "answers": f"{DATA} compare console",
-    "__init__": f"{PLANNING} {EDGES} compare scenario simulate sweep report plot",
-    "cli": f"{PLANNING} {EDGES} compare scenario simulate sweep report plot examples console "
+    "answers": f"{DATA} comparison console",
+    "__init__": f"{PLANNING} {EDGES} comparison scenario simulate sweep report plot",
+    "cli": f"{PLANNING} {EDGES} comparison scenario simulate sweep report plot examples console "
     "options answers documents __init__",
     "__main__": "cli",
 }
@@ -98,7 +98,6 @@ SHORT_CUTS = {
     "problem": "files frames",  # methods that lead there: Problem.from_file
     "schedule": "check files measures plot pulls",
     "flow": "solvers",  # loads them
-    "routes": "timegraph",  # names its type
 }
 
 # Whoever judges plans knows no planner, no solver, nor the module that loads solvers.

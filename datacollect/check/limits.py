@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from datacollect.check.case import counted, first_true, seconds
 from datacollect.errors import ScheduleError
-from datacollect.measures import running_totals, stored_over_time
+from datacollect.measures import rounding_bytes, running_totals, stored_over_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,6 +230,7 @@ def within_storage(case: Case) -> None:
     limit = limits[host]
     allowed = limit + np.maximum(chunks, 0.0)
     slack = np.maximum(RELATIVE_TOLERANCE * allowed, transfers)
+    slack += rounding_bytes(columns, where)[host]
     if case.schedule.slot_s is not None:
         slack[limit == 0] = 0.5
     # What is allowed at an instant is so until the next one, when more may be stored.

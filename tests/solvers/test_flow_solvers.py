@@ -164,6 +164,16 @@ class TestMaxFlow:
         network = network_of(4, [(0, 1, 2**58, 0), (1, 2, 1, 0), (2, 3, 2**58, 0)])
         assert flow_solver.max_flow(network, 0, 3).tolist() == [1, 1, 1]
 
+    def test_many_small_remainders_through_one_arc(self, flow_solver):
+        """200 arcs of 2**50 - 1 side by side, then one that takes them all: all are full.
+
+        A solver that first counts in units of 2**28 loses nearly one of them on each of the 200
+        and has to make up for it on the one arc behind.
+        """
+        each = 2**50 - 1
+        network = network_of(3, [*[(0, 1, each, 0)] * 200, (1, 2, 2**58, 0)])
+        assert flow_solver.max_flow(network, 0, 2).tolist() == [each] * 200 + [200 * each]
+
     @pytest.mark.parametrize(
         "arcs",
         [
@@ -354,3 +364,18 @@ def test_threads_get_the_answers_that_one_thread_gets(flow_solver):
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(solve, problems)) == expected
     assert len(set(expected)) > 1
+
+
+def test_cbc_hands_over_potentials_that_prove_its_flow_optimal():
+    """No residual arc leads to a node that it would make cheaper to reach."""
+    from datacollect.solvers import pulp
+
+    network = network_of(4, TWO_WAYS)
+    balanced = np.ones(4, dtype=bool)
+    task = pulp._Task(network, network.capacity, network.cost, balanced)
+    # Feasible but dear: 5 units, as much as possible by 0-1-3 and 0-2-3.
+    flow, potential = pulp._improve(task, np.array([1, 4, 0, 1, 4]))
+    assert total_cost(network, flow) == 2 * 4 + 3 * 7
+    for tail, head, capacity, cost, units in rows_of(network, flow):
+        assert units == capacity or potential[tail] + cost >= potential[head]
+        assert units == 0 or potential[head] - cost >= potential[tail]

@@ -159,6 +159,26 @@ def test_amounts_of_any_size(linear_solver, magnitude):
     assert solution.objective == pytest.approx(18 * magnitude, rel=1e-9)
 
 
+@pytest.mark.parametrize("magnitude", [1e9, 1e13, 1e16, 1e20])
+def test_larger_amounts_cost_proportionally_more(linear_solver, magnitude):
+    """A program that presolve does not settle, every bound times `magnitude`.
+
+    Unscaled, CBC called it infeasible at 1e16 and was 25 % off at 1e20.
+    """
+    program = transport(12)
+    sides = ("lower", "upper", "row_lower", "row_upper")
+    larger = replace(program, **{side: getattr(program, side) * magnitude for side in sides})
+    expected = linprog(
+        program.cost,
+        A_eq=dense(program),
+        b_eq=program.row_lower,
+        bounds=np.column_stack([program.lower, program.upper]),
+        method="highs",
+    )
+    objective = linear_solver.solve(larger).objective
+    assert objective == pytest.approx(expected.fun * magnitude, rel=1e-9)
+
+
 def test_all_digits_survive(linear_solver):
     """x + y = 1/3 + 1e6 with y = 1e6 fixed; then bounds 1/3 and 2/3: to the last digits.
 
@@ -224,6 +244,30 @@ def test_a_generous_time_limit_changes_nothing(linear_solver):
     assert limited.objective == pytest.approx(linear_solver.solve(program).objective)
 
 
+def highs(program):
+    """HiGHS' verdict and objective.
+
+    Whether there is any solution is asked without costs: HiGHS' presolve, too, may say
+    "infeasible" of the unbounded, as of min -x with 0 <= x - y <= 1.
+    """
+    matrix, sides = dense(program), np.isfinite(program.row_upper)
+
+    def answer_for(cost):
+        return linprog(
+            cost,
+            A_ub=np.vstack([-matrix, matrix[sides]]),
+            b_ub=np.concatenate([-program.row_lower, program.row_upper[sides]]),
+            bounds=np.column_stack([program.lower, program.upper]),
+            method="highs",
+        )
+
+    answer = answer_for(program.cost)
+    if answer.status == 0:
+        return "optimal", answer.fun
+    feasible = answer_for(np.zeros(program.n_columns)).status == 0
+    return ("unbounded" if feasible else "infeasible"), None
+
+
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_random_programs_match_highs(linear_solver, data):
@@ -241,23 +285,15 @@ def test_random_programs_match_highs(linear_solver, data):
     row_upper = row_lower + integers(n_rows, widths)
     program = program_of(integers(n_columns), lower, upper, row_lower, row_upper, matrix)
 
-    sides = np.isfinite(row_upper)
-    expected = linprog(
-        program.cost,
-        A_ub=np.vstack([-matrix, matrix[sides]]),
-        b_ub=np.concatenate([-row_lower, row_upper[sides]]),
-        bounds=np.column_stack([lower, upper]),
-        method="highs",
-    )
-    if expected.status == 0:
+    verdict, objective = highs(program)
+    if verdict == "optimal":
         solution = linear_solver.solve(program)
-        assert solution.objective == pytest.approx(expected.fun, abs=1e-6)
+        assert solution.objective == pytest.approx(objective, abs=1e-6)
         assert_optimal(program, solution)
         return
     with pytest.raises((InfeasibleError, SolverError)) as failure:
         linear_solver.solve(program)
-    if expected.status == 2:
-        assert failure.type is InfeasibleError
+    assert failure.type is (InfeasibleError if verdict == "infeasible" else SolverError)
 
 
 def test_threads_get_the_answers_that_one_thread_gets(linear_solver):
@@ -294,6 +330,24 @@ class TestCbcAlone:
         monkeypatch.setattr(pulp, "run_cbc", lambda *_: (np.array([2.8, 2.4]), np.zeros(2)))
         with pytest.raises(SolverError, match="dual values do not belong"):
             pulp.PulpCbc().solve(DIET)
+
+    def test_an_infeasible_answer_is_refused(self, monkeypatch):
+        """2 b + r = 5 where 8 are asked for."""
+        from datacollect.solvers import pulp
+
+        monkeypatch.setattr(pulp, "run_cbc", lambda *_: (np.array([1.0, 3.0]), np.ones(2)))
+        with pytest.raises(SolverError, match="violates the constraints"):
+            pulp.PulpCbc().solve(DIET)
+
+    def test_bounds_that_scaling_would_drown_are_refused(self):
+        """A row of 1000 beside a bound of 1e18, which says "unlimited" with a number."""
+        from datacollect.solvers.pulp import PulpCbc
+
+        program = program_of([1, 1], [0, 0], [1e18, INF], [1000], [INF], [[1, 1]])
+        with pytest.raises(SolverError, match=r"from 1e\+03 to 1e\+18 are too far apart.*infinite"):
+            PulpCbc().solve(program)
+        solution = PulpCbc().solve(replace(program, upper=np.array([INF, INF])))
+        assert solution.objective == pytest.approx(1000)
 
     def test_right_dual_values_are_not_refused(self, monkeypatch):
         from datacollect.solvers import pulp

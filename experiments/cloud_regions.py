@@ -1,0 +1,255 @@
+"""Collect from cloud regions: what relays gain, with and without the machines' own limits.
+
+    python experiments/cloud_regions.py DATA_FOLDER
+
+DATA_FOLDER holds ``skyplane/grid_2022-11.csv``: bandwidth between 71 cloud regions, one machine
+each, measured in November 2022 by the Skyplane project (Jain et al., "Skyplane: Optimizing
+Transfer Cost and Throughput Using Cloud-Aware Overlays", NSDI 2023; Apache-2.0). The measurements
+are not part of this repository. All 71 regions may relay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import datacollect as dc
+from datacollect.units import (
+    BITS_PER_BYTE,
+    BYTES_PER_GB,
+    bytes_per_s_from_bit_per_s,
+    format_bytes,
+)
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+RESULTS = REPOSITORY / "experiments/results/cloud_regions.csv"
+FIGURES = REPOSITORY / "docs/figures"
+
+DESTINATION = "gcp:us-central1-a"
+
+# What one machine sends and receives at most, as Skyplane's planner assumes.
+UPLINK_GBIT_PER_S = {"aws": 5.0, "gcp": 7.0, "azure": 16.0}
+DOWNLINK_GBIT_PER_S = {"aws": 10.0, "gcp": 16.0, "azure": 16.0}
+
+AWS, ALL = "16 AWS regions, 100 GB each", "70 regions, 10 GB each"
+WORKLOADS = (AWS, ALL)
+
+# Name of the limits, whether machines have them, and what part of each link is left.
+LIMITS = {
+    "none": (False, 1.0),
+    "per machine": (True, 1.0),
+    "per machine, links at a quarter": (True, 0.25),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method in one case; a row of the results."""
+
+    workload: str
+    limits: str
+    method: str
+    makespan_s: float
+    lower_bound_s: float
+    over_lower_bound: float
+    n_routes: int
+    busiest_relay: str  # the one that forwards for most sources
+    sources_there: int
+    peak_storage_bytes: int  # at the relay that stores most
+    plan_time_s: float
+    bottleneck_kind: str
+    bottleneck: str
+
+
+def read_grid(path: Path) -> pd.DataFrame:
+    """Read received bytes per second: row = from, column = to, 0 on the diagonal."""
+    measured = pd.read_csv(path)
+    grid = measured[measured["src"] != measured["dst"]].pivot_table(
+        index="src", columns="dst", values="received_bps", aggfunc="mean"
+    )
+    names = sorted(set(grid.index) | set(grid.columns))
+    return bytes_per_s_from_bit_per_s(grid.reindex(index=names, columns=names).fillna(0.0))
+
+
+def problem_of(grid: pd.DataFrame, workload: str, limits: str) -> dc.Problem:
+    """Build one case."""
+    names = list(grid.index)
+    limited, part = LIMITS[limits]
+    return dc.Problem.from_matrix(
+        names,
+        grid.to_numpy() * part,
+        _backlogs(names, workload),
+        DESTINATION,
+        uplink_bytes_per_s=_per_host(names, UPLINK_GBIT_PER_S) if limited else math.inf,
+        downlink_bytes_per_s=_per_host(names, DOWNLINK_GBIT_PER_S) if limited else math.inf,
+    )
+
+
+def _backlogs(names: list[str], workload: str) -> list[int]:
+    if workload == AWS:
+        sources = sorted(name for name in names if name.startswith("aws:"))[:16]
+        return [100 * BYTES_PER_GB if name in sources else 0 for name in names]
+    return [0 if name == DESTINATION else 10 * BYTES_PER_GB for name in names]
+
+
+def _per_host(names: list[str], gbit_per_s: dict[str, float]) -> np.ndarray:
+    providers = [name.partition(":")[0] for name in names]
+    return np.array([bytes_per_s_from_bit_per_s(gbit_per_s[p] * 1e9) for p in providers])
+
+
+def plans_of(problem: dc.Problem) -> list[dc.Schedule]:
+    """Plan by every method, each on a problem of its own, and check what comes out."""
+    plans = []
+    for method in (dc.direct, dc.best_path, dc.coordinated):
+        fresh = problem.replace()  # the fluid optimum is remembered per problem
+        plan = method(fresh)
+        plan.check(fresh)  # raises at the first byte out of place
+        plans.append(plan)
+    return plans
+
+
+def rows_of(workload: str, limits: str, plans: list[dc.Schedule]) -> list[Row]:
+    """Describe the plans of one case."""
+    return [
+        Row(
+            workload=workload,
+            limits=limits,
+            method=plan.method,
+            makespan_s=plan.makespan_s,
+            lower_bound_s=plan.lower_bound_s,
+            over_lower_bound=plan.makespan_s / plan.lower_bound_s,
+            n_routes=plan.n_routes,
+            busiest_relay=busiest_relay(plan)[0],
+            sources_there=busiest_relay(plan)[1],
+            peak_storage_bytes=max(plan.peak_storage_bytes.values(), default=0),
+            plan_time_s=plan.plan_time_s,
+            bottleneck_kind=plan.bottleneck.kind,
+            bottleneck=plan.bottleneck.text,
+        )
+        for plan in plans
+    ]
+
+
+def busiest_relay(plan: dc.Schedule) -> tuple[str, int]:
+    """Return the relay that forwards for most sources, and for how many; ("", 0) without."""
+    served = {(relay, route.source) for route in plan.routes for relay in route.hosts[1:-1]}
+    count = Counter(relay for relay, _ in served)
+    return min(count.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+
+
+def write_rows(rows: list[Row], path: Path) -> None:
+    """Write the results; six digits of every float."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [f.name for f in fields(Row)], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(
+                {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(row).items()}
+            )
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read what `write_rows` wrote."""
+    kinds = {"str": str, "float": float, "int": int}
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            Row(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(Row)})
+            for line in csv.DictReader(file)
+        ]
+
+
+def markdown_table(rows: list[Row]) -> str:
+    """Write the results as the docs show them: a line per case and method."""
+    lines = [
+        "| data | limits | method | makespan | × lower bound | routes "
+        "| busiest relay: sources | most stored | planned in |",
+        "|---|---|---|--:|--:|--:|---|--:|--:|",
+    ]
+    for row in rows:
+        cells = (
+            row.workload,
+            row.limits,
+            row.method,
+            f"{row.makespan_s:.4g} s",
+            f"{row.over_lower_bound:.3f}",
+            str(row.n_routes),
+            f"{row.busiest_relay}: {row.sources_there}" if row.busiest_relay else "–",
+            format_bytes(row.peak_storage_bytes),
+            f"{1000 * row.plan_time_s:.1f} ms",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+# Pictures -----------------------------------------------------------------------------------
+
+# Okabe and Ito, Color Universal Design, 2002
+COLOURS = {"direct": "#E69F00", "best-path": "#CC79A7", "coordinated": "#0072B2"}
+
+
+def draw_bars(rows: list[Row], path: Path) -> None:
+    """Draw makespans of all cases as bars; a line marks each lower bound."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    for axes, workload in zip(figure.subplots(1, 2, sharey=True), WORKLOADS, strict=True):
+        for i, limits in enumerate(LIMITS):
+            case = [r for r in rows if (r.workload, r.limits) == (workload, limits)]
+            for j, row in enumerate(case):
+                y = i + 0.26 * (j - 1)
+                label = row.method if i == 0 else None
+                axes.barh(y, row.makespan_s, 0.24, color=COLOURS[row.method], label=label)
+                axes.text(row.makespan_s, y, f" {row.makespan_s:.4g}", va="center", fontsize=8)
+            bound_s = case[0].lower_bound_s
+            label = "lower bound" if i == 0 else None
+            axes.plot([bound_s] * 2, [i - 0.42, i + 0.42], color="black", lw=1.2, label=label)
+        axes.set_title(workload, fontsize=10)
+        axes.set_xlabel("makespan, seconds")
+        axes.margins(x=0.2)
+        axes.spines[["top", "right"]].set_visible(False)
+    axes = figure.axes[0]
+    axes.set_ylabel("limits")
+    axes.set_yticks(range(len(LIMITS)), [name.replace(", ", ",\n") for name in LIMITS])
+    axes.invert_yaxis()
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data_folder", type=Path, help="holds skyplane/grid_2022-11.csv")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS)
+    parser.add_argument("--figures", type=Path, default=FIGURES)
+    arguments = parser.parse_args()
+    path = arguments.data_folder / "skyplane/grid_2022-11.csv"
+    if not path.is_file():
+        parser.error(f"{path}: no such file; DATA_FOLDER must hold Skyplane's measurements")
+    grid = read_grid(path)
+    total = grid[DESTINATION].sum() * BITS_PER_BYTE / 1e9
+    print(f"{len(grid)} regions; {total:.0f} Gbit/s measured into {DESTINATION} in all\n")
+    plans_of(problem_of(grid, AWS, "per machine"))  # imports are not planning
+    rows: list[Row] = []
+    for workload in WORKLOADS:
+        for limits in LIMITS:
+            problem = problem_of(grid, workload, limits)
+            plans = plans_of(problem)
+            rows += rows_of(workload, limits, plans)
+            print(f"{workload}, limits: {limits}: {plans[0].bottleneck.text}")
+            if (workload, limits) == (AWS, "per machine, links at a quarter"):
+                dc.save_plot(problem, plans[-1], arguments.figures / "cloud_schedule.png")
+    print("\n" + markdown_table(rows))
+    write_rows(rows, arguments.output)
+    draw_bars(rows, arguments.figures / "cloud_makespans.png")
+
+
+if __name__ == "__main__":
+    main()

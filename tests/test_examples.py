@@ -1,0 +1,121 @@
+"""The shipped examples: they say what they are about, and it is true."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+
+import pytest
+
+import datacollect as dc
+from datacollect.cli import run
+from datacollect.examples import example_files, example_names, example_summary
+from datacollect.fields import HELD, HOST, LINK, PROBLEM, SHARED
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(name):
+        for file, text in example_files(name).items():
+            (tmp_path / file).write_text(text, encoding="utf-8")
+        return dc.Problem.from_file(tmp_path / f"{name}.toml")
+
+    return read
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_every_method_plans_it_validly(name, read):
+    problem = read(name)
+    plans = [
+        dc.direct(problem),
+        dc.best_path(problem),
+        dc.coordinated(problem),
+        dc.coordinated(problem, slot_s=dc.lower_bound(problem)[0] / 50),
+    ]
+    for plan in plans:
+        plan.check(problem)
+        assert plan.makespan_s >= plan.lower_bound_s * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_the_commands_in_its_comment_run(name, tmp_path, monkeypatch, capsys):
+    text = example_files(name)[f"{name}.toml"]
+    lines = [line.removeprefix("#   ") for line in text.splitlines()]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("datacollect ")]
+    assert commands
+    monkeypatch.chdir(tmp_path)
+    assert run(["example", name]) == 0
+    for command in commands:
+        assert run(command) == 0, command
+    assert "error" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", example_names())
+def test_it_begins_with_what_it_shows_in_a_line_that_fits(name):
+    assert example_files(name)[f"{name}.toml"].startswith("# ")
+    assert 20 < len(example_summary(name)) <= 66
+
+
+def test_figure1_by_hand(read):
+    """2 units through a wire of 1 unit/s: 2 s. In slots of 0.5 s: S1 sends directly for 1 s; S2
+    sends to K, which by then has passed on half and needs half a slot's capacity, one slot, for
+    the rest: 1.5 s. Fluid: 1 unit/s directly and 1 unit/s through K, 1 s; pipelined one chunk more.
+    """
+    problem = read("figure1")
+    assert dc.direct(problem).makespan_s == pytest.approx(2.0)
+    assert dc.best_path(problem).makespan_s == pytest.approx(2.0)
+    assert dc.coordinated(problem, slot_s=0.5).makespan_s == pytest.approx(1.5)
+    plan = dc.coordinated(problem, chunk_s=0.01)
+    assert plan.lower_bound_s == pytest.approx(1.0)
+    assert plan.makespan_s == pytest.approx(1.01)
+
+
+def test_figure1_all_through_the_relay_takes_three(read):
+    """Without the direct links, in slots of 1 s: 1 unit reaches K in each of the first two slots
+    and leaves in the slot after, so that the last one ends at 3 s.
+    """
+    problem = read("figure1")
+    bandwidth = problem.bandwidth_bytes_per_s.copy()
+    bandwidth[0, problem.link_indices([0, 1], [3, 3])] = 0.0
+    through_k = problem.replace(bandwidth_bytes_per_s=bandwidth)
+    assert dc.coordinated(through_k, slot_s=1.0).makespan_s == pytest.approx(3.0)
+
+
+def test_upload_shows_that_coordination_pays(read):
+    problem = read("upload")
+    direct, best = dc.direct(problem).makespan_s, dc.best_path(problem).makespan_s
+    coordinated = dc.coordinated(problem).makespan_s
+    assert 8 <= problem.n_hosts <= 10
+    assert len(problem.sources) == 6
+    assert all(2e9 <= size <= 20e9 for size in problem.backlog_bytes if size)
+    assert best < 0.9 * direct
+    assert coordinated < 0.5 * best
+
+
+def test_minimal_by_hand(read):
+    """geneva alone needs 3 GB / 2.5 MB/s = 1200 s. Both ways into lyon carry 7.5 MB/s, all 4 GB
+    take 4000 / 7.5 s = 533.3 s, and geneva's 3 GB fit beside zurich's 1 GB: 2.5·533 + 1667 = 3000.
+    """
+    problem = read("minimal")
+    assert dc.direct(problem).makespan_s == pytest.approx(1200.0)
+    assert dc.lower_bound(problem)[0] == pytest.approx(1600 / 3)
+
+
+def test_constraints_shows_every_field():
+    tree = tomllib.loads(example_files("constraints")["constraints.toml"])
+    assert set(tree) == set(PROBLEM.by_name) - {"$schema", "bandwidth_csv"}
+    tables = {
+        HOST: tree["hosts"].values(),
+        LINK: tree["links"],
+        SHARED: tree["shared"],
+        HELD: tree["held"],
+    }
+    for table, entries in tables.items():
+        assert set().union(*entries) == set(table.by_name), table.name
+    assert "bandwidth_csv" in tomllib.loads(example_files("upload")["upload.toml"])
+
+
+def test_all_files_are_installed():
+    # setup.cfg names *.toml and *.csv: nothing else may be needed.
+    files = [file for name in example_names() for file in example_files(name)]
+    assert {file.rpartition(".")[2] for file in files} == {"toml", "csv"}
