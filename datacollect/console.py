@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
 import textwrap
 import threading
@@ -75,7 +76,7 @@ def emit_facts(facts: Sequence[tuple[str, str]]) -> None:
 
 
 def emit_text(text: str, indent: int = 0) -> None:
-    """Write a sentence; on a terminal, broken into lines that fit."""
+    """Write a sentence, broken into lines that fit."""
     emit(_wrapped(text, indent))
 
 
@@ -133,19 +134,14 @@ def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: int) -> str:
-    text = _one_line(text)
-    if not sys.stdout.isatty():
-        return text
-    width = _console(sys.stdout).width
+    # Piped too: 80 columns unless COLUMNS says otherwise. Programs read --json.
+    width = shutil.get_terminal_size().columns
     return textwrap.fill(
-        text,
+        _one_line(text),
         max(width, indent + 20),
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
-        # The blanks that align values are to stay.
-        replace_whitespace=False,
-        drop_whitespace=True,
     )
 
 

@@ -451,6 +451,6 @@ def _forecast(link: Link, n_periods: int) -> FloatArray:
 
 def _off_diagonal_nonzero(matrix: FloatArray) -> npt.NDArray[np.bool_]:
     """Mark the pairs (row, column) that have capacity in some period; NaN counts, to be found."""
-    used = (matrix != 0).any(axis=0) if len(matrix) > 1 else matrix[0] != 0
+    used: npt.NDArray[np.bool_] = np.any(matrix != 0, axis=0)
     np.fill_diagonal(used, val=False)
     return used

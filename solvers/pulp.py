@@ -14,7 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datacollect.errors import SolverError, SolverUnavailableError, TimeLimitError
+from datacollect.errors import (
+    InfeasibleError,
+    SolverError,
+    SolverUnavailableError,
+    TimeLimitError,
+)
 from datacollect.flow import (
     BoolArray,
     FloatArray,
@@ -67,12 +72,16 @@ class PulpCbc:
             x, dual = run_cbc(scaled, time_limit_s)
         except (TimeLimitError, SolverUnavailableError):
             raise
-        except SolverError:
-            # "Unbounded" or "stopped on difficulties" may be infeasible, too: without costs the
-            # question has one answer. If there is a solution, the first report stands.
+        except (InfeasibleError, SolverError) as report:
+            # CBC calls some unbounded programs infeasible, and gives up on some that are both.
+            # Without costs the question has one answer: this run raises if there is no solution.
             left_s = None if time_limit_s is None else time_limit_s - (time.monotonic() - start_s)
             run_cbc(replace(scaled, cost=np.zeros(program.n_columns)), left_s)
-            raise
+            if isinstance(report, SolverError):
+                raise
+            raise SolverError(
+                "cbc: the linear program is unbounded; bound its variables"
+            ) from report
         _check_optimum(scaled, x, dual)
         x *= unit
         return LinearSolution(x=x, row_dual=dual, objective=float(program.cost @ x))

@@ -122,6 +122,12 @@ def test_ten_megabytes_of_noise_fail_fast(case, complain_csv):
     assert time.perf_counter() - began < 3
 
 
+@pytest.mark.parametrize("suffix", [".toml", ".json", ".txt"])
+@pytest.mark.parametrize("kind", ["bytes", "letters"])
+def test_noise_for_a_problem(kind, suffix, tmp_path, capsys):
+    complain(tmp_path, capsys, f"noise{suffix}", noise(kind))
+
+
 # Files that are none ------------------------------------------------------------------------
 
 

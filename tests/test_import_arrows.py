@@ -75,9 +75,9 @@ MAY_IMPORT = {
     "comparison": PLANNING,
     # Carrying a schedule out.
     "control": DATA,
-    "simulate": f"{DATA} measures check fairshare control",
+    "simulation": f"{DATA} measures check fairshare control",
     "topologies": BASICS,
-    "scenario": f"{PLANNING} {EDGES} simulate topologies",
+    "scenario": f"{PLANNING} {EDGES} simulation topologies",
     # The top: the command line, and what only it and the package's front import.
     "picture": f"{DATA} measures",
     "plot": f"{DATA} measures picture",
@@ -87,8 +87,8 @@ MAY_IMPORT = {
     "console": BASICS,
     "options": f"{BASICS} console",
     "answers": f"{DATA} comparison console",
-    "__init__": f"{PLANNING} {EDGES} comparison scenario simulate sweep report plot",
-    "cli": f"{PLANNING} {EDGES} comparison scenario simulate sweep report plot examples console "
+    "__init__": f"{PLANNING} {EDGES} comparison scenario simulation sweep report plot",
+    "cli": f"{PLANNING} {EDGES} comparison scenario simulation sweep report plot examples console "
     "options answers documents __init__",
     "__main__": "cli",
 }
@@ -101,7 +101,7 @@ SHORT_CUTS = {
 }
 
 # Whoever judges plans knows no planner, no solver, nor the module that loads solvers.
-JUDGES = ("schedule", "check", "measures", "control", "simulate")
+JUDGES = ("schedule", "check", "measures", "control", "simulation")
 JUDGED = {"flow", "methods", "solvers"}
 
 

@@ -65,13 +65,12 @@ def leave_in_later_slot(case: Case) -> None:
         slot = np.ceil(_slots_at(case, rows.leaves, byte + 1) + noise).astype(np.int64) - 1
         return np.clip(slot, case.slot[0][rows.leaves], case.slot[1][rows.leaves] - 1)
 
-    # Within one slot of arrival its first byte leaves first. So the bytes to look at are the
-    # range's first, and the first of every slot of arrival. Over these the delay is linear: the
-    # first and the last such slot suffice, and the range's end for slots cut off by rounding.
-    candidates = [low, high]
+    # Among the bytes that arrive in one slot the first leaves first: look at the range's first,
+    # and at the first of each later slot. Over these the delay is linear: the ends suffice.
+    candidates = [low]
     for slot in (arrival(low) + 1, arrival(high)):
-        first = _byte_at(case, rows.arrives, slot, noise)
-        candidates.append(np.clip(first, low, high))
+        # Twice the noise: past where `arrival` takes the slot before.
+        candidates.append(np.clip(_byte_at(case, rows.arrives, slot + 2 * noise), low, high))
     for byte in candidates:
         arrives, leaves = arrival(byte), departure(byte)
         at = first_true(leaves <= arrives)
@@ -96,11 +95,11 @@ def _slots_at(case: Case, row: IntArray, byte: IntArray) -> FloatArray:
     return np.asarray(start + _share_before(case, row, byte) * (finish - start), np.float64)
 
 
-def _byte_at(case: Case, row: IntArray, slot: IntArray, noise: float) -> IntArray:
-    """First byte of transfer `row` that begins at or after the begin of `slot`."""
+def _byte_at(case: Case, row: IntArray, slots: npt.NDArray[np.floating]) -> IntArray:
+    """First byte of transfer `row` that begins at or after an instant, in slots from time 0."""
     columns = case.schedule.columns
     start, finish = case.slot[0][row], case.slot[1][row]
-    share = (slot + noise - start) / (finish - start)
+    share = (slots - start) / (finish - start)
     before = np.ceil(share * columns.n_bytes[row]).astype(np.int64)
     first: IntArray = columns.offset_bytes[row] + before
     return first

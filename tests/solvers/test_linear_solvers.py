@@ -207,10 +207,24 @@ def test_contradictions_are_infeasible(linear_solver, program):
         linear_solver.solve(program)
 
 
-def test_unbounded_is_a_solver_error(linear_solver):
-    """x grows for ever: not to be confused with infeasible, which users would act upon."""
-    program = program_of([-1, 0], [0, 0], [INF, INF], [0], [INF], [[1, -1]])
+@pytest.mark.parametrize(
+    "program",
+    [
+        program_of([-1, 0], [0, 0], [INF, INF], [0], [INF], [[1, -1]]),
+        program_of([0, -1], [-1, 0], [INF, INF], [0], [INF], [[3, 0]]),
+    ],
+    ids=["along a row", "beside the rows"],
+)
+def test_unbounded_is_a_solver_error(linear_solver, program):
+    """One column grows for ever. CBC calls the second program infeasible, GLOP both."""
     with pytest.raises(SolverError, match="unbounded; bound its variables"):
+        linear_solver.solve(program)
+
+
+def test_infeasible_even_where_costs_would_be_unbounded(linear_solver):
+    """0 >= 1 in a row without entries, and min -x without a bound: CBC gives up on it."""
+    program = program_of([-1], [0], [INF], [0, 1], [INF, INF], [[0], [0]])
+    with pytest.raises(InfeasibleError):
         linear_solver.solve(program)
 
 

@@ -1,0 +1,159 @@
+"""What is simulated: wires, where hosts are, how packets are routed, and who else sends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+NO_WIRE = -1
+
+
+@dataclass(frozen=True)
+class BackgroundFlow:
+    """Traffic of others, for as long as the simulation lasts.
+
+    Attributes
+    ----------
+    kind : {"tcp", "udp"}
+        An endless TCP transfer, or UDP datagrams in exponential on and off times.
+    from_node, to_node : int
+    start_s : float
+    rate_bytes_per_s : float
+        UDP's rate while on.
+    mean_on_s, mean_off_s : float
+        UDP's mean on and off times.
+    """
+
+    kind: Literal["tcp", "udp"]
+    from_node: int
+    to_node: int
+    start_s: float = 0.0
+    rate_bytes_per_s: float = 0.0
+    mean_on_s: float = 0.0
+    mean_off_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Transport:
+    """How TCP is set up; every value is recorded with the result.
+
+    Attributes
+    ----------
+    variant : str
+        Congestion control by ns-3's name: ``"NewReno"``, ``"Cubic"``, ``"Htcp"``, ``"Scalable"``,
+        ``"Bic"``, ``"HighSpeed"``, ``"Bbr"`` …
+    segment_bytes : int
+    buffer_bytes : int
+        Send and receive buffer of each socket.
+    initial_window_segments : int
+    delayed_ack_segments : int
+    syn_timeout_s : float
+        First retry of an unanswered SYN; doubles with each further one.
+    syn_retries, data_retries : int
+    """
+
+    variant: str = "NewReno"
+    segment_bytes: int = 1448
+    buffer_bytes: int = 1 << 20
+    initial_window_segments: int = 10
+    delayed_ack_segments: int = 2
+    syn_timeout_s: float = 1.0
+    syn_retries: int = 20
+    data_retries: int = 20
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedNetwork:
+    """Nodes joined by one-way wires; two opposite wires make a cable.
+
+    Attributes
+    ----------
+    node_names : tuple of str
+    host_node : mapping of str to int
+        The node of every host that takes part in the collection.
+    tail, head : ndarray of int, shape (n_wires,)
+    rate_bytes_per_s, delay_s : ndarray of float, shape (n_wires,)
+    queue_packets : ndarray of int, shape (n_wires,)
+        Length of the drop-tail queue before the wire.
+    next_wire : ndarray of int, shape (n_nodes, n_nodes)
+        ``next_wire[node, target]``: the wire on which `node` sends what is for `target`;
+        `NO_WIRE` where there is no way, and on the diagonal.
+    background : tuple of BackgroundFlow
+    transport : Transport
+    """
+
+    node_names: tuple[str, ...]
+    host_node: Mapping[str, int]
+    tail: IntArray
+    head: IntArray
+    rate_bytes_per_s: FloatArray
+    delay_s: FloatArray
+    queue_packets: IntArray
+    next_wire: IntArray
+    background: tuple[BackgroundFlow, ...] = ()
+    transport: Transport = field(default_factory=Transport)
+
+    def __post_init__(self) -> None:
+        slow = np.flatnonzero(~(self.rate_bytes_per_s > 0))
+        if len(slow):
+            raise ProblemError(
+                f"wire {self.wire_name(int(slow[0]))}: rate must be > 0, got "
+                f"{self.rate_bytes_per_s[slow[0]]:g}; leave the wire out"
+            )
+        late = np.flatnonzero(~(self.delay_s >= 0))
+        if len(late):
+            raise ProblemError(
+                f"wire {self.wire_name(int(late[0]))}: delay must be >= 0, got "
+                f"{self.delay_s[late[0]]:g}"
+            )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.node_names)
+
+    @property
+    def n_wires(self) -> int:
+        """Number of one-way wires."""
+        return len(self.tail)
+
+    def wire_name(self, wire: int) -> str:
+        """Return ``"from -> to"`` of a wire."""
+        return f"{self.node_names[self.tail[wire]]} -> {self.node_names[self.head[wire]]}"
+
+    def path(self, from_node: int, to_node: int) -> list[int]:
+        """Return the wires from one node to another.
+
+        Raises
+        ------
+        ProblemError
+            There is no way, or routes go round in a circle.
+        """
+        wires: list[int] = []
+        node = from_node
+        while node != to_node:
+            wire = int(self.next_wire[node, to_node])
+            if wire == NO_WIRE or len(wires) > self.n_nodes:
+                raise ProblemError(
+                    f"no route from {self.node_names[from_node]!r} to "
+                    f"{self.node_names[to_node]!r}; join their parts of the topology"
+                )
+            wires.append(wire)
+            node = int(self.head[wire])
+        return wires
+
+    def base_round_trip_s(self, from_node: int, to_node: int) -> float:
+        """Return twice the one-way delay of the wires, without queues and transmission."""
+        there, back = self.path(from_node, to_node), self.path(to_node, from_node)
+        return float(self.delay_s[there].sum() + self.delay_s[back].sum())

@@ -1,0 +1,63 @@
+"""What a simulation measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The outcome of carrying out one schedule in one simulated network.
+
+    Attributes
+    ----------
+    engine : str
+        ``"fluid"`` or ``"ns3"``, with its version in `settings`.
+    complete : bool
+        Whether every byte reached the destination; False after a time limit.
+    makespan_s : float
+        Last arrival at the destination; NaN where incomplete.
+    collected_bytes : int
+        What had reached the destination at the end.
+    source_finish_s : dict of str to float
+        When the last byte of each source arrived; NaN where it had not.
+    storage : DataFrame
+        Columns host, time_s, own_bytes, others_bytes: what each host stores over time.
+    routes : DataFrame
+        Columns source, from, to, bytes: what went over which hop.
+    background : DataFrame
+        Columns flow, kind, phase ("before", "during", "after"), goodput_bytes_per_s.
+    wires : DataFrame
+        Columns wire, from, to, utilisation, dropped_packets.
+    connections : DataFrame
+        Columns connection, from, to, asked_s, opened_s, first_byte_s, last_byte_s, closed_s,
+        bytes, stalls, retransmissions: a log that finds a stuck one.
+    events : int
+        Events that the engine handled.
+    cpu_s : float
+        Processor time of the simulation.
+    settings : dict
+        Everything that shaped the run: versions, seed, transport, options.
+    """
+
+    engine: str
+    complete: bool
+    makespan_s: float
+    collected_bytes: int
+    source_finish_s: dict[str, float]
+    storage: pd.DataFrame
+    routes: pd.DataFrame
+    background: pd.DataFrame
+    wires: pd.DataFrame
+    connections: pd.DataFrame
+    events: int
+    cpu_s: float
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def peak_storage_bytes(self) -> pd.DataFrame:
+        """Most own and most others' bytes of each host: columns own_bytes, others_bytes."""
+        return self.storage.groupby("host")[["own_bytes", "others_bytes"]].max()

@@ -1,0 +1,181 @@
+"""The command line's manners: help, wrong usage, mishaps, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import datacollect as dc
+from datacollect.cli import run
+
+HEAVY = {"numpy", "pandas", "pyarrow", "ortools", "networkx", "pulp", "scipy", "matplotlib", "rich"}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working folder with the example of the paper's Figure 1 in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["example", "figure1"]) == 0
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command; return exit code, standard output and standard error."""
+
+    def call(*arguments):
+        capsys.readouterr()
+        code = run(arguments)
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def start(*arguments, **options):
+    """Run a command in a process of its own."""
+    command = [sys.executable, "-m", "datacollect.cli", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, **options)
+
+
+def problem_without(place, here):
+    """Cut all that leads out of a host of figure1."""
+    problem = dc.Problem.from_file(here / "figure1.toml").to_dict()
+    problem["links"] = [link for link in problem["links"] if link["from"] != place]
+    del problem["shared"]
+    (here / "cut.json").write_text(json.dumps(problem))
+    return "cut.json"
+
+
+# Help and usage -----------------------------------------------------------------------------
+
+COMMANDS = ["plan", "compare", "check", "pulls", "plot", "schema", "example", "estimate"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_names_every_command(arguments, call):
+    code, out, err = call(*arguments)
+    assert (code, err) == (0, "")
+    assert all(re.search(rf"^  {command} ", out, re.MULTILINE) for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command, call):
+    code, out, _ = call(command, "--help")
+    assert code == 0
+    assert out.startswith("Usage: datacollect")
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys; from datacollect.cli import run; "
+        f"assert run(['--help']) == 0; sys.exit(str(sorted({HEAVY} & set(sys.modules))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+def test_version(call):
+    code, out, _ = call("--version")
+    assert code == 0
+    assert out.startswith("datacollect")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["plam"], "No such command 'plam'. Did you mean 'plan'?"),
+        (["plan"], "Missing argument 'PROBLEM'"),
+        (["plan", "figure1.toml", "--sloth", "1"], "No such option"),
+        (["plan", "figure1.toml", "--slot", "x"], "'--slot'"),
+        (["plan", "figure1.toml", "--slot", "0"], "must be a finite number > 0, got 0"),
+        (["plan", "figure1.toml", "--slot", "nan"], "must be a finite number > 0, got nan"),
+        (["plan", "figure1.toml", "--chunk", "-1"], "must be a finite number >= 0, got -1"),
+        (["plan", "figure1.toml", "--chunk", "1", "--slot", "1"], "--slot and --chunk exclude"),
+        (["compare", "figure1.toml", "--chunk", "1", "--slot", "1"], "--slot and --chunk exclude"),
+        (["plan", "figure1.toml", "--method", "fast"], "'direct', 'best-path', 'coordinated'"),
+        (["plan", "figure1.toml", "--order", "S1"], "--order is for --method direct"),
+        (["plan", "figure1.toml", "--method", "direct", "--time-slot", "1"], "needs --at-a-time"),
+        (["plan", "figure1.toml", "--method", "direct", "--order", "SS1"], "did you mean 'S1'?"),
+        (["plan", "figure1.toml", "-o", "figure1.toml"], "would overwrite the input"),
+        (["plan", "figure1.toml", "-o", "grid.csv"], "must name a schedule"),
+        (["plan", "figure1.toml", "-o", "no/plan.json"], "no/plan.json: cannot be written"),
+        (["check", "-", "-"], "only one of PROBLEM and SCHEDULE can be standard input"),
+        (["plot", "figure1.toml", "plan.json"], "Missing option"),
+        (["example", "figure2"], "no example is called 'figure2'; did you mean 'figure1'?"),
+        (["example", "figure1"], "figure1.toml: exists already; --force overwrites"),
+        (["estimate", "samples.csv"], "samples.csv: cannot be read"),
+    ],
+)
+def test_wrong_usage_is_two(arguments, expected, here, call):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert expected in err
+    assert err.count("error: ") == 1
+
+
+# Mishaps ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_internal_error_is_three_without_traceback(debug, here, call, monkeypatch):
+    def fail(path):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("datacollect.files.read_problem", fail)
+    monkeypatch.setenv("DATACOLLECT_DEBUG", debug)
+    code, out, err = call("plan", "figure1.toml")
+    assert (code, out) == (3, "")
+    assert "error: internal error: ZeroDivisionError: by zero; please report it" in err
+    assert ("Traceback" in err) == bool(debug)
+
+
+def test_interrupt_is_130(here, call, monkeypatch):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("datacollect.files.read_problem", interrupt)
+    code, out, err = call("plan", "figure1.toml")
+    assert (code, out) == (130, "")
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("bash"), reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("reader", "expected", "message"),
+    [
+        ("| true", "141", ""),
+        ("> /dev/full", "2", "error: standard output: cannot be written: No space left on device"),
+    ],
+)
+def test_output_that_goes_nowhere_ends_in_no_traceback(reader, expected, message, here):
+    # `sleep` gives the reader time to go away.
+    line = f"(sleep 0.3; {sys.executable} -m datacollect.cli schema; echo $? >code) {reader}"
+    done = subprocess.run(
+        ["bash", "-c", line], check=False, capture_output=True, text=True, cwd=here
+    )
+    assert (here / "code").read_text().strip() == expected
+    assert done.stderr.strip() == message
+
+
+def test_exit_codes_reach_the_shell(here):
+    (here / "bad.toml").write_text("destination = 5\n[hosts.D]\n")
+    for arguments, expected in (
+        (["plan", problem_without("S1", here)], 1),
+        (["plan", "bad.toml"], 2),
+        (["plan", "figure1.toml", "--solver", "networkx"], 3),
+    ):
+        done = start(*arguments)
+        assert done.returncode == expected
+        assert done.stdout == ""
+        assert done.stderr.startswith("error: ")
+        assert "Traceback" not in done.stderr
