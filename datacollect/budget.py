@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, TimeLimitError
@@ -53,7 +54,13 @@ class Budget:
         return left
 
     def flow_solver(self) -> FlowSolver:
-        """Return the flow solver, stopped at the deadline."""
+        """Return the flow solver, stopped at the deadline; always the same one."""
+        self.remaining_s()
+        return self._flow_solver
+
+    @cached_property
+    def _flow_solver(self) -> FlowSolver:
+        # One solver for all calls: under a limit it is a child process, costly to start.
         return load_flow_solver(self.solver, time_limit_s=self.remaining_s())
 
     def linear_solver(self) -> LinearSolver:

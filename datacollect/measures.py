@@ -245,8 +245,7 @@ def _peaks(schedule: Schedule, where: Legs, host: IntArray, stored: FloatArray) 
 def rounding_bytes(columns: Transfers, where: Legs) -> FloatArray:
     """Return by how much rounding may move an amount at each host: relative to all that passes."""
     passes = np.bincount(where.tail, weights=columns.n_bytes, minlength=len(where.names))
-    noise: FloatArray = SAME_INSTANT * passes + 1e-6
-    return noise
+    return np.asarray(SAME_INSTANT * passes + 1e-6, dtype=np.float64)
 
 
 def link_use(schedule: Schedule) -> pd.DataFrame:

@@ -5,6 +5,7 @@ Rows of a schedule are (source, route, hop, offset, bytes, start, finish), the d
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from datacollect import Host, Link, Problem, SharedBottleneck
@@ -52,6 +53,13 @@ def broken(problem, schedule):
     with pytest.raises(ScheduleError) as caught:
         check_schedule(problem, schedule)
     return str(caught.value)
+
+
+def direct(*pieces, **options):
+    """A schedule of S -> D alone, from pieces (bytes, start, finish)."""
+    offsets = np.cumsum([0, *(size for size, _, _ in pieces)]).tolist()
+    rows = [("S", "S D", 0, at, *piece) for at, piece in zip(offsets, pieces, strict=False)]
+    return plan(rows, **options)
 
 
 # A pipeline: S sends 600 bytes through K in chunks of 1 s, and 350 bytes itself. ------------------

@@ -18,9 +18,7 @@ def figure_1(unit_bytes: int = MB) -> Problem:
     rate = float(unit_bytes)
     return Problem.from_hosts(
         [Host("S1", unit_bytes), Host("S2", unit_bytes), Host("K"), Host("D")],
-        links(
-            f"S1 -> D {rate}, S2 -> D {rate}, S1 -> K {rate}, S2 -> K {rate}, K -> D {2 * rate}"
-        ),
+        links(f"S1 -> D {rate}, S2 -> D {rate}, S1 -> K {rate}, S2 -> K {rate}, K -> D {2 * rate}"),
         "D",
         shared=[
             SharedBottleneck("N1-D", rate, [("S1", "D"), ("S2", "D")]),

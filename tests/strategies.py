@@ -38,7 +38,9 @@ def problems(draw, features: frozenset[str] = FEATURES, most_hosts: int = 4) -> 
     pairs = [(a, b) for a in names for b in names if a != b and a != "D"]
     chosen = [pair for pair in pairs if pair[1] == "D" or draw(st.booleans())]
     least = 0 if "forecast" in features else 1
-    links = [Link(a, b, [float(unit * draw(st.integers(least, 6))) for _ in periods]) for a, b in chosen]
+    links = [
+        Link(a, b, [float(unit * draw(st.integers(least, 6))) for _ in periods]) for a, b in chosen
+    ]
     shared = []
     if "shared" in features and chosen:
         for i in range(draw(st.integers(0, 2))):

@@ -1,14 +1,13 @@
-"""The judge of schedules: storage, slots, forecasts, and very large and small numbers."""
+"""The judge of schedules: storage, slots and forecasts."""
 
 from __future__ import annotations
 
 import math
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hand_made import PIPELINE, broken, links, pipeline_problem, plan
+from hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
 
 from datacollect import Held, Host, Problem
 from datacollect.check import check_schedule
@@ -18,7 +17,7 @@ from datacollect.check import check_schedule
 
 @pytest.mark.parametrize(
     ("storage_bytes", "chunk_s", "valid"),
-    [(100, None, True), (98, None, False), (0, 1.0, True), (0, 0.97, False), (10, 0.9, True)],
+    [(99, None, True), (98, None, False), (0, 1.0, True), (0, 0.97, False), (10, 0.9, True)],
 )
 def test_stored_bytes_and_chunks_in_flight(storage_bytes, chunk_s, valid):
     """K holds 100 bytes from 1 s to 6 s; a chunk of 1 s is 100 bytes; one byte is tolerated."""
@@ -237,15 +236,17 @@ def test_byte_that_straddles_a_slot_boundary_is_tolerated():
 
 
 @pytest.mark.parametrize(
-    ("rows", "byte"),
+    ("rows", "early"),
     [
         # 50 bytes arrive in each of slots 0 and 1, and 20 more in slot 0; 60 leave in slot 1.
-        ([(0, 0, 100, 0, 2), (0, 100, 20, 0, 1), (1, 0, 120, 1, 3)], 50),
-        # 30 arrive per slot; from byte 29 on, 15 leave per slot: only byte 30 ... 43 are early.
-        ([(0, 0, 90, 0, 3), (1, 0, 29, 1, 2), (1, 29, 60, 1, 5), (1, 89, 1, 3, 4)], 30),
+        ([(0, 0, 100, 0, 2), (0, 100, 20, 0, 1), (1, 0, 120, 1, 3)], (50, 1)),
+        # 30 arrive per slot; from byte 29 on, 15 leave per slot: only bytes 30 ... 43 are early.
+        ([(0, 0, 90, 0, 3), (1, 0, 29, 1, 2), (1, 29, 60, 1, 5), (1, 89, 1, 3, 4)], (30, 1)),
+        # Bytes 10 + 30 i ... arrive in slot 1 + i, 40 leave per slot from slot 2 on: 70 ... 79.
+        ([(0, 0, 10, 0, 1), (0, 10, 90, 1, 4), (0, 100, 20, 0, 1), (1, 0, 120, 2, 5)], (70, 3)),
     ],
 )
-def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, byte):
+def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, early):
     problem = Problem.from_hosts(
         [Host("S", sum(row[2] for row in rows) // 2), Host("K"), Host("D")],
         links("S -> K 900, K -> D 900"),
@@ -254,8 +255,9 @@ def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, byte):
     schedule = plan([("S", "S K D", *row) for row in rows], slot_s=1.0)
     message = broken(problem, schedule)
     # The very first may pass for one that a slot's end cuts.
+    byte, slot = early
     assert re.search(
-        f"byte ({byte}|{byte + 1}) of 'S' at relay 'K', .* slot 1 and .* slot 1", message
+        f"byte ({byte}|{byte + 1}) of 'S' at relay 'K', .* slot {slot} and .* slot {slot}", message
     )
 
 
@@ -267,12 +269,6 @@ def forecast_problem():
     return Problem.from_hosts(
         [Host("S", 36), Host("D")], links("S -> D 10 4 0"), "D", periods_s=[0.0, 2.5, 6.0]
     )
-
-
-def direct(*pieces, **options):
-    offsets = np.cumsum([0, *(size for size, _, _ in pieces)]).tolist()
-    rows = [("S", "S D", 0, at, *piece) for at, piece in zip(offsets, pieces, strict=False)]
-    return plan(rows, **options)
 
 
 def test_each_period_has_its_bandwidth():
@@ -308,93 +304,3 @@ def test_period_that_begins_on_the_grid_but_for_rounding_leaves_the_slot_before_
         periods_s=[0.0, 0.3],
     )
     check_schedule(problem, direct((3_000_000, 0.0, 3 * 0.1), (10, 3 * 0.1, 4 * 0.1), slot_s=0.1))
-
-
-# Numbers ------------------------------------------------------------------------------------------
-
-
-def test_a_petabyte_is_counted_to_the_byte():
-    """10^15 bytes in 1000 transfers over two hops; the last lacks one byte."""
-    n, size = 1000, 10**12
-    problem = Problem.from_hosts(
-        [Host("S", n * size), Host("K", storage_bytes=10 * size), Host("D")],
-        links("S -> K 1e10, K -> D 1e10"),
-        "D",
-    )
-    rows = [
-        ("S", "S K D", hop, i * size, size, (i + hop) * 100.0, (i + hop + 1) * 100.0)
-        for hop in range(2)
-        for i in range(n)
-    ]
-    check_schedule(problem, plan(rows))
-    rows[-1] = (*rows[-1][:4], size - 1, *rows[-1][5:])
-    message = broken(problem, plan(rows))
-    assert "arrives at 'K' must leave for 'D', missing: byte 999999999999999 of 'S'" in message
-
-
-def test_slow_link_beside_fast_ones_is_judged_as_strictly():
-    """Nine orders of magnitude apart; 2 bytes/s too many for 10 s on the slow one."""
-    problem = Problem.from_hosts(
-        [Host("S", 10**11), Host("T", 30), Host("D")], links("S -> D 1e9, T -> D 1"), "D"
-    )
-    rows = [("S", "S D", 0, i * 10**9, 10**9, i, i + 1.0) for i in range(100)]
-    check_schedule(problem, plan([*rows, ("T", "T D", 0, 0, 30, 0.0, 30.0)]))
-    message = broken(problem, plan([*rows, ("T", "T D", 0, 0, 30, 0.0, 10.0)]))
-    assert re.search(
-        "link 'T' -> 'D': .* 3 bytes/s together from 0 s to 10 s, .* 1 bytes/s: 20 bytes", message
-    )
-
-
-def test_one_byte_per_transfer_is_tolerated_and_no_more():
-    """3 bytes/s for 10 transfers of 1 s: 4 bytes each exceed it by one each, 5 by two each."""
-    for size, valid in ((3, True), (4, True), (5, False)):
-        problem = Problem.from_hosts([Host("S", 10 * size), Host("D")], links("S -> D 3"), "D")
-        schedule = direct(*((size, i * 1.0, i + 1.0) for i in range(10)))
-        if valid:
-            check_schedule(problem, schedule)
-        else:
-            assert re.search("10 transfers .*: 20 bytes too many", broken(problem, schedule))
-
-
-def test_transfers_that_overlap_by_rounding_are_valid():
-    """0.1 + 0.2 > 0.3: one transfer ends a rounding error after the next begins."""
-    problem = Problem.from_hosts([Host("S", 2 * 10**9), Host("D")], links("S -> D 1e10"), "D")
-    check_schedule(problem, direct((10**9, 0.2, 0.1 + 0.2), (10**9, 0.3, 0.4)))
-
-
-def test_instants_rounded_at_petabytes_per_second_are_no_overlap():
-    """At 100 s the last digit of an instant is 1.4e-14 s: 142 bytes at 10^16 bytes/s."""
-    n, size = 1000, 10**15
-    problem = Problem.from_hosts([Host("S", n * size), Host("D")], links("S -> D 1e16"), "D")
-    pieces = [(size, i * 0.1, i * 0.1 + 0.1) for i in range(n)]
-    assert any(a[2] > b[1] for a, b in pairwise(pieces))
-    check_schedule(problem, direct(*pieces, slot_s=0.1))
-    check_schedule(problem, direct(*pieces))
-
-
-def test_cut_through_at_petabits_per_second_stores_nothing_but_rounding():
-    """4.4 * 10^14 bytes/s, 17 s after time 0: the last digit of an amount is about a byte."""
-    size, half = 386_937_487_576_809, 290_203_115_682_606
-    problem = Problem.from_hosts(
-        [Host("S", size), Host("K", storage_bytes=0), Host("D")],
-        links("S -> K 442214271516353.1, K -> D 442214271516353.1"),
-        "D",
-    )
-    rows = [
-        ("S", "S K D", 0, 0, size, 17.0, 17.875),
-        ("S", "S K D", 1, 0, half, 17.0, 17.65625),
-        ("S", "S K D", 1, half, size - half, 17.65625, 17.875),
-    ]
-    check_schedule(problem, plan(rows, chunk_s=0.0))
-    assert plan(rows, chunk_s=0.0).peak_storage_bytes == {}
-
-
-def test_bandwidths_measured_again_are_what_counts():
-    """The schedule was made for another problem; only what it does matters."""
-    schedule = plan(PIPELINE, chunk_s=1.0, problem_sha256="of another problem")
-    problem = pipeline_problem()
-    check_schedule(
-        problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * 2), schedule
-    )
-    slower = problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s / 2)
-    assert "link 'S' -> 'K': 1 transfer at up to 100 bytes/s" in broken(slower, schedule)

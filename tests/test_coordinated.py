@@ -14,6 +14,7 @@ from small_problems import MB, figure_1, relay, shared_relay
 from strategies import problems
 
 import datacollect as dc
+from datacollect.budget import Budget
 from datacollect.problem import Held, Host, Problem
 
 
@@ -127,9 +128,7 @@ def test_a_slot_that_straddles_two_periods_has_the_lower_bandwidth(solver):
 
 
 def test_data_released_inside_a_slot_leave_in_the_next(solver):
-    problem = Problem.from_hosts(
-        [Host("S", 4, release_s=0.25), Host("D")], links("S -> D 4"), "D"
-    )
+    problem = Problem.from_hosts([Host("S", 4, release_s=0.25), Host("D")], links("S -> D 4"), "D")
     plan = dc.coordinated(problem, slot_s=1.0, solver=solver)
     plan.check(problem)
     assert plan.transfers["start_s"].tolist() == [1.0]
@@ -194,7 +193,9 @@ def test_links_of_less_than_a_byte_per_slot_are_explained():
 
 
 def test_one_byte_per_second_and_a_petabyte():
-    slow = Problem.from_hosts([Host("S", 3), Host("K"), Host("D")], links("S -> K 1, K -> D 1"), "D")
+    slow = Problem.from_hosts(
+        [Host("S", 3), Host("K"), Host("D")], links("S -> K 1, K -> D 1"), "D"
+    )
     plan = dc.coordinated(slow)
     plan.check(slow)
     assert plan.makespan_s == pytest.approx(3.0, rel=1e-2)
@@ -275,3 +276,23 @@ def _compare_slots(problem: Problem, slot_s: float) -> None:
     if n_slots > 25:
         return  # the brute force would take minutes
     assert n_slots == (slotted_makespan_slots(problem, slot_s, 25) if problem.total_bytes else 0)
+
+
+def test_a_limit_during_the_last_wishes_leaves_the_fastest_plan(monkeypatch):
+    """Fewest slots are found, the cheapest flow is not: complete, valid, and marked so."""
+
+    class WithoutMinCost:
+        name = "stopped"
+
+        def __init__(self, inner):
+            self.max_flow = inner.max_flow
+
+        def min_cost_flow(self, network, supply):
+            raise dc.TimeLimitError("stopped")
+
+    whole = Budget.flow_solver
+    monkeypatch.setattr(Budget, "flow_solver", lambda self: WithoutMinCost(whole(self)))
+    problem = relay()
+    plan = dc.coordinated(problem, slot_s=0.5)
+    plan.check(problem)
+    assert (plan.makespan_s, plan.status) == (2.5, "time_limit")

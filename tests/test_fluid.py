@@ -96,9 +96,7 @@ def test_a_forecast_is_integrated(solver):
 
 def test_released_data_wait(solver):
     """Nothing before 5 s, then 10 bytes at 5 bytes/s: 7 s."""
-    problem = Problem.from_hosts(
-        [Host("S", 10, release_s=5.0), Host("D")], links("S -> D 5"), "D"
-    )
+    problem = Problem.from_hosts([Host("S", 10, release_s=5.0), Host("D")], links("S -> D 5"), "D")
     seconds, bottleneck = bound(problem, solver)
     assert seconds == pytest.approx(7.0, rel=1e-9)
     assert bottleneck.hosts == ("S",)

@@ -11,9 +11,7 @@ from strategies import FEATURES, problems
 import datacollect as dc
 from datacollect.problem import Problem
 
-LIBERAL = settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+LIBERAL = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 CONSTANT = FEATURES - {"forecast", "release", "storage"}
 
 METHODS = {
@@ -147,8 +145,9 @@ def test_the_order_of_hosts_does_not_matter(problem, seed):
     tree = problem.to_dict()
     names = list(tree["hosts"])
     tree["hosts"] = {names[i]: tree["hosts"][names[i]] for i in order}
-    one, two = plan_or_none("coordinated", problem), plan_or_none(
-        "coordinated", Problem.from_dict(tree)
+    one, two = (
+        plan_or_none("coordinated", problem),
+        plan_or_none("coordinated", Problem.from_dict(tree)),
     )
     assert (one is None) == (two is None)
     if one is not None and two is not None:

@@ -68,9 +68,11 @@ def leave_in_later_slot(case: Case) -> None:
     # Among the bytes that arrive in one slot the first leaves first: look at the range's first,
     # and at the first of each later slot. Over these the delay is linear: the ends suffice.
     candidates = [low]
-    for slot in (arrival(low) + 1, arrival(high)):
+    candidates += [
         # Twice the noise: past where `arrival` takes the slot before.
-        candidates.append(np.clip(_byte_at(case, rows.arrives, slot + 2 * noise), low, high))
+        np.clip(_byte_at(case, rows.arrives, slot + 2 * noise), low, high)
+        for slot in (arrival(low) + 1, arrival(high))
+    ]
     for byte in candidates:
         arrives, leaves = arrival(byte), departure(byte)
         at = first_true(leaves <= arrives)

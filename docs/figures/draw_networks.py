@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.patches import Arc, Ellipse
+from matplotlib.patches import Arc, Ellipse, FancyBboxPatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,9 +71,9 @@ def cuts() -> Figure:
     axes.add_patch(Arc(at["D"], 2.5, 2.7, theta1=140, theta2=250, color=FAINT, linestyle="--"))
     axes.text(6.95, 0.75, "19 MB / 3.5 MB/s\n= 5.43 s", color=FAINT, va="center")
     axes.add_patch(
-        Arc(at["S1"], 1.9, 1.7, theta1=-60, theta2=40, color=FAINT, linestyle="--", linewidth=1)
+        Arc(at["S1"], 1.9, 1.7, theta1=-50, theta2=25, color=FAINT, linestyle="--", linewidth=1)
     )
-    axes.text(1.9, 3.55, "4 MB / 1 MB/s = 4 s", color=FAINT, va="center")
+    axes.text(2.35, 3.4, "4 MB / 1 MB/s = 4 s", color=FAINT, va="center")
     axes.text(8.6, 3.5, "rates in MB/s", color=FAINT, ha="right", va="center")
     return figure
 
@@ -100,42 +100,55 @@ def _static(axes: Axes) -> None:
 
 def _layered(axes: Axes) -> None:
     axes.set_title("a copy per piece of time", size=9)
-    sink = (2.2, 0.3)
-    for piece, x in enumerate((0.4, 2.8)):
-        s, k, own = (x, 2.3), (x + 0.8, 1.3), (x, 2.95)
-        _arc(axes, own, s)
-        _arc(axes, s, k)
-        _arc(axes, k, sink)
-        _arc(axes, s, sink, bend=0.25 if piece == 0 else -0.55)
-        _node(axes, s, "S")
-        _node(axes, k, "K")
+    _sink(axes, 0.1, 4.3)
+    for piece, x in enumerate((0.5, 2.8)):
+        source, relay, own = (x, 2.1), (x + 0.9, 1.3), (x, 2.8)
+        _arc(axes, own, source)
+        _arc(axes, source, relay)
+        _arc(axes, source, (x, 0.07))
+        _arc(axes, relay, (x + 0.9, 0.07))
+        _node(axes, source, "S")
+        _node(axes, relay, "K")
         _node(axes, own, "", colour=ORANGE)
-        axes.text(x + 1.0, 2.35, f"piece {piece}", size=8, color=FAINT, ha="center")
-    _arc(axes, (0.4, 2.95), (2.8, 2.95), colour=ORANGE)
-    _arc(axes, (1.2, 1.3), (3.6, 1.3), colour=BLUE)
-    axes.text(1.6, 3.12, "own data wait", size=8, color=ORANGE, ha="center", va="bottom")
-    axes.text(2.45, 1.37, "storage", size=8, color=BLUE, ha="center", va="bottom")
-    _node(axes, sink, "D")
+        axes.text(x + 0.9, 2.1, f"piece {piece}", size=8, color=FAINT, ha="center", va="center")
+    _arc(axes, (0.5, 2.8), (2.8, 2.8), colour=ORANGE)
+    _arc(axes, (1.4, 1.3), (3.7, 1.3), colour=BLUE)
+    axes.text(1.65, 2.87, "own data wait", size=8, color=ORANGE, ha="center", va="bottom")
+    axes.text(2.1, 1.37, "storage", size=8, color=BLUE, ha="center", va="bottom")
 
 
 def _expanded(axes: Axes) -> None:
     axes.set_title("a copy per slot boundary", size=9)
-    rows = {"S": 2.5, "K": 1.4}
-    sink = (4.7, 0.3)
+    _sink(axes, 0.1, 4.9)
+    rows = {"S": 2.4, "K": 1.4}
+    step = 1.4
     for boundary in range(3):
-        x = 0.6 + 1.35 * boundary
+        x = 0.5 + step * boundary
         if boundary < 2:
-            _arc(axes, (x, rows["S"]), (x + 1.35, rows["S"]), colour=ORANGE)
-            _arc(axes, (x, rows["K"]), (x + 1.35, rows["K"]), colour=BLUE)
-            _arc(axes, (x, rows["S"]), (x + 1.35, rows["K"]))
-        _arc(axes, (x, rows["K"]), sink, bend=0.12)
-        _arc(axes, (x, rows["S"]), sink, bend=-0.08 if boundary else 0.0)
-    for boundary in range(3):
-        x = 0.6 + 1.35 * boundary
+            _arc(axes, (x, rows["S"]), (x + step, rows["S"]), colour=ORANGE)
+            _arc(axes, (x, rows["K"]), (x + step, rows["K"]), colour=BLUE)
+            _arc(axes, (x, rows["S"]), (x + step, rows["K"]))
+        for y in rows.values():
+            _arc(axes, (x, y), (x + step, 0.07))
         for name, y in rows.items():
             _node(axes, (x, y), name)
-        axes.text(x, 3.02, f"{boundary}", size=8, color=FAINT, ha="center")
-    _node(axes, sink, "D")
+    for boundary in range(4):
+        axes.text(0.5 + step * boundary, 2.85, f"{boundary}", size=8, color=FAINT, ha="center")
+
+
+def _sink(axes: Axes, left: float, right: float) -> None:
+    """Draw the destination as one wide node for all times."""
+    box = FancyBboxPatch(
+        (left + 0.1, 0.0),
+        right - left - 0.2,
+        0.26,
+        "round,pad=0.05",
+        facecolor="white",
+        edgecolor=INK,
+        linewidth=1.2,
+    )
+    axes.add_patch(box)
+    axes.text((left + right) / 2, 0.13, "D", ha="center", va="center_baseline", size=8)
 
 
 def _panel(axes: Axes, width: float, height: float) -> Axes:
@@ -171,8 +184,8 @@ def _arc(
     }
     axes.annotate("", head, tail, arrowprops=arrow, zorder=2)
     if text:
-        # At two fifths of the way, where no other arc passes.
-        x, y = (a + 0.42 * (b - a) for a, b in zip(tail, head, strict=True))
+        # Not in the middle, where other arcs pass.
+        x, y = (a + 0.55 * (b - a) for a, b in zip(tail, head, strict=True))
         box = {"facecolor": "white", "linewidth": 0, "pad": 1}
         axes.text(x, y, text, ha="center", va="center", size=8, bbox=box, zorder=3)
 
