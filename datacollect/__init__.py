@@ -13,7 +13,6 @@ Names are imported on first use, so that ``import datacollect`` costs next to no
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -112,6 +111,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version  # 40 ms that the command line can do without
+
         return version("datacollect")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'datacollect' has no attribute {name!r}")

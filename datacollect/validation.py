@@ -74,7 +74,17 @@ def host_arrays(
                 f"host {names[i]!r}: {key} must be {rule}, got {values[i]:g}{remedy}"
             )
         arrays[key] = values
+    _reject_split_bytes(names, arrays["storage_bytes"])
     return arrays
+
+
+def _reject_split_bytes(names: Sequence[str], storage_bytes: FloatArray) -> None:
+    split = np.isfinite(storage_bytes) & (storage_bytes != np.floor(storage_bytes))
+    if split.any():
+        i = int(np.argmax(split))
+        raise ProblemError(
+            f"host {names[i]!r}: storage_bytes must be whole, got {storage_bytes[i]}; round it"
+        )
 
 
 def period_starts(periods_s: npt.ArrayLike) -> FloatArray:

@@ -1,0 +1,8 @@
+"""``python -m datacollect`` is the command line."""
+
+from __future__ import annotations
+
+from datacollect.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""From maps of real networks to topologies: names, delays from distances, parallel lines, parts.
+
+A `Site` and a `Line` are what readers of formats find; `topology_of_map` makes the topology.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.errors import ProblemError
+from datacollect.topologies.rules import component_labels, describe_parts
+from datacollect.topologies.topology import Node, Topology, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.topologies.rules import FloatArray
+
+EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
+LIGHT_KM_PER_S = 299_792.458
+# Light in glass fibre is about a third slower than in vacuum.
+FIBRE_KM_PER_S = LIGHT_KM_PER_S * 2 / 3
+# Between places in one town, for which a map shows the same coordinates: 2 km of fibre.
+LEAST_DELAY_S = 1e-5
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place on a map.
+
+    Parameters
+    ----------
+    key : str
+        Unique; how lines name it.
+    label : str
+        Its name for people; may be missing, or that of another place too.
+    kind : str
+        ``"router"`` or ``"external"``.
+    place : (float, float), optional
+        Longitude and latitude in degrees.
+    """
+
+    key: str
+    label: str = ""
+    kind: str = "router"
+    place: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line on a map, perhaps one of several between the same places.
+
+    Parameters
+    ----------
+    a, b : str
+        Keys of its ends.
+    rate_bytes_per_s : float, optional
+    length_km : float, optional
+        Where missing, it is the distance of the places, if these are known.
+    one_way : bool
+        Whether it leads from `a` to `b` only.
+    """
+
+    a: str
+    b: str
+    rate_bytes_per_s: float | None = None
+    length_km: float | None = None
+    one_way: bool = False
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """What a map leaves open, and what to take from it.
+
+    Parameters
+    ----------
+    default_rate_bytes_per_s, default_delay_s : float
+        Of lines for which the map shows neither speed nor length.
+    queue_packets : int
+        Of all wires.
+    keep_external : bool
+        Whether to keep the neighbours' places.
+    largest_component : bool
+        Whether to keep only the largest part of a network that is not connected.
+    """
+
+    default_rate_bytes_per_s: float
+    default_delay_s: float
+    queue_packets: int
+    keep_external: bool
+    largest_component: bool
+
+
+def topology_of_map(
+    where: str, sites: Sequence[Site], lines: Sequence[Line], options: MapOptions
+) -> Topology:
+    """Return the topology that a map shows.
+
+    Lines between the same places become one wire with the sum of their rates and the shortest of
+    their delays; a line from a place to itself is left out. A line that leads one way only has
+    the same rate back unless another line leads back.
+
+    Parameters
+    ----------
+    where : str
+        What errors begin with: the file.
+    """
+    if not options.default_rate_bytes_per_s > 0:
+        raise ProblemError(
+            f"default_rate_bytes_per_s must be > 0, got {options.default_rate_bytes_per_s}"
+        )
+    kept = [site for site in sites if options.keep_external or site.kind != "external"]
+    if not kept:
+        raise ProblemError(f"{where}: no nodes are left, of {len(sites)}; keep_external keeps all")
+    index = {site.key: i for i, site in enumerate(kept)}
+    inside = [line for line in lines if line.a in index and line.b in index and line.a != line.b]
+    names = _names(kept)
+    ends = np.array([(index[line.a], index[line.b]) for line in inside]).reshape(-1, 2)
+    label = component_labels(len(kept), ends[:, 0].astype(int), ends[:, 1].astype(int))
+    if label.any() and not options.largest_component:
+        raise ProblemError(
+            f"{where}: the network is not connected, it falls into {describe_parts(names, label)}; "
+            "largest_component=True keeps the largest part"
+            + ("" if options.keep_external else ", keep_external=True what joins parts outside")
+        )
+    main = int(np.bincount(label).argmax())
+    stays = {site.key: name for site, name, part in zip(kept, names, label) if part == main}
+    places = {site.key: site.place for site in kept if site.key in stays}
+    kinds = {site.key: site.kind for site in kept}
+    wires = _wires(stays, places, [line for line in inside if line.a in stays], options)
+    topology = Topology.from_wires(wires, [Node(stays[key], kinds[key]) for key in stays])
+    if not any(places.values()):
+        return topology
+    unknown = (math.nan, math.nan)
+    positions = np.array([places[key] or unknown for key in stays])
+    return _with_positions(topology, positions)
+
+
+def great_circle_km(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return the distance of two places, given as longitude and latitude in degrees.
+
+    >>> round(great_circle_km((0.0, 0.0), (90.0, 0.0)))  # a quarter of the equator
+    10008
+    """
+    lon1, lat1, lon2, lat2 = (math.radians(x) for x in (*one, *other))
+    half = (
+        math.sin((lat2 - lat1) / 2) ** 2
+        + math.cos(lat1) * math.cos(lat2) * math.sin((lon2 - lon1) / 2) ** 2
+    )
+    return 2 * EARTH_RADIUS_KM * math.asin(min(1.0, math.sqrt(half)))
+
+
+def _names(sites: Sequence[Site]) -> list[str]:
+    """Names for people where they are unique; otherwise with the key, which is."""
+    labels = [" ".join(site.label.split()) for site in sites]
+    times = Counter(labels)
+    names = []
+    for site, label in zip(sites, labels, strict=True):
+        if label in ("", "None"):
+            names.append(f"node {site.key}")
+        else:
+            names.append(label if times[label] == 1 else f"{label} ({site.key})")
+    return names
+
+
+def _wires(
+    names: dict[str, str],
+    places: dict[str, tuple[float, float] | None],
+    lines: Sequence[Line],
+    options: MapOptions,
+) -> list[Wire]:
+    rates: dict[tuple[str, str], float] = {}
+    delays: dict[tuple[str, str], float] = {}
+    for line in lines:
+        rate = line.rate_bytes_per_s
+        rate = options.default_rate_bytes_per_s if rate is None else rate
+        delay = _delay_s(line, places[line.a], places[line.b], options.default_delay_s)
+        there, back = (line.a, line.b), (line.b, line.a)
+        rates[there] = rates.get(there, 0.0) + rate
+        rates[back] = rates.get(back, 0.0) + (0.0 if line.one_way else rate)
+        known = delays.get(there, delays.get(back))
+        delays[there] = delays[back] = delay if known is None else min(delay, known)
+    wires = []
+    for a, b in rates:
+        if (b, a) in rates and (a, b) < (b, a):
+            out, back_rate = rates[a, b], rates[b, a]
+            pair = (out or back_rate, back_rate or out)
+            wires.append(Wire(names[a], names[b], pair, delays[a, b], options.queue_packets))
+    return wires
+
+
+def _delay_s(
+    line: Line,
+    one: tuple[float, float] | None,
+    other: tuple[float, float] | None,
+    default_s: float,
+) -> float:
+    length_km = line.length_km
+    if length_km is None:
+        if one is None or other is None:
+            return default_s
+        length_km = great_circle_km(one, other)
+    return max(length_km / FIBRE_KM_PER_S, LEAST_DELAY_S)
+
+
+def _with_positions(topology: Topology, positions: FloatArray) -> Topology:
+    from dataclasses import replace
+
+    return replace(topology, positions=positions)
