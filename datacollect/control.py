@@ -16,7 +16,7 @@ of time, and carries out the decisions it gets back, in their order, at the even
   connection is open.
 - `RangeArrived` reports that all of a queued range is at the connection's receiving host.
 - `WakeMe` asks for a `Timer` event at an instant.
-- `Close` ends a connection once its queue is empty.
+- `Close` ends a connection once its queue is empty, or at once if it says so.
 
 The collection is over when every byte is at the destination; the driver knows that itself.
 """
@@ -125,9 +125,13 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """End a connection once its queue is empty."""
+    """End a connection once its queue is empty, or at once, dropping what is queued on it.
+
+    Of a range that is cut off what has arrived stays where it is; no `RangeArrived` follows.
+    """
 
     connection: int
+    drop_queue: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,13 @@ def test_fractions_of_bytes_are_rounded_up():
     assert storage(plan(rows))["stored_bytes"].tolist() == pytest.approx([0, 10 / 3, 10 / 3, 0])
 
 
+def test_rounding_errors_are_not_rounded_up():
+    """100 bytes, wherever the pipeline begins; computed from instants, 1e-14 more or less."""
+    for begin_s in (0.1, 0.7, 1.3):
+        rows = [("S", "S K D", hop, 0, 600, begin_s + hop, begin_s + hop + 6) for hop in range(2)]
+        assert peak_storage_bytes(plan(rows)) == {"K": 100}
+
+
 def test_what_rests_is_whole():
     """Rates of 1/3 and 1/7 bytes/s leave no trace once all has arrived."""
     rows = [
@@ -103,7 +110,7 @@ def test_what_rests_is_whole():
     assert peak_storage_bytes(plan(rows)) == {"K": 10**15 + 2}
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(cases())
 def test_storage_at_any_instant_is_what_came_minus_what_went(case):
     problem, schedule = case
@@ -112,7 +119,7 @@ def test_storage_at_any_instant_is_what_came_minus_what_went(case):
     table, transfers = storage(schedule), schedule.transfers
     for host in "STK":
         curve = table[table["host"] == host]
-        for instant in np.linspace(0.0, transfers["finish_s"].max(), 23).tolist():
+        for instant in np.linspace(0.0, transfers["finish_s"].max(), 12).tolist():
             expected = _stored(transfers, host, Fraction(instant))
             shown = np.interp(instant, curve["time_s"], curve["stored_bytes"]) if len(curve) else 0
             assert shown == pytest.approx(float(expected), abs=1e-6)

@@ -59,7 +59,7 @@ def test_destination_forwards_to_nobody():
 def test_all_hosts_are_sorted_by_name_and_start():
     rows = [
         ("S", "S L D", 0, 0, 10, 5.0, 6.0),
-        ("S", "S L D", 1, 0, 10, 6.0, 7.0),
+        ("S", "S L D", 1, 0, 10, 8.0, 9.0),
         ("S", "S K D", 0, 10, 10, 1.0, 2.0),
         ("S", "S K D", 1, 10, 10, 8.0, 9.0),
         ("S", "S D", 0, 30, 10, 0.0, 1.0),
@@ -71,8 +71,8 @@ def test_all_hosts_are_sorted_by_name_and_start():
     ] == [
         ("D", "S", 0.0, 20),
         ("D", "S", 0.0, 30),
-        ("D", "L", 6.0, 0),
         ("D", "K", 8.0, 10),
+        ("D", "L", 8.0, 0),
         ("K", "S", 1.0, 10),
         ("L", "S", 5.0, 0),
     ]

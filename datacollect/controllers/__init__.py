@@ -1,0 +1,14 @@
+"""Controllers: what carries schedules out, and direct collections. No clock, no sockets."""
+
+from datacollect.controllers.connections import Piece, Recovery
+from datacollect.controllers.direct import DirectController, streams_in_proportion
+from datacollect.controllers.scheduled import AsapController, PlannedController
+
+__all__ = [
+    "AsapController",
+    "DirectController",
+    "Piece",
+    "PlannedController",
+    "Recovery",
+    "streams_in_proportion",
+]

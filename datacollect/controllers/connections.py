@@ -1,0 +1,264 @@
+"""A controller's connections: numbered, opened on first use, replaced when stuck or gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from datacollect.control import (
+    Close,
+    ConnectionClosed,
+    ConnectionStalled,
+    Decision,
+    Open,
+    RangeArrived,
+    Send,
+    Timer,
+    WakeMe,
+)
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Piece(NamedTuple):
+    """A range of a source's backlog."""
+
+    source: str
+    offset_bytes: int
+    n_bytes: int
+
+
+class Lane(NamedTuple):
+    """What a connection is for: a hop, of one route or of all, and which of parallel ones."""
+
+    from_host: str
+    to_host: str
+    route: int
+    number: int
+
+
+class Job(NamedTuple):
+    """Why a piece was sent: a hop of a route."""
+
+    route: int
+    hop: int
+
+
+SHARED = -1  # a lane for all routes
+RESCUE = -2  # straight from where the data first lay, after a relay was lost
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What to do about connections that are stuck or gone.
+
+    Attributes
+    ----------
+    stall_patience_s : float or None
+        Replace a connection that has been reported as stalled when this much time passes without
+        an arrival on it; None: never.
+    retry_s : float
+        Open a lost connection again after this time; doubles with each failure in a row.
+    most_retries : int
+        Failures in a row after which a connection is given up.
+    """
+
+    stall_patience_s: float | None = 0.0
+    retry_s: float = 1.0
+    most_retries: int = 10
+
+    def __post_init__(self) -> None:
+        if self.stall_patience_s is not None and not self.stall_patience_s >= 0:
+            raise ProblemError(
+                f"stall_patience_s must be >= 0, got {self.stall_patience_s}; None: never replace"
+            )
+        if not self.retry_s > 0:
+            raise ProblemError(f"retry_s must be > 0, got {self.retry_s}")
+        if self.most_retries < 0:
+            raise ProblemError(f"most_retries must be >= 0, got {self.most_retries}")
+
+
+@dataclass(slots=True)
+class _Connection:
+    lane: Lane
+    number: int | None  # None between the loss of one connection and the opening of the next
+    waiting: dict[Piece, Job] = field(default_factory=dict)
+    failures: int = 0
+    arrivals: int = 0
+
+
+# A timer of the table: which lane, whose connection number (None: retry), after how many arrivals.
+_Alarm: TypeAlias = tuple[Lane, int | None, int]
+
+
+class ConnectionTable:
+    """One connection per lane, with what is queued on it and has not arrived.
+
+    Timers of the table have negative tags; those from 0 on are the controller's.
+
+    Parameters
+    ----------
+    recovery : Recovery, optional
+    window_bytes : int, optional
+        Asked for with each connection.
+    pace_bytes_per_s : mapping of Lane to float, optional
+    """
+
+    def __init__(
+        self,
+        recovery: Recovery | None = None,
+        *,
+        window_bytes: int | None = None,
+        pace_bytes_per_s: Mapping[Lane, float] | None = None,
+    ) -> None:
+        self._recovery = recovery or Recovery()
+        self._window_bytes = window_bytes
+        self._pace_bytes_per_s = pace_bytes_per_s or {}
+        self._by_lane: dict[Lane, _Connection] = {}
+        self._by_number: dict[int, _Connection] = {}
+        self._alarms: dict[int, _Alarm] = {}
+        self._lost: set[str] = set()
+        self._n_opened = 0
+        self._n_alarms = 0
+
+    def open(self, lane: Lane) -> list[Decision]:
+        """Open the lane's connection unless it is there, or one of its hosts is lost."""
+        if lane in self._by_lane or self._is_lost(lane):
+            return []
+        connection = _Connection(lane, None)
+        self._by_lane[lane] = connection
+        return self._connect(connection)
+
+    def send(self, lane: Lane, piece: Piece, job: Job) -> list[Decision]:
+        """Queue a piece, on a new connection if need be."""
+        if self._is_lost(lane):
+            return []
+        decisions = self.open(lane)
+        connection = self._by_lane[lane]
+        connection.waiting[piece] = job
+        if connection.number is not None:
+            decisions.append(Send(connection.number, *piece))
+        return decisions
+
+    def lane_of(self, connection: int) -> Lane | None:
+        """Return the lane that a connection serves; None if it serves none any more."""
+        known = self._by_number.get(connection)
+        return known.lane if known else None
+
+    def arrived(self, event: RangeArrived) -> Job | None:
+        """Take an arrived range off the books; None if it was not waited for any more."""
+        connection = self._by_number.get(event.connection)
+        if connection is None:
+            return None
+        connection.failures = 0
+        connection.arrivals += 1
+        piece = Piece(event.source, event.offset_bytes, event.n_bytes)
+        return connection.waiting.pop(piece, None)
+
+    def handle(self, event: ConnectionStalled | ConnectionClosed | Timer) -> list[Decision]:
+        """Replace what is stuck, open again what is gone."""
+        match event:
+            case ConnectionStalled():
+                return self._stalled(event)
+            case ConnectionClosed():
+                return self._closed(event)
+            case Timer():
+                return self._woken(event)
+
+    def close(self, lane: Lane) -> list[Decision]:
+        """Close the lane's connection once all on it has left."""
+        connection = self._by_lane.pop(lane, None)
+        if connection is None or connection.number is None:
+            return []
+        del self._by_number[connection.number]
+        return [Close(connection.number)]
+
+    def lose(self, host: str, is_void: Callable[[Piece, Job], bool]) -> list[Decision]:
+        """Forget a lost host's connections; take void pieces off all others' queues.
+
+        A queue that held void pieces moves to a new connection: only so do the rest get on.
+        """
+        self._lost.add(host)
+        decisions: list[Decision] = []
+        for lane in list(self._by_lane):
+            connection = self._by_lane[lane]
+            if self._is_lost(lane):
+                del self._by_lane[lane]
+                if connection.number is not None:
+                    del self._by_number[connection.number]
+                continue
+            left = {p: job for p, job in connection.waiting.items() if not is_void(p, job)}
+            if len(left) < len(connection.waiting):
+                connection.waiting = left
+                decisions += self._replace(connection)
+        return decisions
+
+    # ------------------------------------------------------------------------------------------
+
+    def _is_lost(self, lane: Lane) -> bool:
+        return lane.from_host in self._lost or lane.to_host in self._lost
+
+    def _connect(self, connection: _Connection) -> list[Decision]:
+        """Open a connection under a new number, with all that waits queued on it."""
+        number, lane = self._n_opened, connection.lane
+        self._n_opened += 1
+        connection.number = number
+        self._by_number[number] = connection
+        pace = self._pace_bytes_per_s.get(lane)
+        decisions: list[Decision] = [
+            Open(number, lane.from_host, lane.to_host, self._window_bytes, pace)
+        ]
+        decisions += [Send(number, *piece) for piece in connection.waiting]
+        return decisions
+
+    def _replace(self, connection: _Connection) -> list[Decision]:
+        if connection.number is None:
+            return []  # is about to be opened anyway
+        del self._by_number[connection.number]
+        old = Close(connection.number, drop_queue=True)
+        if not connection.waiting:
+            del self._by_lane[connection.lane]
+            return [old]
+        return [old, *self._connect(connection)]
+
+    def _alarm(self, alarm: _Alarm, time_s: float) -> WakeMe:
+        self._n_alarms += 1
+        self._alarms[-self._n_alarms] = alarm
+        return WakeMe(time_s, -self._n_alarms)
+
+    def _stalled(self, event: ConnectionStalled) -> list[Decision]:
+        connection, patience_s = (
+            self._by_number.get(event.connection),
+            self._recovery.stall_patience_s,
+        )
+        if connection is None or patience_s is None:
+            return []
+        if patience_s == 0:
+            return self._replace(connection)
+        alarm = (connection.lane, connection.number, connection.arrivals)
+        return [self._alarm(alarm, event.time_s + patience_s)]
+
+    def _closed(self, event: ConnectionClosed) -> list[Decision]:
+        connection = self._by_number.pop(event.connection, None)
+        if connection is None:
+            return []  # we asked for it
+        connection.number = None
+        if not connection.waiting:
+            del self._by_lane[connection.lane]
+            return []
+        connection.failures += 1
+        if connection.failures > self._recovery.most_retries:
+            return []
+        wait_s = self._recovery.retry_s * 2.0 ** (connection.failures - 1)
+        return [self._alarm((connection.lane, None, 0), event.time_s + wait_s)]
+
+    def _woken(self, event: Timer) -> list[Decision]:
+        alarm = self._alarms.pop(event.tag, None)
+        connection = self._by_lane.get(alarm[0]) if alarm else None
+        if alarm is None or connection is None or connection.number != alarm[1]:
+            return []
+        if connection.number is None:
+            return self._connect(connection)
+        return self._replace(connection) if connection.arrivals == alarm[2] else []

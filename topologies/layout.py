@@ -1,0 +1,228 @@
+"""Where a drawing puts nodes: transit domains as rings with their stub domains around them.
+
+Networks without transit domains lie where their map says, or else as a graph whose distances on
+paper follow the numbers of wires in between. One unit is about the room that a node needs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from datacollect.topologies.rules import FloatArray
+    from datacollect.topologies.topology import Topology
+
+Complex: TypeAlias = "npt.NDArray[np.complex128]"
+
+# Beyond so many nodes distances on paper take too long.
+_MOST_BY_DISTANCE = 300
+_GAP = 0.8  # between stub domains that lie side by side
+_RING = 1.3  # least radius of a transit domain
+
+
+def place_nodes(topology: Topology) -> FloatArray:
+    """Return the place of each node, shape (n_nodes, 2); the same for the same topology.
+
+    Examples
+    --------
+    >>> from datacollect.topologies import two_domains
+    >>> place_nodes(two_domains()).shape
+    (7, 2)
+    """
+    if "transit" in topology.kinds:
+        places = _rings(topology)
+    elif _map_is_usable(topology):
+        places = _map(topology)
+    else:
+        places = _by_distance(topology, range(topology.n_nodes))
+    _place_rest(topology, places)
+    return np.column_stack([places.real, places.imag])
+
+
+# Transit-stub networks ----------------------------------------------------------------------
+
+
+def _rings(topology: Topology) -> Complex:
+    """Places of all but hosts, as complex numbers; NaN for hosts."""
+    places = np.full(topology.n_nodes, np.nan + 0j)
+    transit = _members(topology, "transit")
+    stubs = {domain: _spread(topology, nodes) for domain, nodes in _members(topology, "stub").items()}
+    gates = _gates(topology)
+    by_gate: dict[int, list[str]] = {}
+    for domain, nodes in _members(topology, "stub").items():
+        by_gate.setdefault(_gate_of(topology, nodes, gates), []).append(domain)
+    members = _members(topology, "stub")
+    radius = {domain: float(np.abs(spread).max()) for domain, spread in stubs.items()}
+    span = 2 * math.pi if len(transit) == 1 else 2 * math.pi - 1.0
+    reach = [
+        _ring_radius([radius[d] for node in nodes for d in by_gate.get(node, ())], len(nodes), span)
+        for nodes in transit.values()
+    ]
+    most = max(outer + 2 * max(radius.values(), default=0.0) for _, outer in reach)
+    for k, nodes in enumerate(transit.values()):
+        centre, facing = _centre(k, len(transit), most)
+        inner, outer = reach[k]
+        # The second of two is a mirror image: peering wires do not cross.
+        turn = -1 if len(transit) == 2 and k == 1 else 1
+        order = [*nodes[0::2], *reversed(nodes[1::2])] if len(transit) > 1 else nodes
+        weights = [1.0 + sum(2 * radius[d] + _GAP for d in by_gate.get(n, ())) for n in order]
+        begin = facing + turn * (2 * math.pi - span) / 2
+        for node, weight in zip(order, weights, strict=True):
+            angle = begin + turn * span * weight / sum(weights) / 2
+            places[node] = centre + inner * np.exp(1j * angle)
+            widths = [2 * radius[d] + _GAP for d in by_gate.get(node, ())]
+            at = begin + turn * span / sum(weights) / 2
+            for domain, width in zip(by_gate.get(node, ()), widths, strict=True):
+                direction = np.exp(1j * (at + turn * span * width / sum(weights) / 2))
+                middle = centre + (outer + radius[domain]) * direction
+                inside = _turned(topology, members[domain], stubs[domain], node, -direction)
+                places[members[domain]] = middle + inside
+                at += turn * span * width / sum(weights)
+            begin += turn * span * weight / sum(weights)
+    return places
+
+
+def _members(topology: Topology, kind: str) -> dict[str, list[int]]:
+    members: dict[str, list[int]] = {}
+    for i, (given, domain) in enumerate(zip(topology.kinds, topology.domains, strict=True)):
+        if given == kind:
+            members.setdefault(domain, []).append(i)
+    return members
+
+
+def _gates(topology: Topology) -> dict[int, int]:
+    """Map nodes of stub domains that have a wire to a transit node to that node."""
+    gates: dict[int, int] = {}
+    for a, b in zip(topology.wire_from.tolist(), topology.wire_to.tolist(), strict=True):
+        for one, other in ((a, b), (b, a)):
+            if topology.kinds[one] == "stub" and topology.kinds[other] == "transit":
+                gates.setdefault(one, other)
+    return gates
+
+
+def _gate_of(topology: Topology, nodes: Sequence[int], gates: dict[int, int]) -> int:
+    """The transit node of a stub domain; any, where it hangs on another stub domain."""
+    found = [gates[node] for node in nodes if node in gates]
+    return found[0] if found else topology.kinds.index("transit")
+
+
+def _ring_radius(stub_radii: Sequence[float], n_nodes: int, span: float) -> tuple[float, float]:
+    """Radii of the ring of transit nodes and of the inner rim of the stub domains."""
+    around = sum(2 * radius + _GAP for radius in stub_radii) + n_nodes
+    largest = max(stub_radii, default=0.0)
+    inner = max(_RING, 0.45 * (around / span - largest), 1.5 * n_nodes / (2 * math.pi))
+    return inner, max(around / span - largest, inner + 1.6)
+
+
+def _centre(k: int, n: int, most: float) -> tuple[complex, float]:
+    """Centre of the k-th of n transit domains, and the direction in which the others lie."""
+    if n == 1:
+        return 0j, math.pi / 2
+    angle = math.pi + 2 * math.pi * k / n if n == 2 else math.pi / 2 - 2 * math.pi * k / n
+    apart = (most + 0.4) / math.sin(math.pi / n)
+    return complex(apart * np.exp(1j * angle)), angle + math.pi
+
+
+def _spread(topology: Topology, nodes: list[int]) -> Complex:
+    """The nodes of one domain around 0, about one unit apart."""
+    if len(nodes) == 1:
+        return np.zeros(1, dtype=complex)
+    inside = _by_distance(topology, nodes)
+    return inside * 0.62 * math.sqrt(len(nodes)) / np.abs(inside).max()
+
+
+def _turned(
+    topology: Topology, nodes: list[int], spread: Complex, transit: int, towards: complex
+) -> Complex:
+    """Turn a stub domain so that what is wired to its transit node lies on that side."""
+    wired = {topology.index[name] for name in topology.neighbours(topology.names[transit])}
+    near = spread[[i for i, node in enumerate(nodes) if node in wired]]
+    side = near.mean() if len(near) else 0j
+    turned: Complex = spread * (towards / (side / abs(side)) if abs(side) > 1e-9 else 1.0)
+    return turned
+
+
+# Maps and other graphs ----------------------------------------------------------------------
+
+
+def _map_is_usable(topology: Topology) -> bool:
+    if topology.positions is None:
+        return False
+    known = np.isfinite(topology.positions).all(axis=1)
+    routers = np.array([kind != "host" for kind in topology.kinds])
+    spread = np.ptp(topology.positions[known], axis=0).max() if known.any() else 0.0
+    return bool(known.sum() > routers.sum() / 2 and spread > 0)
+
+
+def _map(topology: Topology) -> Complex:
+    positions = np.asarray(topology.positions)
+    known = np.isfinite(positions).all(axis=1)
+    # Degrees of longitude are shorter than those of latitude, away from the equator.
+    latitude = float(np.abs(positions[known, 1]).mean())
+    shrink = math.cos(math.radians(latitude)) if latitude < 85 else 1.0
+    places = positions[:, 0] * shrink + 1j * positions[:, 1]
+    size = max(np.ptp(places[known].real), np.ptp(places[known].imag))
+    places = (places - places[known].mean()) * (2.2 * math.sqrt(topology.n_nodes) + 6) / size
+    places[~known] = np.nan
+    return np.asarray(places, dtype=complex)
+
+
+def _by_distance(topology: Topology, nodes: Iterable[int]) -> Complex:
+    """Places such that distances on paper follow the numbers of wires in between."""
+    import networkx as nx
+
+    names = [topology.names[i] for i in nodes]
+    graph: nx.Graph[Any] = topology.to_networkx().subgraph(names)
+    # A subgraph lists its nodes in any order, which decides where the search begins.
+    ordered: nx.Graph[Any] = nx.Graph()
+    ordered.add_nodes_from(names)
+    ordered.add_edges_from(sorted(graph.edges))
+    if len(names) > _MOST_BY_DISTANCE:
+        at = nx.spring_layout(ordered, seed=0)
+    else:
+        at = nx.kamada_kawai_layout(ordered, weight=None)
+    places = np.array([complex(*at[name]) for name in names])
+    # The long side lies flat, as pages do.
+    _, axes = np.linalg.eigh(np.cov(np.column_stack([places.real, places.imag]).T))
+    flat: Complex = places * np.conj(complex(*axes[:, 1])) * math.sqrt(len(names)) * 1.2
+    return flat
+
+
+def _place_rest(topology: Topology, places: Complex) -> None:
+    """Put nodes without a place near a neighbour, where most room is."""
+    pending = np.flatnonzero(np.isnan(places)).tolist()
+    angles = np.exp(2j * math.pi * np.arange(24) / 24)
+    middle = {
+        domain: places[nodes].mean()
+        for kind in ("transit", "stub")
+        for domain, nodes in _members(topology, kind).items()
+    }
+    while pending:
+        # Along chains of unknown places, from known ones outwards; the topology is connected.
+        for node in list(pending):
+            neighbours = [topology.index[n] for n in topology.neighbours(topology.names[node])]
+            known = [n for n in neighbours if not np.isnan(places[n])]
+            if not known:
+                continue
+            home = places[known[0]]
+            outward = home - middle.get(topology.domains[known[0]], home)
+            others = places[~np.isnan(places)]
+            best, most = home, -math.inf
+            for reach in (1.0, 1.6, 2.4, 3.4):
+                spots = home + reach * angles
+                room = np.abs(spots[:, np.newaxis] - others).min(axis=1).clip(max=1.0)
+                if abs(outward) > 1e-9:
+                    room = room + 0.1 * (angles * np.conj(outward / abs(outward))).real
+                if room.max() > most + 0.05:
+                    best, most = spots[int(np.argmax(room))], room.max()
+                if most > 0.75:
+                    break
+            places[node] = best
+            pending.remove(node)
