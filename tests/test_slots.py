@@ -85,7 +85,7 @@ def test_a_slot_carries_whole_bytes():
 
 def test_too_many_slots_are_refused_with_the_remedy():
     require_slots(MOST_SLOTS - 1)
-    with pytest.raises(ProblemError, match="slot_s is too short.*use a longer slot"):
+    with pytest.raises(ProblemError, match=r"slot_s is too short.*use a longer slot"):
         require_slots(MOST_SLOTS)
 
 

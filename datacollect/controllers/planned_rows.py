@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import islice
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.controllers.connections import SHARED, Job, Lane, Piece
@@ -76,7 +76,7 @@ def stripes(piece: Piece, n_parts: int) -> list[Piece]:
     cuts = [piece.offset_bytes + piece.n_bytes * i // n_parts for i in range(n_parts + 1)]
     return [
         Piece(piece.source, start, end - start)
-        for start, end in zip(cuts[:-1], cuts[1:], strict=True)
+        for start, end in pairwise(cuts)
     ]
 
 
@@ -127,7 +127,8 @@ class WholeRanges:
             return []
         end, whole = offset_bytes + n_bytes, []
         first = max(0, bisect_right(self._starts[following], offset_bytes) - 1)
-        for start, size, row in islice(entries, first, None):
+        for i in range(first, len(entries)):
+            start, size, row = entries[i]
             if start >= end:
                 break
             overlap = min(end, start + size) - max(offset_bytes, start)

@@ -17,6 +17,7 @@ from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
 from datacollect.pools import pools_by_owner
 from datacollect.schedule import HEURISTIC, Schedule
+from datacollect.slots import require_slots
 
 if TYPE_CHECKING:
     from datacollect.pools import Pool
@@ -89,6 +90,7 @@ def best_path(
     optimum = fluid_optimum(problem, Budget(solver))
     if slot_s is not None:
         chunk = None
+        require_slots(optimum.makespan_s / slot_s)
         routes, columns = fair_slots(problem, jobs, slot_s)
     else:
         chunk = chunk_or_default_s(chunk_s, optimum)

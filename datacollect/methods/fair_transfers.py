@@ -9,6 +9,7 @@ too much wherever transfers meet.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -244,7 +245,10 @@ def _transfers(
     book = RouteBook(problem)
     rows = []
     for job, pieces in zip(jobs, by_job, strict=True):
-        edges = [0, *(round(piece.last) for piece in pieces[:-1]), job.pool.n_bytes]
+        # A byte counts when all of it is sent, so the last stretch keeps at least one. The
+        # allowance is for sums that should be whole.
+        ends = (math.floor(piece.last * (1 + NOTHING_LEFT)) for piece in pieces[:-1])
+        edges = [0, *ends, job.pool.n_bytes]
         sizes = [after - before for before, after in zip(edges, edges[1:], strict=False)]
         lags = [(hop + most_hops - job.n_hops) * chunk_s for hop in range(job.n_hops)]
         sent_of_piece = [0] * len(pieces)

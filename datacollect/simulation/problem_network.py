@@ -1,0 +1,144 @@
+"""A problem's links and limits as a network: no topology, no delays, nobody else's traffic."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.simulation.fluid_wires import Path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from datacollect.problem import Problem
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+class ProblemNetwork:
+    """Links, hosts' limits and shared bottlenecks of a problem, with its periods.
+
+    A plan made for one problem may so be judged on another: with the bandwidths that turned out
+    to be true, or with bottlenecks that the plan did not know. Backlogs and storage limits of the
+    problem play no part. A connection along a pair that is no link cannot be had.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D", uplink_bytes_per_s=[4.0, 1.0]
+    ... )
+    >>> network = ProblemNetwork(problem)
+    >>> network.capacity_bytes_per_s(0.0).tolist(), network.path("S", "D").resources
+    ([5.0, 4.0, 1.0], (0, 1))
+    """
+
+    background_paths: tuple[Path, ...] = ()
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        n_links = problem.n_links
+        limits: list[tuple[str, str, float]] = []
+        self._uplink: dict[int, int] = {}
+        self._downlink: dict[int, int] = {}
+        for i in np.flatnonzero(np.isfinite(problem.uplink_bytes_per_s)).tolist():
+            self._uplink[i] = n_links + len(limits)
+            limits.append((problem.names[i], "", float(problem.uplink_bytes_per_s[i])))
+        for i in np.flatnonzero(np.isfinite(problem.downlink_bytes_per_s)).tolist():
+            self._downlink[i] = n_links + len(limits)
+            limits.append(("", problem.names[i], float(problem.downlink_bytes_per_s[i])))
+        self._shared: dict[int, list[int]] = {}
+        for bottleneck, links in zip(problem.shared, problem.shared_links, strict=True):
+            for link in links.tolist():
+                self._shared.setdefault(link, []).append(n_links + len(limits))
+            limits.append((bottleneck.name, "", bottleneck.bandwidth_bytes_per_s))
+        self._limits = limits
+        fixed = np.array([limit for _, _, limit in limits], dtype=float)
+        self._capacity = [np.concatenate([row, fixed]) for row in problem.bandwidth_bytes_per_s]
+
+    @property
+    def n_resources(self) -> int:
+        """Number of links, host limits and shared bottlenecks."""
+        return self._problem.n_links + len(self._limits)
+
+    def require_host(self, host: str) -> None:
+        """Raise ProblemError for a host that is not in the problem."""
+        if host not in self._problem.host_index:
+            hint = nearest_hint(host, self._problem.names)
+            raise ProblemError(f"host {host!r} is not in the problem that is simulated{hint}")
+
+    def path(self, from_host: str, to_host: str) -> Path | None:
+        """Return the link and the limits that it falls under, None where there is no link."""
+        index = self._problem.host_index
+        if from_host not in index or to_host not in index:
+            return None
+        tail, head = index[from_host], index[to_host]
+        link = int(self._problem.link_indices(tail, head))
+        if link < 0:
+            return None
+        resources = [link, *self._shared.get(link, [])]
+        resources += [limits[host] for limits, host in self._ends(tail, head) if host in limits]
+        return Path(tuple(resources))
+
+    def _ends(self, tail: int, head: int) -> tuple[tuple[dict[int, int], int], ...]:
+        return ((self._uplink, tail), (self._downlink, head))
+
+    def _period(self, time_s: float) -> int:
+        return max(0, int(np.searchsorted(self._problem.periods_s, time_s, side="right")) - 1)
+
+    def capacity_bytes_per_s(self, time_s: float) -> FloatArray:
+        """Return the capacities of the period."""
+        return self._capacity[self._period(time_s)]
+
+    def background_active(self, time_s: float) -> BoolArray:
+        """Return nobody."""
+        return np.zeros(0, dtype=bool)
+
+    def next_change_s(self, time_s: float) -> float:
+        """Return when the next period begins."""
+        following = self._period(time_s) + 1
+        starts = self._problem.periods_s
+        return float(starts[following]) if following < len(starts) else math.inf
+
+    def background_table(
+        self, before: FloatArray, during: FloatArray, after: FloatArray, from_s: float, to_s: float
+    ) -> pd.DataFrame:
+        """Return an empty table: there are no flows of others."""
+        import pandas as pd
+
+        return pd.DataFrame(columns=["flow", "kind", "phase", "goodput_bytes_per_s"])
+
+    def wire_table(self, carried_bytes: FloatArray, from_s: float, to_s: float) -> pd.DataFrame:
+        """Return the utilisation of each link, then of each limit.
+
+        A host's uplink has an empty `to`, its downlink an empty `from`; a shared bottleneck has
+        its name as `from`.
+        """
+        import pandas as pd
+
+        problem = self._problem
+        ends = np.clip(np.append(problem.periods_s[1:], math.inf), from_s, to_s)
+        lengths = ends - np.clip(problem.periods_s, from_s, to_s)
+        could = np.asarray(lengths @ np.array(self._capacity))
+        share = np.divide(carried_bytes, could, out=np.zeros(len(could)), where=could > 0)
+        names = np.array(problem.names, dtype=object)
+        tails = [*names[problem.link_from].tolist(), *(tail for tail, _, _ in self._limits)]
+        heads = [*names[problem.link_to].tolist(), *(head for _, head, _ in self._limits)]
+        return pd.DataFrame(
+            {
+                "wire": np.arange(self.n_resources),
+                "from": tails,
+                "to": heads,
+                "utilisation": np.minimum(share, 1.0),
+                "dropped_packets": np.full(self.n_resources, np.nan),
+            }
+        )
