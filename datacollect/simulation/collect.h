@@ -7,7 +7,8 @@
 //
 // The same text serves two drivers: ns3_worker.py compiles it with cppyy, a C++ program includes
 // it. Needs ns-3.44 (core, network, internet, point-to-point, traffic-control modules).
-#pragma once
+#ifndef DATACOLLECT_COLLECT_H
+#define DATACOLLECT_COLLECT_H
 
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -31,7 +32,6 @@ using namespace ns3;
 
 const uint32_t FIRST_ADDRESS = 0x0A000001; // 10.0.0.1 is node 0: an address is a node's number
 const uint32_t NO_WIRE = 0xffffffff;
-const uint32_t DATAGRAM_HEADER_BYTES = 28;
 
 // A set of byte positions, kept as disjoint intervals [start, end).
 class Ranges
@@ -235,7 +235,8 @@ struct Connection
     bool closing = false;
     bool closed = false;
     bool blocked = false;       // its reader waits for room in the relay's buffer
-    uint64_t readBlocked = 0;   // read since then
+    bool narrowed = false;      // it did, so that the sender may know of a small window only
+    uint64_t unannounced = 0;   // bytes read since the sender was told
     bool roomAsked = false;     // a range was queued since the last report of room
     std::vector<Range> ranges;  // first in, first out; the two ends count bytes
     size_t handing = 0;         // the range that is given to TCP, and how much of it is
@@ -254,6 +255,7 @@ struct Connection
     EventId stallTimer;
     bool stalled = false;
     Time progress;              // last time that anything moved
+    Time waitsSince;            // when data began to wait for it
     uint64_t retransmissions = 0;
     size_t move = SIZE_MAX;     // the one that still grows
 };
@@ -421,6 +423,7 @@ class Simulation
             c->leavingEnd = c->queued;
         }
         Pump(c);
+        ReadBlocked(c->from);
         WatchStall(c);
     }
 
@@ -582,14 +585,10 @@ class Simulation
         for (size_t w = 0; w < m_wires.size(); ++w)
         {
             fastest = std::max(fastest, m_wires[w].rate);
-            if (m_wires[w].back < int64_t(w)) // the first of two builds their cable
+            if (m_wires[w].back < 0 || m_wires[w].back > int64_t(w))
             {
-                if (m_wires[w].back >= 0)
-                {
-                    continue;
-                }
+                Cable(w); // the first of two opposite wires builds it
             }
-            Cable(w);
         }
         m_wrap_s = 2e9 / fastest;
         for (uint32_t n = 0; n < m_nNodes; ++n)
@@ -774,8 +773,8 @@ class Simulation
             SwitchFlow(f, false);
             return;
         }
-        f->out->Send(Create<Packet>(m_segment - DATAGRAM_HEADER_BYTES));
-        double gap_s = (m_segment - DATAGRAM_HEADER_BYTES) / f->rate;
+        f->out->Send(Create<Packet>(m_segment));
+        double gap_s = m_segment / f->rate;
         Simulator::Schedule(Seconds(gap_s), &Simulation::SendDatagram, this, f);
     }
 
@@ -790,6 +789,7 @@ class Simulation
         {
             socket->Close();
         }
+        c->simulation->ReadFrom(c);
     }
 
     static void OnOpened(Connection* c, Ptr<Socket>)
@@ -805,6 +805,7 @@ class Simulation
         c->tokensAt = Simulator::Now();
         s->Report(OPENED, c);
         s->Pump(c);
+        s->ReadBlocked(c->from);
         c->roomAsked = true;
         s->ReportRoom(c);
         s->CloseIfEmpty(c);
@@ -932,6 +933,7 @@ class Simulation
             if (n == 0)
             {
                 c->blocked = true;
+                c->narrowed = true;
                 return;
             }
             Ptr<Packet> packet = c->in->Recv(uint32_t(n), 0);
@@ -1047,19 +1049,16 @@ class Simulation
 
     void UpdateWindow(Connection* c, uint64_t n)
     {
-        if (m_relayBytes == 0 || c->to == m_destination)
+        if (!c->narrowed)
         {
             return;
         }
-        c->readBlocked += n;
-        uint32_t waiting = c->in->GetRxAvailable();
-        if (waiting > 0 || c->readBlocked > 2 * m_segment)
+        c->unannounced += n;
+        if (c->unannounced >= 2 * m_segment)
         {
-            if (c->readBlocked >= 2 * m_segment && c->arrived + waiting < c->queued && c->held)
-            {
-                WindowUpdate::Send(c->in);
-            }
-            c->readBlocked = 0;
+            WindowUpdate::Send(c->in);
+            c->unannounced = 0;
+            c->narrowed = c->in->GetRxAvailable() > 0;
         }
     }
 
@@ -1279,3 +1278,5 @@ class Simulation
 };
 
 } // namespace collect
+
+#endif // DATACOLLECT_COLLECT_H
