@@ -321,13 +321,7 @@ def _host_tree(problem: Problem, i: int) -> dict[str, Any]:
         if value < math.inf:
             tree[key] = value
     if "storage_bytes" in tree:
-        storage = tree["storage_bytes"]
-        if not storage.is_integer():
-            raise ProblemError(
-                f"host {problem.names[i]!r}: storage_bytes must be whole to be written, got "
-                f"{storage!r}; round it"
-            )
-        tree["storage_bytes"] = int(storage)
+        tree["storage_bytes"] = int(tree["storage_bytes"])
     return tree
 
 

@@ -226,10 +226,9 @@ def test_only_what_differs_from_the_default_is_written():
     }
 
 
-def test_storage_of_half_a_byte_is_not_written():
-    problem = dc.Problem.from_hosts([dc.Host("D", storage_bytes=0.5)], [], "D")
-    with pytest.raises(dc.ProblemError, match=r"'D': storage_bytes must be whole .* got 0.5"):
-        problem.to_dict()
+def test_storage_of_half_a_byte_is_refused():
+    with pytest.raises(dc.ProblemError, match=r"'D': storage_bytes must be whole, got 0.5"):
+        dc.Problem.from_hosts([dc.Host("D", storage_bytes=0.5)], [], "D")
 
 
 # CSV ----------------------------------------------------------------------------------------

@@ -263,8 +263,9 @@ def problems(draw) -> Problem:
     rate = st.floats(0, 1e9, allow_subnormal=False)
     limit = st.one_of(st.just(math.inf), rate)
     amount = st.integers(0, 2**55)
+    storage = st.one_of(st.just(math.inf), st.integers(0, 2**53))
     hosts = [
-        Host(name, draw(amount), draw(rate), draw(limit), draw(limit), draw(limit))
+        Host(name, draw(amount), draw(rate), draw(storage), draw(limit), draw(limit))
         for name in names
     ]
     priced = draw(st.booleans())
