@@ -145,7 +145,9 @@ def _ways_out(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> st
         named = ", ".join(f"{tail!r} -> {head!r}" for tail, head in ends)
         parts.append(f"the link{'s' * (len(ends) > 1)} {named}")
     elif ends:
-        parts.append(f"{len(ends)} links to {name_hosts(sorted({head for _, head in ends}))}")
+        heads = sorted({head for _, head in ends})
+        to = f" to {name_hosts(heads)}" if len(heads) <= MOST_LINKS_NAMED else ""
+        parts.append(f"{len(ends)} links{to} together")
     gates = arcs[links == NO_LINK]
     up = sorted({int(network.node_host[network.tail[i]]) for i in gates if _is_uplink(network, i)})
     down = sorted(
