@@ -378,7 +378,12 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _usage_error(error: Any) -> int:
-    note(f"error: {error.format_message()}")
+    message = error.format_message().replace("Value error, ", "")
+    given, _, choices = message.partition(" is not one of ")
+    # "Invalid value for '--x': 'y' is not one of 'z', ...": the last quoted word was given
+    word = given.rpartition(": ")[2].strip("'")
+    hint = nearest_hint(word, choices.rstrip(".").replace("'", "").split(", ")) if choices else ""
+    note(f"error: {message.removesuffix('.') if hint else message}{hint}")
     context = getattr(error, "ctx", None)
     command = context.command_path if context else PROGRAM
     note(f"try: {command} --help")

@@ -376,10 +376,18 @@ class Problem:
     def sha256(self) -> str:
         """Hash of the problem's content; equal for equal problems however they were built."""
         digest = hashlib.sha256()
+        # One type each: the hash reads 5, 5.0 and np.float64(5) as they are written.
         shared = [
-            (s.name, s.bandwidth_bytes_per_s, sorted(map(tuple, s.links))) for s in self.shared
+            (
+                str(s.name),
+                float(s.bandwidth_bytes_per_s),
+                sorted((str(a), str(b)) for a, b in s.links),
+            )
+            for s in self.shared
         ]
-        held = [(h.host, h.source, h.offset_bytes, h.n_bytes) for h in self.held]
+        held = [
+            (str(h.host), str(h.source), int(h.offset_bytes), int(h.n_bytes)) for h in self.held
+        ]
         digest.update(repr((self.names, self.destination, shared, sorted(held))).encode())
         for array in (
             self.backlog_bytes,

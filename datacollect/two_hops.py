@@ -138,11 +138,12 @@ def _place_excess(
     degree = 2 + max(np.bincount(tail).max(initial=1), np.bincount(head).max(initial=1))
     scale = 2.0 ** math.floor(math.log2(CAPACITY_SUM_LIMIT / (2 * (degree + n) * total)))
     ends = np.full(len(sources), n), np.full(len(relays), n + 1)
+    widened_s = makespan_s * (1 + ROUNDING_SLACK)
     capacity = np.concatenate(
         [
-            np.minimum(problem.bandwidth_bytes_per_s[0][links] * makespan_s, excess[tail]),
+            np.minimum(problem.bandwidth_bytes_per_s[0][links] * widened_s, excess[tail]),
             excess[sources],
-            np.minimum(spare[relays], total),
+            np.minimum(spare[relays], total * (1 + ROUNDING_SLACK)),
         ]
     )
     network = FlowNetwork(

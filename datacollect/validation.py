@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -113,7 +114,11 @@ def link_arrays(
     """Return the links' columns sorted by (from, to), or raise `ProblemError`."""
     tail, head = np.asarray(link_from), np.asarray(link_to)
     bandwidth = np.atleast_2d(np.asarray(bandwidth_bytes_per_s, dtype=float))
-    if bandwidth.shape != (n_periods, len(tail)) or len(head) != len(tail):
+    if len(head) != len(tail):
+        raise ProblemError(
+            f"link_from and link_to must have one entry per link, got {len(tail)} and {len(head)}"
+        )
+    if bandwidth.shape != (n_periods, len(tail)):
         raise ProblemError(
             f"bandwidth_bytes_per_s must have shape ({n_periods} periods, {len(tail)} "
             f"links), got {bandwidth.shape}"
@@ -223,6 +228,10 @@ def reject_bad_held(held_data: Sequence[Held], hosts: _Hosts) -> None:
                 )
         backlog = int(hosts.backlog_bytes[hosts.host_index[held.source]])
         start, size = held.offset_bytes, held.n_bytes
+        if not (_is_whole(start) and _is_whole(size)):
+            raise ProblemError(
+                f"{where}: offset_bytes and bytes must be whole numbers, got {start!r} and {size!r}"
+            )
         if start < 0 or size < 0 or start + size > backlog:
             raise ProblemError(
                 f"{where}: the range must lie within the backlog of {backlog} bytes, "
@@ -230,6 +239,10 @@ def reject_bad_held(held_data: Sequence[Held], hosts: _Hosts) -> None:
             )
     _reject_overlapping_held(held_data)
     _reject_held_beyond_storage(held_data, hosts)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _reject_overlapping_held(held_data: Sequence[Held]) -> None:
@@ -303,4 +316,5 @@ def one_per_host(key: str, values: npt.ArrayLike, n_hosts: int) -> FloatArray:
 def _require_indices(tail: IndexArray, head: IndexArray, n_hosts: int) -> None:
     for ends in (tail, head):
         if len(ends) and (ends.min() < 0 or ends.max() >= n_hosts):
-            raise ProblemError(f"links must join hosts 0 ... {n_hosts - 1}, got index {ends.max()}")
+            bad = ends.min() if ends.min() < 0 else ends.max()
+            raise ProblemError(f"links must join hosts 0 ... {n_hosts - 1}, got index {bad}")

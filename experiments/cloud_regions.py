@@ -104,6 +104,26 @@ def _per_host(names: list[str], gbit_per_s: dict[str, float]) -> np.ndarray:
     return np.array([bytes_per_s_from_bit_per_s(gbit_per_s[p] * 1e9) for p in providers])
 
 
+def facts(grid: pd.DataFrame) -> list[str]:
+    """Say what was measured, in sentences that the docs quote."""
+    names = list(grid.index)
+    gbit_per_s = grid.to_numpy() * BITS_PER_BYTE / 1e9
+    into = gbit_per_s[:, names.index(DESTINATION)]
+    allowed = np.minimum.outer(
+        _per_host(names, UPLINK_GBIT_PER_S), _per_host(names, DOWNLINK_GBIT_PER_S)
+    )
+    beyond = grid.to_numpy() > allowed
+    google = np.array([name.startswith("gcp:") for name in names])
+    within_google = int(beyond[np.ix_(google, google)].sum())
+    return [
+        f"{len(names)} regions, {int((gbit_per_s > 0).sum())} ordered pairs.",
+        f"The {int((into > 0).sum())} links into {DESTINATION} carry {into.sum():.0f} Gbit/s "
+        f"together, from {into[into > 0].min():.2f} to {into.max():.2f} each.",
+        f"{int(beyond.sum())} pairs were measured faster than the machines' limits allow, "
+        f"{within_google} of them between two regions of Google.",
+    ]
+
+
 def plans_of(problem: dc.Problem) -> list[dc.Schedule]:
     """Plan by every method, each on a problem of its own, and check what comes out."""
     plans = []
@@ -240,8 +260,7 @@ def main() -> None:
     if not path.is_file():
         parser.error(f"{path}: no such file; DATA_FOLDER must hold Skyplane's measurements")
     grid = read_grid(path)
-    total = grid[DESTINATION].sum() * BITS_PER_BYTE / 1e9
-    print(f"{len(grid)} regions; {total:.0f} Gbit/s measured into {DESTINATION} in all\n")
+    print("\n".join(facts(grid)) + "\n")
     plans_of(problem_of(grid, AWS, "per machine"))  # imports are not planning
     rows: list[Row] = []
     for workload in WORKLOADS:

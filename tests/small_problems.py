@@ -10,7 +10,7 @@ MB = 1_000_000
 
 
 def figure_1(unit_bytes: int = MB) -> Problem:
-    """Figure 1 of Chou et al. (2003); a unit of data takes a second at unit capacity.
+    """Figure 1 of Chou et al. (2002); a unit of data takes a second at unit capacity.
 
     S1 and S2 hold a unit each. What both send to D passes one wire of unit capacity, what both
     send to K another. K sends to D at two units per second.

@@ -19,7 +19,7 @@ from datacollect.problem import Held, Host, Problem
 
 
 def test_figure_1_pipelined_takes_one_unit_and_a_chunk(linear_solver):
-    """1 s and, over two hops, one chunk (Chou et al. 2003, Figure 1)."""
+    """1 s and, over two hops, one chunk (Chou et al. 2002, Figure 1)."""
     problem = figure_1()
     plan = dc.coordinated(problem, chunk_s=0.01, solver=linear_solver)
     plan.check(problem)

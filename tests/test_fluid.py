@@ -78,7 +78,7 @@ def test_an_interior_cut_binds_several_sources(solver):
 
 
 def test_figure_1_takes_one_unit_of_time(linear_solver):
-    """2 units over 1 unit/s to N1 and 1 unit/s through K: 1 s (Chou et al. 2003, Figure 1)."""
+    """2 units over 1 unit/s to N1 and 1 unit/s through K: 1 s (Chou et al. 2002, Figure 1)."""
     seconds, bottleneck = bound(figure_1(), linear_solver)
     assert seconds == pytest.approx(1.0, rel=1e-9)
     assert bottleneck.kind == "shared"

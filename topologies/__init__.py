@@ -5,10 +5,11 @@ package ``topohub``.
 """
 
 from datacollect.topologies.graphml import from_graphml
+from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.routing import Routes, shortest_routes
 from datacollect.topologies.small import dumbbell, line, star, two_domains
 from datacollect.topologies.topohub import from_topohub
-from datacollect.topologies.topology import Node, Topology, Wire
+from datacollect.topologies.topology import Topology
 from datacollect.topologies.transit_stub import WireClass, paper_152, transit_stub
 
 __all__ = [

@@ -5,6 +5,7 @@ Uses matplotlib's objects, never pyplot and its global state: threads may draw a
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from datacollect.topologies.topology import Topology
 
 SUFFIXES = (".png", ".svg", ".pdf")
+# The same bytes at every run.
+_NO_DATE: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 INK, FAINT = "#222222", "#5A5A5A"
 DOTS_PER_INCH = 100
 
@@ -44,8 +47,10 @@ _NODES: dict[str, dict[str, Any]] = {
     "external": {"color": "#BBBBBB", "s": 46, "marker": "o"},
     "host": {"color": "#009E73", "s": 62, "marker": "s"},
 }
+_IN_WORDS = {kind: f"{kind} nodes" for kind in NODE_KINDS} | {"router": "routers", "host": "hosts"}
 # Nobody reads more names.
-_MOST_NAMES = 80
+_MOST_NAMES, _MOST_PEERING_NAMES = 80, 4
+_MARGIN = 0.5  # around the nodes of a domain
 
 
 def topology_figure(topology: Topology, title: str = "") -> Figure:
@@ -76,7 +81,8 @@ def topology_figure(topology: Topology, title: str = "") -> Figure:
     from matplotlib.figure import Figure
 
     places = place_nodes(topology)
-    low, high = places.min(axis=0) - 1.4, places.max(axis=0) + 1.4
+    room = np.array([2.4, 1.6])  # for names beside the outermost nodes
+    low, high = places.min(axis=0) - room, places.max(axis=0) + room
     width, height = np.maximum(high - low, 4.0)
     inches = min(12.0 / width, 9.0 / height, 0.62)
     n_rows = -(-len(set(topology.wire_kinds) | set(topology.kinds)) // 4)
@@ -89,7 +95,7 @@ def topology_figure(topology: Topology, title: str = "") -> Figure:
     middle = (low + high) / 2
     axes.set_xlim(middle[0] - width / 2, middle[0] + width / 2)
     axes.set_ylim(middle[1] - height / 2, middle[1] + height / 2)
-    _draw_clusters(axes, topology, places)
+    _draw_clusters(axes, topology, places, inches)
     _draw_wires(axes, topology, places)
     _draw_nodes(axes, topology, places)
     _write_names(axes, topology, places)
@@ -112,13 +118,9 @@ def save_figure(topology: Topology, path: str | PathLike[str], title: str = "") 
         )
     figure = topology_figure(topology, title)
     try:
-        # The same bytes at every run: no date.
-        figure.savefig(path, metadata=None if path.suffix.lower() == ".png" else _NO_DATE[path.suffix.lower()])
+        figure.savefig(path, metadata=_NO_DATE.get(path.suffix.lower()))
     except OSError as error:
         raise ProblemError(f"{path}: cannot be written: {error.strerror}") from None
-
-
-_NO_DATE: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def _headline(topology: Topology) -> str:
@@ -126,22 +128,46 @@ def _headline(topology: Topology) -> str:
     return text + (f", {len(topology.hosts)} hosts" if topology.hosts else "")
 
 
-def _draw_clusters(axes: Axes, topology: Topology, places: FloatArray) -> None:
-    from matplotlib.patches import Circle
+def _draw_clusters(axes: Axes, topology: Topology, places: FloatArray, inches: float) -> None:
+    from matplotlib.patches import Polygon
 
     for domain, nodes in _clusters(topology).items():
-        centre = (places[nodes].min(axis=0) + places[nodes].max(axis=0)) / 2
-        radius = float(np.linalg.norm(places[nodes] - centre, axis=1).max()) + 0.55
         is_transit = topology.kinds[nodes[0]] == "transit"
-        patch = Circle(
-            (float(centre[0]), float(centre[1])),
-            radius,
-            facecolor="#E3EEF6" if is_transit else "#F2F2F2",
-            edgecolor="none",
+        colour = "#E3EEF6" if is_transit else "#F0F0F0"
+        margin = 2 * _MARGIN if is_transit else _MARGIN
+        # The outline, wide and round at its corners, is the margin around the nodes.
+        patch = Polygon(
+            _outline(places[nodes]),
+            closed=True,
+            facecolor=colour,
+            edgecolor=colour,
+            lw=2 * margin * inches * 72,
+            joinstyle="round",
+            capstyle="round",
             zorder=0,
         )
         patch.set_gid(f"domain {domain}")
         axes.add_patch(patch)
+
+
+def _outline(points: FloatArray) -> FloatArray:
+    """Return the corners of the convex hull, shape (n_corners, 2).
+
+    A. M. Andrew, "Another efficient algorithm for convex hulls in two dimensions", 1979.
+    """
+    ordered = sorted(map(tuple, points.tolist()))
+    corners: list[tuple[float, ...]] = []
+    for half in (ordered, ordered[::-1]):
+        chain: list[tuple[float, ...]] = []
+        for x, y in half:
+            while len(chain) > 1:
+                (x1, y1), (x2, y2) = chain[-2:]
+                if (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1) > 0:
+                    break
+                chain.pop()
+            chain.append((x, y))
+        corners += chain[:-1]
+    return np.array(corners)
 
 
 def _clusters(topology: Topology) -> dict[str, list[int]]:
@@ -179,37 +205,84 @@ def _draw_nodes(axes: Axes, topology: Topology, places: FloatArray) -> None:
             continue
         x, y = places[nodes].T
         dots = axes.scatter(
-            x, y, label=f"{kind} nodes ({len(nodes)})", linewidths=0.8, edgecolors="white",
+            x, y, label=f"{_IN_WORDS[kind]} ({len(nodes)})", linewidths=0.8, edgecolors="white",
             zorder=6, **_NODES[kind],
         )  # fmt: skip
         dots.set_gid(f"nodes {kind}")
 
 
 def _write_names(axes: Axes, topology: Topology, places: FloatArray) -> None:
-    look: dict[str, Any] = {"parse_math": False, "zorder": 7}
     n_plain = sum(kind != "transit" for kind in topology.kinds)
-    for name, kind, place in zip(topology.names, topology.kinds, places.tolist(), strict=True):
+    for i, (name, kind) in enumerate(zip(topology.names, topology.kinds, strict=True)):
         if kind == "transit" and len(name) <= 3:
-            axes.text(*place, name, size=8, weight="bold", color="white", ha="center",
-                      va="center_baseline", **look)  # fmt: skip
-        elif kind == "transit" or n_plain <= _MOST_NAMES:
-            axes.annotate(name, place, (0, 6), textcoords="offset points", size=7.5,
-                          ha="center", color=INK, **look)  # fmt: skip
-        elif kind == "host" and len(topology.hosts) <= _MOST_NAMES:
-            axes.annotate(name, place, (0, 6), textcoords="offset points", size=7.5,
-                          ha="center", color=INK, **look)  # fmt: skip
+            axes.text(
+                float(places[i, 0]), float(places[i, 1]), name, size=8, weight="bold",
+                color="white", ha="center", va="center_baseline", parse_math=False, zorder=7,
+            )  # fmt: skip
+        elif (
+            kind == "transit"
+            or n_plain <= _MOST_NAMES
+            or (kind == "host" and len(topology.hosts) <= _MOST_NAMES)
+        ):
+            _name_node(axes, topology, places, i)
     if n_plain > _MOST_NAMES:
         _name_stub_domains(axes, topology, places)
-    for wire in topology.wires_of_kind("peering").tolist():
-        _name_peering(axes, topology, places, wire)
+    peering = topology.wires_of_kind("peering").tolist()
+    if len(peering) <= _MOST_PEERING_NAMES:
+        for wire in peering:
+            _name_peering(axes, topology, places, wire)
+
+
+def _name_node(axes: Axes, topology: Topology, places: FloatArray, node: int) -> None:
+    """Write a node's name on the side that its wires leave free."""
+    others = [topology.index[name] for name in topology.neighbours(topology.names[node])]
+    angle = _middle_of_widest_gap(places[others] - places[node])
+    x, y = math.cos(angle), math.sin(angle)
+    sideways = abs(x) > 0.8
+    axes.annotate(
+        topology.names[node],
+        (float(places[node, 0]), float(places[node, 1])),
+        (7 * x, 7 * y),
+        textcoords="offset points",
+        size=7.5,
+        ha=("left" if x > 0 else "right") if sideways else "center",
+        va="center_baseline" if sideways else ("bottom" if y > 0 else "top"),
+        color=INK,
+        parse_math=False,
+        zorder=7,
+    )
+
+
+def _middle_of_widest_gap(directions: FloatArray) -> float:
+    """Return the angle that is farthest from all directions; upwards where there is none."""
+    if not len(directions):
+        return math.pi / 2
+    angles = np.sort(np.arctan2(directions[:, 1], directions[:, 0]))
+    gaps = np.diff(angles, append=angles[0] + 2 * math.pi)
+    widest = int(np.argmax(gaps))
+    return float(angles[widest] + gaps[widest] / 2)
 
 
 def _name_stub_domains(axes: Axes, topology: Topology, places: FloatArray) -> None:
-    for domain, nodes in _clusters(topology).items():
-        if topology.kinds[nodes[0]] == "stub" and len(_clusters(topology)) <= _MOST_NAMES:
-            middle = (places[nodes].min(axis=0) + places[nodes].max(axis=0)) / 2
-            axes.text(middle[0], places[nodes, 1].max() + 0.62, domain, size=7.5, color=FAINT,
-                      ha="center", parse_math=False)  # fmt: skip
+    clusters = _clusters(topology)
+    if len(clusters) > _MOST_NAMES:
+        return
+    transit = np.array([kind == "transit" for kind in topology.kinds])
+    for domain, nodes in clusters.items():
+        if topology.kinds[nodes[0]] != "stub":
+            continue
+        # Outside, as seen from the nearest transit node, whose wire comes in on the other side.
+        middle = places[nodes].mean(axis=0)
+        gates = places[transit]
+        outward = middle - gates[np.argmin(np.linalg.norm(gates - middle, axis=1))]
+        outward /= np.linalg.norm(outward)
+        reach = float(((places[nodes] - middle) @ outward).max()) + _MARGIN + 0.45
+        spot = middle + reach * outward
+        axes.text(
+            float(spot[0]), float(spot[1]), domain, size=7.5, color=FAINT, va="center",
+            ha="left" if outward[0] > 0.8 else "right" if outward[0] < -0.8 else "center",
+            parse_math=False,
+        )  # fmt: skip
 
 
 def _name_peering(axes: Axes, topology: Topology, places: FloatArray, wire: int) -> None:
@@ -219,7 +292,7 @@ def _name_peering(axes: Axes, topology: Topology, places: FloatArray, wire: int)
     flat = abs(along[0]) > abs(along[1])
     axes.annotate(
         f"{topology.wire_names[wire]}: {rate}",
-        tuple(ends.mean(axis=0)),
+        (float(ends[:, 0].mean()), float(ends[:, 1].mean())),
         (0, 6) if flat else (6, 0),
         textcoords="offset points",
         ha="center" if flat else "left",

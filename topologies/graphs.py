@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
-from datacollect.topologies.topology import Node, Topology, Wire
+from datacollect.topologies.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,10 +59,7 @@ def topology_from_networkx(graph: nx.Graph[Any]) -> Topology:
         [[data.get("x", np.nan), data.get("y", np.nan)] for _, data in graph.nodes(data=True)],
         dtype=float,
     ).reshape(-1, 2)
-    # The objects are the package's own.
-    return Topology._from_objects(  # noqa: SLF001
-        nodes, wires, None if np.isnan(positions).all() else positions
-    )
+    return Topology.from_wires(wires, nodes, None if np.isnan(positions).all() else positions)
 
 
 def topology_to_networkx(topology: Topology) -> nx.Graph[str]:

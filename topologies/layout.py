@@ -7,6 +7,7 @@ paper follow the numbers of wires in between. One unit is about the room that a 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -49,43 +50,55 @@ def place_nodes(topology: Topology) -> FloatArray:
 # Transit-stub networks ----------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Stub:
+    """A stub domain: its nodes, their places around 0, and how far these reach."""
+
+    nodes: list[int]
+    spread: Complex
+    radius: float
+
+    @property
+    def width(self) -> float:
+        return 2 * self.radius + _GAP
+
+
 def _rings(topology: Topology) -> Complex:
-    """Places of all but hosts, as complex numbers; NaN for hosts."""
+    """Places of all nodes of transit and stub domains, as complex numbers; NaN for others."""
     places = np.full(topology.n_nodes, np.nan + 0j)
-    transit = _members(topology, "transit")
-    stubs = {domain: _spread(topology, nodes) for domain, nodes in _members(topology, "stub").items()}
+    transit = list(_members(topology, "transit").values())
     gates = _gates(topology)
-    by_gate: dict[int, list[str]] = {}
-    for domain, nodes in _members(topology, "stub").items():
-        by_gate.setdefault(_gate_of(topology, nodes, gates), []).append(domain)
-    members = _members(topology, "stub")
-    radius = {domain: float(np.abs(spread).max()) for domain, spread in stubs.items()}
-    span = 2 * math.pi if len(transit) == 1 else 2 * math.pi - 1.0
+    stubs: dict[int, list[_Stub]] = {i: [] for nodes in transit for i in nodes}
+    for nodes in _members(topology, "stub").values():
+        spread = _spread(topology, nodes)
+        stub = _Stub(nodes, spread, float(np.abs(spread).max()))
+        stubs[_gate_of(topology, nodes, gates)].append(stub)
+    # A gap for the peering wires: several domains ask for more of it than two.
+    span = 2 * math.pi - {1: 0.0, 2: 1.0}.get(len(transit), 2.0)
     reach = [
-        _ring_radius([radius[d] for node in nodes for d in by_gate.get(node, ())], len(nodes), span)
-        for nodes in transit.values()
+        _ring_radii([s for i in nodes for s in stubs[i]], len(nodes), span) for nodes in transit
     ]
-    most = max(outer + 2 * max(radius.values(), default=0.0) for _, outer in reach)
-    for k, nodes in enumerate(transit.values()):
+    largest = max((stub.radius for some in stubs.values() for stub in some), default=0.0)
+    most = max(outer for _, outer in reach) + 2 * largest
+    for k, nodes in enumerate(transit):
         centre, facing = _centre(k, len(transit), most)
-        inner, outer = reach[k]
         # The second of two is a mirror image: peering wires do not cross.
-        turn = -1 if len(transit) == 2 and k == 1 else 1
+        sweep = -span if len(transit) == 2 and k == 1 else span
+        # The first two, which peer, on both sides of the gap.
         order = [*nodes[0::2], *reversed(nodes[1::2])] if len(transit) > 1 else nodes
-        weights = [1.0 + sum(2 * radius[d] + _GAP for d in by_gate.get(n, ())) for n in order]
-        begin = facing + turn * (2 * math.pi - span) / 2
+        inner, outer = reach[k]
+        weights = [1.0 + sum(stub.width for stub in stubs[node]) for node in order]
+        unit = sweep / sum(weights)  # angle per width
+        at = facing + math.copysign(2 * math.pi - span, sweep) / 2
         for node, weight in zip(order, weights, strict=True):
-            angle = begin + turn * span * weight / sum(weights) / 2
-            places[node] = centre + inner * np.exp(1j * angle)
-            widths = [2 * radius[d] + _GAP for d in by_gate.get(node, ())]
-            at = begin + turn * span / sum(weights) / 2
-            for domain, width in zip(by_gate.get(node, ()), widths, strict=True):
-                direction = np.exp(1j * (at + turn * span * width / sum(weights) / 2))
-                middle = centre + (outer + radius[domain]) * direction
-                inside = _turned(topology, members[domain], stubs[domain], node, -direction)
-                places[members[domain]] = middle + inside
-                at += turn * span * width / sum(weights)
-            begin += turn * span * weight / sum(weights)
+            places[node] = centre + inner * np.exp(1j * (at + unit * weight / 2))
+            begin = at + unit / 2
+            for stub in stubs[node]:
+                direction = complex(np.exp(1j * (begin + unit * stub.width / 2)))
+                inside = _turned(topology, stub, node, -direction)
+                places[stub.nodes] = centre + (outer + stub.radius) * direction + inside
+                begin += unit * stub.width
+            at += unit * weight
     return places
 
 
@@ -113,12 +126,12 @@ def _gate_of(topology: Topology, nodes: Sequence[int], gates: dict[int, int]) ->
     return found[0] if found else topology.kinds.index("transit")
 
 
-def _ring_radius(stub_radii: Sequence[float], n_nodes: int, span: float) -> tuple[float, float]:
+def _ring_radii(stubs: Sequence[_Stub], n_nodes: int, span: float) -> tuple[float, float]:
     """Radii of the ring of transit nodes and of the inner rim of the stub domains."""
-    around = sum(2 * radius + _GAP for radius in stub_radii) + n_nodes
-    largest = max(stub_radii, default=0.0)
-    inner = max(_RING, 0.45 * (around / span - largest), 1.5 * n_nodes / (2 * math.pi))
-    return inner, max(around / span - largest, inner + 1.6)
+    around = sum(stub.width for stub in stubs) + n_nodes
+    rim = around / span - max((stub.radius for stub in stubs), default=0.0)
+    inner = max(_RING, 0.45 * rim, 1.5 * n_nodes / (2 * math.pi))
+    return inner, max(rim, inner + 1.6)
 
 
 def _centre(k: int, n: int, most: float) -> tuple[complex, float]:
@@ -135,17 +148,16 @@ def _spread(topology: Topology, nodes: list[int]) -> Complex:
     if len(nodes) == 1:
         return np.zeros(1, dtype=complex)
     inside = _by_distance(topology, nodes)
-    return inside * 0.62 * math.sqrt(len(nodes)) / np.abs(inside).max()
+    spread: Complex = inside * (0.62 * math.sqrt(len(nodes)) / np.abs(inside).max())
+    return spread
 
 
-def _turned(
-    topology: Topology, nodes: list[int], spread: Complex, transit: int, towards: complex
-) -> Complex:
+def _turned(topology: Topology, stub: _Stub, transit: int, towards: complex) -> Complex:
     """Turn a stub domain so that what is wired to its transit node lies on that side."""
-    wired = {topology.index[name] for name in topology.neighbours(topology.names[transit])}
-    near = spread[[i for i, node in enumerate(nodes) if node in wired]]
+    wired = set(_neighbours(topology, transit))
+    near = stub.spread[[i for i, node in enumerate(stub.nodes) if node in wired]]
     side = near.mean() if len(near) else 0j
-    turned: Complex = spread * (towards / (side / abs(side)) if abs(side) > 1e-9 else 1.0)
+    turned: Complex = stub.spread * (towards / (side / abs(side)) if abs(side) > 1e-9 else 1.0)
     return turned
 
 
@@ -179,6 +191,8 @@ def _by_distance(topology: Topology, nodes: Iterable[int]) -> Complex:
     import networkx as nx
 
     names = [topology.names[i] for i in nodes]
+    if len(names) == 1:
+        return np.zeros(1, dtype=complex)
     graph: nx.Graph[Any] = topology.to_networkx().subgraph(names)
     # A subgraph lists its nodes in any order, which decides where the search begins.
     ordered: nx.Graph[Any] = nx.Graph()
@@ -189,40 +203,55 @@ def _by_distance(topology: Topology, nodes: Iterable[int]) -> Complex:
     else:
         at = nx.kamada_kawai_layout(ordered, weight=None)
     places = np.array([complex(*at[name]) for name in names])
-    # The long side lies flat, as pages do.
+    # The long side lies flat, as pages do, and the first node is to the left.
     _, axes = np.linalg.eigh(np.cov(np.column_stack([places.real, places.imag]).T))
     flat: Complex = places * np.conj(complex(*axes[:, 1])) * math.sqrt(len(names)) * 1.2
-    return flat
+    return flat if flat[0].real <= flat.mean().real else -flat
 
 
 def _place_rest(topology: Topology, places: Complex) -> None:
     """Put nodes without a place near a neighbour, where most room is."""
-    pending = np.flatnonzero(np.isnan(places)).tolist()
-    angles = np.exp(2j * math.pi * np.arange(24) / 24)
     middle = {
         domain: places[nodes].mean()
         for kind in ("transit", "stub")
         for domain, nodes in _members(topology, kind).items()
     }
+    pending = np.flatnonzero(np.isnan(places)).tolist()
     while pending:
         # Along chains of unknown places, from known ones outwards; the topology is connected.
         for node in list(pending):
-            neighbours = [topology.index[n] for n in topology.neighbours(topology.names[node])]
-            known = [n for n in neighbours if not np.isnan(places[n])]
-            if not known:
-                continue
-            home = places[known[0]]
-            outward = home - middle.get(topology.domains[known[0]], home)
-            others = places[~np.isnan(places)]
-            best, most = home, -math.inf
-            for reach in (1.0, 1.6, 2.4, 3.4):
-                spots = home + reach * angles
-                room = np.abs(spots[:, np.newaxis] - others).min(axis=1).clip(max=1.0)
-                if abs(outward) > 1e-9:
-                    room = room + 0.1 * (angles * np.conj(outward / abs(outward))).real
-                if room.max() > most + 0.05:
-                    best, most = spots[int(np.argmax(room))], room.max()
-                if most > 0.75:
-                    break
-            places[node] = best
-            pending.remove(node)
+            known = [n for n in _neighbours(topology, node) if not np.isnan(places[n])]
+            if known:
+                centre = middle.get(topology.domains[known[0]], places[known[0]])
+                places[node] = _spot_beside(topology, places, known[0], centre)
+                pending.remove(node)
+
+
+def _neighbours(topology: Topology, node: int) -> list[int]:
+    return [topology.index[name] for name in topology.neighbours(topology.names[node])]
+
+
+def _spot_beside(topology: Topology, places: Complex, home: int, centre: complex) -> complex:
+    """Choose a place near node `home`: free, off its wires, and rather away from `centre`."""
+    angles = np.exp(2j * math.pi * np.arange(32) / 32)
+    bonus = np.zeros(len(angles))
+    outward = places[home] - centre
+    if abs(outward) > 1e-9:
+        bonus += 0.1 * (angles * np.conj(outward / abs(outward))).real
+    around = places[_neighbours(topology, home)] - places[home]
+    around = around[np.abs(around) > 1e-9]  # NaN is not
+    if len(around):
+        off = np.abs(np.angle(angles[:, np.newaxis] / around)).min(axis=1)
+        bonus += 0.6 * off.clip(max=0.5)
+    others = places[~np.isnan(places)]
+    first = 1.6 if topology.kinds[home] == "transit" else 1.0  # its dot is large
+    best, most = complex(places[home]), -math.inf
+    for reach in (first, 1.6 * first, 2.4 * first, 3.4 * first):
+        spots = places[home] + reach * angles
+        room = np.abs(spots[:, np.newaxis] - others).min(axis=1).clip(max=1.0)
+        rank = room + bonus
+        if rank.max() > most + 0.05:
+            best, most = complex(spots[np.argmax(rank)]), float(rank.max())
+        if room[np.argmax(rank)] > 0.8:
+            break
+    return best

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import component_labels, describe_parts
-from datacollect.topologies.topology import Node, Topology, Wire
+from datacollect.topologies.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from datacollect.topologies.rules import FloatArray
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
 LIGHT_KM_PER_S = 299_792.458
@@ -129,16 +128,15 @@ def topology_of_map(
             + ("" if options.keep_external else ", keep_external=True what joins parts outside")
         )
     main = int(np.bincount(label).argmax())
-    stays = {site.key: name for site, name, part in zip(kept, names, label) if part == main}
-    places = {site.key: site.place for site in kept if site.key in stays}
-    kinds = {site.key: site.kind for site in kept}
+    stays = {kept[i].key: names[i] for i in np.flatnonzero(label == main).tolist()}
+    sites = [site for site in kept if site.key in stays]
+    places = {site.key: site.place for site in sites}
     wires = _wires(stays, places, [line for line in inside if line.a in stays], options)
-    topology = Topology.from_wires(wires, [Node(stays[key], kinds[key]) for key in stays])
+    nodes = [Node(stays[site.key], site.kind) for site in sites]
     if not any(places.values()):
-        return topology
+        return Topology.from_wires(wires, nodes)
     unknown = (math.nan, math.nan)
-    positions = np.array([places[key] or unknown for key in stays])
-    return _with_positions(topology, positions)
+    return Topology.from_wires(wires, nodes, np.array([site.place or unknown for site in sites]))
 
 
 def great_circle_km(one: tuple[float, float], other: tuple[float, float]) -> float:
@@ -174,23 +172,22 @@ def _wires(
     lines: Sequence[Line],
     options: MapOptions,
 ) -> list[Wire]:
-    rates: dict[tuple[str, str], float] = {}
-    delays: dict[tuple[str, str], float] = {}
+    bundles: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
-        rate = line.rate_bytes_per_s
-        rate = options.default_rate_bytes_per_s if rate is None else rate
-        delay = _delay_s(line, places[line.a], places[line.b], options.default_delay_s)
-        there, back = (line.a, line.b), (line.b, line.a)
-        rates[there] = rates.get(there, 0.0) + rate
-        rates[back] = rates.get(back, 0.0) + (0.0 if line.one_way else rate)
-        known = delays.get(there, delays.get(back))
-        delays[there] = delays[back] = delay if known is None else min(delay, known)
+        bundles.setdefault((min(line.a, line.b), max(line.a, line.b)), []).append(line)
     wires = []
-    for a, b in rates:
-        if (b, a) in rates and (a, b) < (b, a):
-            out, back_rate = rates[a, b], rates[b, a]
-            pair = (out or back_rate, back_rate or out)
-            wires.append(Wire(names[a], names[b], pair, delays[a, b], options.queue_packets))
+    for (a, b), bundle in bundles.items():
+        out = back = 0.0
+        for line in bundle:
+            rate = line.rate_bytes_per_s
+            rate = options.default_rate_bytes_per_s if rate is None else rate
+            out += rate if line.a == a or not line.one_way else 0.0
+            back += rate if line.a == b or not line.one_way else 0.0
+        delay_s = min(
+            _delay_s(line, places[a], places[b], options.default_delay_s) for line in bundle
+        )
+        rates = (out or back, back or out)
+        wires.append(Wire(names[a], names[b], rates, delay_s, options.queue_packets))
     return wires
 
 
@@ -206,9 +203,3 @@ def _delay_s(
             return default_s
         length_km = great_circle_km(one, other)
     return max(length_km / FIBRE_KM_PER_S, LEAST_DELAY_S)
-
-
-def _with_positions(topology: Topology, positions: FloatArray) -> Topology:
-    from dataclasses import replace
-
-    return replace(topology, positions=positions)

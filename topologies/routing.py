@@ -65,7 +65,9 @@ class Routes:
         """Return each wire with its direction: the row and column of `rate_bytes_per_s`."""
         wires, nodes = self._steps(from_node, to_node)
         tail = self.topology.wire_from
-        return tuple((wire, int(tail[wire] != node)) for wire, node in zip(wires, nodes[:-1]))
+        return tuple(
+            (wire, int(tail[wire] != node)) for wire, node in zip(wires, nodes[:-1], strict=True)
+        )
 
     def delay_s(self, from_node: str, to_node: str) -> float:
         """Return the propagation time one way."""
@@ -73,7 +75,9 @@ class Routes:
 
     def rate_bytes_per_s(self, from_node: str, to_node: str) -> float:
         """Return the rate of the slowest wire on the way; infinite from a node to itself."""
-        rates = [self.topology.rate_bytes_per_s[at] for at in self.directed_wires(from_node, to_node)]
+        rates = [
+            self.topology.rate_bytes_per_s[at] for at in self.directed_wires(from_node, to_node)
+        ]
         return float(min(rates, default=np.inf))
 
     @cached_property
@@ -160,9 +164,7 @@ def regions(topology: Topology) -> IntArray:
     Regions are counted from 0, by their first node.
     """
     inside = ~_is_peering(topology)
-    return component_labels(
-        topology.n_nodes, topology.wire_from[inside], topology.wire_to[inside]
-    )
+    return component_labels(topology.n_nodes, topology.wire_from[inside], topology.wire_to[inside])
 
 
 def _is_peering(topology: Topology) -> npt.NDArray[np.bool_]:

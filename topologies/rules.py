@@ -87,7 +87,8 @@ def checked_ends(
     if loops.any():
         name = names[tail[np.argmax(loops)]]
         raise ProblemError(f"wire {name!r} - {name!r}: joins a node to itself; remove it")
-    pairs = Counter(zip(np.minimum(tail, head).tolist(), np.maximum(tail, head).tolist()))
+    low, high = np.minimum(tail, head).tolist(), np.maximum(tail, head).tolist()
+    pairs = Counter(zip(low, high, strict=True))
     (a, b), times = pairs.most_common(1)[0]
     if times > 1:
         raise ProblemError(

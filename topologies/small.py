@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
+from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
-from datacollect.topologies.topology import Node, Topology, Wire
+from datacollect.topologies.topology import Topology
 from datacollect.units import bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def dumbbell(
         [Wire("left", "right", rate_bytes_per_s, delay_s, queue_packets, name="bottleneck")],
         [Node("left", domain="left"), Node("right", domain="right")],
     )
-    hosts = [(f"L{i}", "left") for i in range(n_left)] + [(f"R{i}", "right") for i in range(n_right)]
+    hosts = [(f"L{i}", "left") for i in range(n_left)] + [
+        (f"R{i}", "right") for i in range(n_right)
+    ]
     access = (access_rate_bytes_per_s, access_delay_s, access_queue_packets)
     return _with_hosts(topology, hosts, access)
 

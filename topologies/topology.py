@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import (
     DEFAULT_QUEUE_PACKETS,
     FloatArray,
@@ -39,56 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from datacollect.topologies.routing import Routes
-
-
-@dataclass(frozen=True)
-class Node:
-    """A router or an end host.
-
-    Parameters
-    ----------
-    name : str
-        Unique, not empty.
-    kind : str
-        ``"transit"``, ``"stub"``, ``"router"``, ``"external"`` or ``"host"``. A host hangs on one
-        wire and forwards nothing.
-    domain : str
-        The routing domain that it belongs to; empty for none.
-    """
-
-    name: str
-    kind: str = "router"
-    domain: str = ""
-
-
-@dataclass(frozen=True)
-class Wire:
-    """A line between two nodes, used in both directions.
-
-    Parameters
-    ----------
-    a, b : str
-        Names of its ends.
-    rate_bytes_per_s : float or (float, float)
-        Of each direction, or from `a` to `b` and back; > 0.
-    delay_s : float
-        Propagation time from end to end, the same both ways; >= 0.
-    queue_packets : int or (int, int)
-        Packets that wait before the wire at most, at both ends or at `a` and at `b`; >= 1.
-    kind : str
-        ``"peering"``, ``"transit"``, ``"transit-stub"``, ``"stub"``, ``"backbone"`` or
-        ``"access"``.
-    name : str
-        Unique; by default the names of its ends, ``"a-b"``.
-    """
-
-    a: str
-    b: str
-    rate_bytes_per_s: float | tuple[float, float]
-    delay_s: float
-    queue_packets: int | tuple[int, int] = DEFAULT_QUEUE_PACKETS
-    kind: str = "backbone"
-    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +132,12 @@ class Topology:
     # Construction ---------------------------------------------------------------------------
 
     @classmethod
-    def from_wires(cls, wires: Iterable[Wire], nodes: Iterable[Node] = ()) -> Topology:
+    def from_wires(
+        cls,
+        wires: Iterable[Wire],
+        nodes: Iterable[Node] = (),
+        positions: FloatArray | None = None,
+    ) -> Topology:
         """Build a topology from Python objects.
 
         Parameters
@@ -190,27 +146,19 @@ class Topology:
         nodes : iterable of Node
             They come first, in this order; ends of wires that are not among them become routers
             without a domain.
+        positions : ndarray of float, shape (n_nodes, 2), optional
 
         Raises
         ------
         ProblemError
             A rule is broken; the message names node or wire, rule, value and remedy.
         """
-        wires = list(wires)
-        nodes = list(nodes)
-        known = {node.name for node in nodes}
-        for wire in wires:
-            for name in (wire.a, wire.b):
-                if name not in known:
-                    known.add(name)
-                    nodes.append(Node(name))
-        return cls._from_objects(nodes, wires)
-
-    @classmethod
-    def _from_objects(
-        cls, nodes: list[Node], wires: list[Wire], positions: FloatArray | None = None
-    ) -> Topology:
+        wires, nodes = list(wires), list(nodes)
         index = {node.name: i for i, node in enumerate(nodes)}
+        for name in (name for wire in wires for name in (wire.a, wire.b)):
+            if name not in index:
+                index[name] = len(nodes)
+                nodes.append(Node(name))
         rates = [_pair(wire.rate_bytes_per_s) for wire in wires]
         queues = [_pair(wire.queue_packets) for wire in wires]
         return cls(
@@ -325,9 +273,9 @@ class Topology:
     @cached_property
     def _incident(self) -> tuple[tuple[int, ...], ...]:
         incident: list[list[int]] = [[] for _ in self.names]
-        for i, (a, b) in enumerate(zip(self.wire_from.tolist(), self.wire_to.tolist())):
-            incident[a].append(i)
-            incident[b].append(i)
+        for i in range(self.n_wires):
+            incident[self.wire_from[i]].append(i)
+            incident[self.wire_to[i]].append(i)
         return tuple(tuple(wires) for wires in incident)
 
     def node_index(self, name: str) -> int:

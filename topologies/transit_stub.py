@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS, FloatArray, component_labels
-from datacollect.topologies.topology import Node, Topology, Wire
+from datacollect.topologies.topology import Topology
 from datacollect.units import bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
@@ -153,9 +154,9 @@ def transit_stub(
 
     Examples
     --------
-    >>> topology = transit_stub(seed=1, nodes_per_stub=(1, 3), peering_wires=1)
-    >>> topology.neighbours("B0")[-2:]
-    ('B0.1.0', 'B0.2.0')
+    >>> topology = transit_stub(seed=1, stubs_per_transit_node=(0, 2), nodes_per_stub=1)
+    >>> [name for name in topology.names if name.startswith("B")]
+    ['B0', 'B1', 'B2', 'B3', 'B0.0.0', 'B1.0.0', 'B1.1.0', 'B2.0.0']
     """
     _require_whole("seed", seed, 0)
     for name, number, least in (
@@ -215,8 +216,7 @@ class _Draws:
     def uniform(self, n: int) -> FloatArray:
         """Numbers in [0, 1)."""
         raw = np.asarray(self._bits.random_raw(n), dtype=np.uint64)
-        numbers: FloatArray = (raw >> np.uint64(11)) * 2.0**-53
-        return numbers
+        return (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def below(self, n: int) -> int:
         """Return one of 0 ... n - 1."""

@@ -62,7 +62,7 @@ class Recovery:
     retry_s : float
         Open a lost connection again after this time; doubles with each failure in a row.
     most_retries : int
-        Failures in a row after which a connection is given up.
+        So often in a row a connection is replaced or opened again without an arrival on it.
     """
 
     stall_patience_s: float | None = 0.0
@@ -223,20 +223,25 @@ class ConnectionTable:
             return [old]
         return [old, *self._connect(connection)]
 
+    def _replace_stuck(self, connection: _Connection) -> list[Decision]:
+        """Replace a connection, unless that has often been no use."""
+        connection.failures += 1
+        if connection.failures > self._recovery.most_retries:
+            return []
+        return self._replace(connection)
+
     def _alarm(self, alarm: _Alarm, time_s: float) -> WakeMe:
         self._n_alarms += 1
         self._alarms[-self._n_alarms] = alarm
         return WakeMe(time_s, -self._n_alarms)
 
     def _stalled(self, event: ConnectionStalled) -> list[Decision]:
-        connection, patience_s = (
-            self._by_number.get(event.connection),
-            self._recovery.stall_patience_s,
-        )
+        connection = self._by_number.get(event.connection)
+        patience_s = self._recovery.stall_patience_s
         if connection is None or patience_s is None:
             return []
         if patience_s == 0:
-            return self._replace(connection)
+            return self._replace_stuck(connection)
         alarm = (connection.lane, connection.number, connection.arrivals)
         return [self._alarm(alarm, event.time_s + patience_s)]
 
@@ -261,4 +266,4 @@ class ConnectionTable:
             return []
         if connection.number is None:
             return self._connect(connection)
-        return self._replace(connection) if connection.arrivals == alarm[2] else []
+        return self._replace_stuck(connection) if connection.arrivals == alarm[2] else []

@@ -1,21 +1,32 @@
 """Problem files to start from: ``datacollect example`` lists and writes them.
 
-The first line of each says what it shows.
+The first line of each says what it shows. Files whose names begin with ``scenario`` are scenarios,
+for ``datacollect simulate``.
 """
 
 from __future__ import annotations
 
 from importlib.resources import files
 
+SCENARIO = "scenario"
+
 
 def example_names() -> tuple[str, ...]:
-    """Return the examples' names, sorted.
+    """Return the names of the problems, sorted.
 
     >>> example_names()
     ('constraints', 'figure1', 'minimal', 'upload')
     """
-    names = (path.name for path in files(__name__).iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+    return tuple(name for name in _names() if not name.startswith(SCENARIO))
+
+
+def scenario_names() -> tuple[str, ...]:
+    """Return the names of the scenarios, sorted.
+
+    >>> scenario_names()
+    ('scenario_small',)
+    """
+    return tuple(name for name in _names() if name.startswith(SCENARIO))
 
 
 def example_files(name: str) -> dict[str, str]:
@@ -40,3 +51,8 @@ def example_summary(name: str) -> str:
     """
     first, _, _ = example_files(name)[f"{name}.toml"].partition("\n")
     return first.removeprefix("# ")
+
+
+def _names() -> list[str]:
+    names = (path.name for path in files(__name__).iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))

@@ -67,7 +67,7 @@ def best_path(
 
     Notes
     -----
-    The non-coordinated method of Chou et al. (2003), after Andersen, Balakrishnan, Kaashoek and
+    The non-coordinated method of Chou et al. (2002), after Andersen, Balakrishnan, Kaashoek and
     Morris, "Resilient Overlay Networks" (SOSP 2001), whose 5 % hysteresis it takes over.
 
     Examples

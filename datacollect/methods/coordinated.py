@@ -60,7 +60,7 @@ def coordinated(
     Notes
     -----
     The coordinated method of Chou, Wan, Cheng, Golubchik and Khuller, "A Performance Study of a
-    Large-scale Data Collection Problem" (2003); for the pipelined variant see the docs, Methods.
+    Large-scale Data Collection Problem" (2002); for the pipelined variant see the docs, Methods.
 
     Examples
     --------

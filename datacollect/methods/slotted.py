@@ -2,7 +2,7 @@
 
 First the fewest slots in which everything can arrive, then, with that many slots, the flow of
 least cost: a byte that arrives one slot earlier outweighs any number of hops on its path, and a
-hop saved outweighs any storage. The method of Chou et al. (2003) and of Cheng et al., "On a
+hop saved outweighs any storage. The method of Chou et al. (2002) and of Cheng et al., "On a
 graph-theoretic approach to scheduling large-scale data transfers" (CS-TR-4322, University of
 Maryland, 2002).
 """

@@ -10,10 +10,27 @@
 #ifndef DATACOLLECT_COLLECT_H
 #define DATACOLLECT_COLLECT_H
 
-#include "ns3/core-module.h"
-#include "ns3/internet-module.h"
-#include "ns3/network-module.h"
-#include "ns3/point-to-point-module.h"
+#include "ns3/config.h"
+#include "ns3/drop-tail-queue.h"
+#include "ns3/inet-socket-address.h"
+#include "ns3/internet-stack-helper.h"
+#include "ns3/ipv4-address-generator.h"
+#include "ns3/ipv4-route.h"
+#include "ns3/ipv4-routing-helper.h"
+#include "ns3/ipv4-routing-protocol.h"
+#include "ns3/ipv4.h"
+#include "ns3/mac48-address.h"
+#include "ns3/names.h"
+#include "ns3/node.h"
+#include "ns3/point-to-point-channel.h"
+#include "ns3/point-to-point-net-device.h"
+#include "ns3/random-variable-stream.h"
+#include "ns3/rng-seed-manager.h"
+#include "ns3/simulator.h"
+#include "ns3/string.h"
+#include "ns3/tcp-socket-base.h"
+#include "ns3/tcp-socket-factory.h"
+#include "ns3/udp-socket-factory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +49,15 @@ using namespace ns3;
 
 const uint32_t FIRST_ADDRESS = 0x0A000001; // 10.0.0.1 is node 0: an address is a node's number
 const uint32_t NO_WIRE = 0xffffffff;
+
+// Why a Pipe is woken.
+enum Why
+{
+    START,
+    DATAGRAM,
+    PACE,
+    STALL
+};
 
 // A set of byte positions, kept as disjoint intervals [start, end).
 class Ranges
@@ -165,15 +191,21 @@ class TableRoutingHelper : public Ipv4RoutingHelper
     }
 };
 
-// TCP tells its peer of a window that opens only with the next segment or probe, where real
-// stacks send an acknowledgement once their reader has caught up. This sends that one.
-class WindowUpdate : public TcpSocketBase
+// What ns-3's TCP does only of its own accord.
+class Tcp : public TcpSocketBase
 {
   public:
-    static void Send(Ptr<Socket> socket)
+    // Tell the sender of a window that has opened, as real stacks do once their reader has caught
+    // up; ns-3 would wait for the sender's next probe.
+    static void UpdateWindow(Ptr<Socket> socket)
     {
-        Ptr<TcpSocketBase> tcp = DynamicCast<TcpSocketBase>(socket);
-        (PeekPointer(tcp)->*(&WindowUpdate::SendEmptyPacket))(TcpHeader::ACK);
+        (PeekPointer(DynamicCast<TcpSocketBase>(socket))->*(&Tcp::SendEmptyPacket))(TcpHeader::ACK);
+    }
+
+    // End at once; Close would send all that TCP holds first.
+    static void Reset(Ptr<Socket> socket)
+    {
+        (PeekPointer(DynamicCast<TcpSocketBase>(socket))->*(&Tcp::SendRST))();
     }
 };
 
@@ -220,17 +252,117 @@ struct Move
 
 class Simulation;
 
-struct Connection
+// Two sockets, one at either end. What they call back is virtual: each further kind of ns-3
+// Callback costs a tenth of a second of compiling at every start.
+struct Pipe
 {
+    virtual ~Pipe() = default;
+    virtual void Accepted(Ptr<Socket> socket) = 0;
+    virtual void Opened() = 0;
+    virtual void Broken() = 0;
+    virtual void Readable(Ptr<Socket> socket) = 0;
+    virtual void Sendable() = 0;
+    virtual void Left(uint32_t bytes) = 0;
+    virtual void Woken(int why) = 0;
+
+    void Listen(Ptr<Node> fromNode, Ptr<Node> toNode);
+    void Connect() { out->Connect(target); }
+
+    Ptr<Socket> out;
+    Ptr<Socket> in;
+    Ptr<Socket> listener;
+    InetSocketAddress target{uint16_t(0)};
+    uint64_t retransmissions = 0;
+};
+
+inline void
+OnAccepted(Pipe* pipe, Ptr<Socket> socket, const Address&)
+{
+    pipe->in = socket;
+    pipe->listener->Close();
+    pipe->Accepted(socket);
+}
+
+inline void
+OnOpened(Pipe* pipe, Ptr<Socket>)
+{
+    pipe->Opened();
+}
+
+inline void
+OnBroken(Pipe* pipe, Ptr<Socket>)
+{
+    pipe->Broken();
+}
+
+inline void
+OnReadable(Pipe* pipe, Ptr<Socket> socket)
+{
+    pipe->Readable(socket);
+}
+
+inline void
+OnSendable(Pipe* pipe, Ptr<Socket>, uint32_t)
+{
+    pipe->Sendable();
+}
+
+inline void
+OnLeft(Pipe* pipe, Ptr<Socket>, uint32_t bytes)
+{
+    pipe->Left(bytes);
+}
+
+inline void
+OnRetransmission(Pipe* pipe,
+                 Ptr<const Packet> packet,
+                 const TcpHeader&,
+                 const Address&,
+                 const Address&,
+                 Ptr<const TcpSocketBase>)
+{
+    pipe->retransmissions += packet->GetSize() > 0;
+}
+
+// Make the two ends; the sender has yet to connect to `target`, where the receiver listens.
+inline void
+Pipe::Listen(Ptr<Node> fromNode, Ptr<Node> toNode)
+{
+    listener = Socket::CreateSocket(toNode, TcpSocketFactory::GetTypeId());
+    if (listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), target.GetPort())) != 0)
+    {
+        NS_FATAL_ERROR("port " << target.GetPort() << " is taken on node " << toNode->GetId());
+    }
+    listener->Listen();
+    listener->SetAcceptCallback(Callback<bool, Ptr<Socket>, const Address&>(),
+                                MakeBoundCallback(&OnAccepted, this));
+    out = Socket::CreateSocket(fromNode, TcpSocketFactory::GetTypeId());
+    out->SetConnectCallback(MakeBoundCallback(&OnOpened, this),
+                            MakeBoundCallback(&OnBroken, this));
+    out->SetCloseCallbacks(Callback<void, Ptr<Socket>>(), MakeBoundCallback(&OnBroken, this));
+    out->SetSendCallback(MakeBoundCallback(&OnSendable, this));
+    out->SetDataSentCallback(MakeBoundCallback(&OnLeft, this));
+    out->TraceConnectWithoutContext("Retransmission",
+                                    MakeBoundCallback(&OnRetransmission, this));
+    out->Bind();
+}
+
+struct Connection : Pipe
+{
+    void Accepted(Ptr<Socket> socket) override;
+    void Opened() override;
+    void Broken() override;
+    void Readable(Ptr<Socket>) override;
+    void Sendable() override;
+    void Left(uint32_t bytes) override;
+    void Woken(int why) override;
+
     Simulation* simulation = nullptr;
     int id = 0;
     int from = 0;
     int to = 0;
     uint64_t window = 0; // 0: none
     double pace = 0;     // bytes per second; 0: as TCP likes
-    Ptr<Socket> out;
-    Ptr<Socket> in;
-    Ptr<Socket> listener;
     bool open = false;
     bool closing = false;
     bool closed = false;
@@ -256,12 +388,22 @@ struct Connection
     bool stalled = false;
     Time progress;              // last time that anything moved
     Time waitsSince;            // when data began to wait for it
-    uint64_t retransmissions = 0;
     size_t move = SIZE_MAX;     // the one that still grows
 };
 
-struct Flow
+// Background traffic.
+struct Flow : Pipe
 {
+    void Accepted(Ptr<Socket> socket) override;
+    void Opened() override { Sendable(); }
+    void Broken() override { broken = true; }
+    void Readable(Ptr<Socket> socket) override;
+    void Sendable() override;
+    void Left(uint32_t) override {}
+    void Woken(int why) override;
+    void Switch(bool first);
+
+    uint32_t segment = 0;
     bool udp = false;
     uint32_t from = 0;
     uint32_t to = 0;
@@ -269,9 +411,6 @@ struct Flow
     double rate = 0;
     double on_s = 0;
     double off_s = 0;
-    Ptr<Socket> out;
-    Ptr<Socket> in;
-    Ptr<Socket> listener;
     Ptr<ExponentialRandomVariable> random;
     Time onUntil;
     uint64_t received = 0;
@@ -324,10 +463,20 @@ class Simulation
     // Simulate on, until something is to be reported.
     int Run()
     {
-        pending.clear();
-        m_reason = NOTHING;
-        Simulator::Run();
-        return pending.empty() ? m_reason : EVENTS;
+        if (m_pending.empty())
+        {
+            m_reason = NOTHING;
+            Simulator::Run();
+        }
+        return m_pending.empty() ? m_reason : EVENTS;
+    }
+
+    // What happened, in order. Decisions may add to it: ask until nothing comes.
+    std::vector<Event> TakeEvents()
+    {
+        std::vector<Event> taken;
+        taken.swap(m_pending);
+        return taken;
     }
 
     double Now() const { return (Simulator::Now() - m_zero).GetSeconds(); }
@@ -359,15 +508,15 @@ class Simulation
         Simulator::Stop(m_zero);
         Simulator::Run();
         m_start = Take();
-        Simulator::Schedule(Seconds(m_limit_s), &Simulation::Return, this, int(LIMIT));
+        Simulator::Schedule(Seconds(m_limit_s), &Simulation::Return, this, int64_t(LIMIT));
         m_tick = Seconds(std::min(m_tick_s, m_wrap_s));
-        Simulator::Schedule(m_tick, &Simulation::Tick, this);
+        Simulator::Schedule(m_tick, &Simulation::Tick, this, int64_t(0));
     }
 
     // Let the background go on once the collection is over; Run returns COOLED.
     void CoolDown(double cool_down_s)
     {
-        Simulator::Schedule(Seconds(cool_down_s), &Simulation::Return, this, int(COOLED));
+        Simulator::Schedule(Seconds(cool_down_s), &Simulation::Return, this, int64_t(COOLED));
     }
 
     void Open(int id, int from, int to, uint64_t window, double pace)
@@ -385,21 +534,9 @@ class Simulation
         m_outgoing[from].push_back(c);
         m_incoming[to].push_back(c);
         uint32_t toNode = m_hostNode[to];
-        uint16_t port = NextPort(toNode);
-        c->listener = Listen(toNode, port);
-        c->listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
-                                       MakeBoundCallback(&Simulation::OnAccept, c));
-        c->out = Socket::CreateSocket(m_nodes[m_hostNode[from]], TcpSocketFactory::GetTypeId());
-        c->out->SetConnectCallback(MakeBoundCallback(&Simulation::OnOpened, c),
-                                   MakeBoundCallback(&Simulation::OnBroken, c));
-        c->out->SetCloseCallbacks(MakeNullCallback<void, Ptr<Socket>>(),
-                                  MakeBoundCallback(&Simulation::OnBroken, c));
-        c->out->SetSendCallback(MakeBoundCallback(&Simulation::OnSendable, c));
-        c->out->SetDataSentCallback(MakeBoundCallback(&Simulation::OnLeft, c));
-        c->out->TraceConnectWithoutContext("Retransmission",
-                                           MakeBoundCallback(&Simulation::OnRetransmission, c));
-        c->out->Bind();
-        c->out->Connect(InetSocketAddress(AddressOf(toNode), port));
+        c->target = InetSocketAddress(AddressOf(toNode), NextPort(toNode));
+        c->Listen(m_nodes[m_hostNode[from]], m_nodes[toNode]);
+        c->Connect();
         WatchStall(c);
     }
 
@@ -427,11 +564,20 @@ class Simulation
         WatchStall(c);
     }
 
-    void Close(int id)
+    void Close(int id, bool drop)
     {
         Connection* c = m_connections.at(id).get();
         c->closing = true;
+        if (drop && !c->closed)
+        {
+            End(c);
+        }
         CloseIfEmpty(c);
+    }
+
+    static EventId Wake(Pipe* pipe, Time after, int why)
+    {
+        return Simulator::Schedule(after, &Pipe::Woken, pipe, why);
     }
 
     void WakeAt(double time_s, int64_t tag)
@@ -481,9 +627,9 @@ class Simulation
         return text.str();
     }
 
-    std::vector<Event> pending; // what happened, in order
-
   private:
+    friend struct Connection;
+
     struct Wire
     {
         uint32_t tail;
@@ -607,8 +753,8 @@ class Simulation
         m_outgoing.resize(nHosts);
         m_incoming.resize(nHosts);
         m_others.assign(nHosts, 0);
-        m_here.assign(nHosts, std::vector<Ranges>(nHosts));
-        m_gone.assign(nHosts, std::vector<Ranges>(nHosts));
+        m_here.resize(nHosts);
+        m_gone.resize(nHosts);
         m_missing = 0;
         for (size_t h = 0; h < nHosts; ++h)
         {
@@ -653,7 +799,8 @@ class Simulation
         Ptr<Ipv4Route> route = Create<Ipv4Route>();
         route->SetSource(AddressOf(node));
         route->SetOutputDevice(device);
-        m_routeOfWire[w] = route; // no gateway: a cable has one other end
+        route->SetGateway(AddressOf(m_wires[w].head));
+        m_routeOfWire[w] = route;
     }
 
     static Ipv4Address AddressOf(uint32_t node) { return Ipv4Address(FIRST_ADDRESS + node); }
@@ -665,191 +812,30 @@ class Simulation
         return m_port[node];
     }
 
-    Ptr<Socket> Listen(uint32_t node, uint16_t port)
-    {
-        Ptr<Socket> s = Socket::CreateSocket(m_nodes[node], TcpSocketFactory::GetTypeId());
-        if (s->Bind(InetSocketAddress(Ipv4Address::GetAny(), port)) != 0)
-        {
-            NS_FATAL_ERROR("no free port on node " << node);
-        }
-        s->Listen();
-        return s;
-    }
-
-    // Background ----------------------------------------------------------------------------
-
     void StartFlow(size_t number)
     {
         Flow* f = m_flows[number].get();
+        f->segment = m_segment;
         f->random = CreateObject<ExponentialRandomVariable>();
         f->random->SetStream(int64_t(number));
-        uint16_t port = NextPort(f->to);
-        InetSocketAddress target(AddressOf(f->to), port);
+        f->target = InetSocketAddress(AddressOf(f->to), NextPort(f->to));
         if (f->udp)
         {
             f->in = Socket::CreateSocket(m_nodes[f->to], UdpSocketFactory::GetTypeId());
-            f->in->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
-            f->in->SetRecvCallback(MakeBoundCallback(&Simulation::OnFlowRead, f));
+            f->in->Bind(InetSocketAddress(Ipv4Address::GetAny(), f->target.GetPort()));
+            f->in->SetRecvCallback(MakeBoundCallback(&OnReadable, (Pipe*)f));
             f->out = Socket::CreateSocket(m_nodes[f->from], UdpSocketFactory::GetTypeId());
             f->out->Bind();
-            f->out->Connect(target);
-            Simulator::Schedule(Seconds(f->start_s), &Simulation::SwitchFlow, this, f, true);
-            return;
+            f->Connect();
         }
-        f->listener = Listen(f->to, port);
-        f->listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
-                                       MakeBoundCallback(&Simulation::OnFlowAccept, f));
-        f->out = Socket::CreateSocket(m_nodes[f->from], TcpSocketFactory::GetTypeId());
-        f->out->SetConnectCallback(MakeBoundCallback(&Simulation::OnFlowOpened, f),
-                                   MakeBoundCallback(&Simulation::OnFlowBroken, f));
-        f->out->SetCloseCallbacks(MakeNullCallback<void, Ptr<Socket>>(),
-                                  MakeBoundCallback(&Simulation::OnFlowBroken, f));
-        f->out->SetSendCallback(MakeBoundCallback(&Simulation::OnFlowSendable, f));
-        f->out->Bind();
-        Simulator::Schedule(Seconds(f->start_s), &Simulation::ConnectFlow, this, f, target);
-    }
-
-    void ConnectFlow(Flow* f, InetSocketAddress target) { f->out->Connect(target); }
-
-    static void OnFlowAccept(Flow* f, Ptr<Socket> socket, const Address&)
-    {
-        f->in = socket;
-        socket->SetRecvCallback(MakeBoundCallback(&Simulation::OnFlowRead, f));
-        f->listener->Close();
-    }
-
-    static void OnFlowOpened(Flow* f, Ptr<Socket> socket)
-    {
-        OnFlowSendable(f, socket, socket->GetTxAvailable());
-    }
-
-    static void OnFlowBroken(Flow* f, Ptr<Socket>) { f->broken = true; }
-
-    static void OnFlowSendable(Flow*, Ptr<Socket> socket, uint32_t)
-    {
-        UintegerValue segment;
-        socket->GetAttribute("SegmentSize", segment);
-        uint32_t unit = uint32_t(segment.Get());
-        while (uint32_t n = std::min(socket->GetTxAvailable() / unit, 64u))
+        else
         {
-            if (socket->Send(Create<Packet>(n * unit)) <= 0)
-            {
-                break;
-            }
+            f->Listen(m_nodes[f->from], m_nodes[f->to]);
         }
-    }
-
-    static void OnFlowRead(Flow* f, Ptr<Socket> socket)
-    {
-        while (Ptr<Packet> packet = socket->Recv())
-        {
-            if (packet->GetSize() == 0)
-            {
-                break;
-            }
-            f->received += packet->GetSize();
-        }
-    }
-
-    // The first state is drawn as if the source had been on and off for ever.
-    void SwitchFlow(Flow* f, bool first)
-    {
-        double off = f->off_s > 0 ? f->random->GetValue(f->off_s, 0) : 0;
-        double on = f->on_s > 0 ? f->random->GetValue(f->on_s, 0) : 1e9;
-        if (first && f->on_s > 0)
-        {
-            // P(on) = on / (on + off), which exponential times of these means race to.
-            double race = f->random->GetValue(1, 0);
-            off = race < -std::log(f->off_s / (f->on_s + f->off_s)) ? 0 : off;
-        }
-        f->onUntil = Simulator::Now() + Seconds(off + on);
-        Simulator::Schedule(Seconds(off), &Simulation::SendDatagram, this, f);
-    }
-
-    void SendDatagram(Flow* f)
-    {
-        if (Simulator::Now() >= f->onUntil)
-        {
-            SwitchFlow(f, false);
-            return;
-        }
-        f->out->Send(Create<Packet>(m_segment));
-        double gap_s = m_segment / f->rate;
-        Simulator::Schedule(Seconds(gap_s), &Simulation::SendDatagram, this, f);
+        Wake(f, Seconds(f->start_s), int(START));
     }
 
     // Connections ---------------------------------------------------------------------------
-
-    static void OnAccept(Connection* c, Ptr<Socket> socket, const Address&)
-    {
-        c->in = socket;
-        socket->SetRecvCallback(MakeBoundCallback(&Simulation::OnReadable, c));
-        c->listener->Close();
-        if (c->closed)
-        {
-            socket->Close();
-        }
-        c->simulation->ReadFrom(c);
-    }
-
-    static void OnOpened(Connection* c, Ptr<Socket>)
-    {
-        if (c->closed)
-        {
-            return;
-        }
-        Simulation* s = c->simulation;
-        c->open = true;
-        c->progress = Simulator::Now();
-        c->stalled = false;
-        c->tokensAt = Simulator::Now();
-        s->Report(OPENED, c);
-        s->Pump(c);
-        s->ReadBlocked(c->from);
-        c->roomAsked = true;
-        s->ReportRoom(c);
-        s->CloseIfEmpty(c);
-    }
-
-    static void OnBroken(Connection* c, Ptr<Socket>)
-    {
-        if (!c->closed)
-        {
-            c->simulation->End(c);
-        }
-    }
-
-    static void OnSendable(Connection* c, Ptr<Socket>, uint32_t) { c->simulation->Pump(c); }
-
-    static void OnLeft(Connection* c, Ptr<Socket>, uint32_t bytes)
-    {
-        if (c->closed)
-        {
-            return;
-        }
-        c->left = std::min(c->left + bytes, c->queued);
-        while (c->leaving < c->ranges.size() && c->left >= c->leavingEnd)
-        {
-            c->roomAsked = true;
-            if (++c->leaving < c->ranges.size())
-            {
-                c->leavingEnd += c->ranges[c->leaving].bytes;
-            }
-        }
-        c->simulation->ReportRoom(c);
-    }
-
-    static void OnRetransmission(Connection* c,
-                                 Ptr<const Packet> packet,
-                                 const TcpHeader&,
-                                 const Address&,
-                                 const Address&,
-                                 Ptr<const TcpSocketBase>)
-    {
-        c->retransmissions += packet->GetSize() > 0;
-    }
-
-    static void OnReadable(Connection* c, Ptr<Socket>) { c->simulation->ReadFrom(c); }
 
     void OnTimer(int64_t tag)
     {
@@ -868,7 +854,8 @@ class Simulation
         {
             return m_backlog[source] - offset;
         }
-        return m_here[host][source].From(offset);
+        auto found = m_here[host].find(source);
+        return found == m_here[host].end() ? 0 : found->second.From(offset);
     }
 
     // Give TCP what there is and what fits.
@@ -912,7 +899,7 @@ class Simulation
             {
                 // A nanosecond more, that rounding does not wake it before its time.
                 Time wait = Seconds((double(batch) - c->tokens) / c->pace) + NanoSeconds(1);
-                c->paceTimer = Simulator::Schedule(wait, &Simulation::Pump, this, c);
+                c->paceTimer = Wake(c, wait, int(PACE));
             }
             return 0;
         }
@@ -1056,7 +1043,7 @@ class Simulation
         c->unannounced += n;
         if (c->unannounced >= 2 * m_segment)
         {
-            WindowUpdate::Send(c->in);
+            Tcp::UpdateWindow(c->in);
             c->unannounced = 0;
             c->narrowed = c->in->GetRxAvailable() > 0;
         }
@@ -1095,7 +1082,14 @@ class Simulation
     void End(Connection* c)
     {
         c->closed = true;
-        c->out->Close();
+        if (c->open && c->handed > c->arrived)
+        {
+            Tcp::Reset(c->out);
+        }
+        else
+        {
+            c->out->Close();
+        }
         c->paceTimer.Cancel();
         c->stallTimer.Cancel();
         if (c->in)
@@ -1136,8 +1130,7 @@ class Simulation
         if (m_stall_s > 0 && !c->stallTimer.IsPending() && !c->stalled && Waits(c))
         {
             c->waitsSince = Simulator::Now();
-            c->stallTimer =
-                Simulator::Schedule(Seconds(m_stall_s), &Simulation::CheckStall, this, c);
+            c->stallTimer = Wake(c, Seconds(m_stall_s), int(STALL));
         }
     }
 
@@ -1151,7 +1144,7 @@ class Simulation
         Time left = since + Seconds(m_stall_s) - Simulator::Now();
         if (left.IsStrictlyPositive())
         {
-            c->stallTimer = Simulator::Schedule(left, &Simulation::CheckStall, this, c);
+            c->stallTimer = Wake(c, left, int(STALL));
             return;
         }
         c->stalled = true;
@@ -1162,7 +1155,7 @@ class Simulation
 
     void Push(const Event& e)
     {
-        pending.push_back(e);
+        m_pending.push_back(e);
         Simulator::Stop();
     }
 
@@ -1186,16 +1179,16 @@ class Simulation
         }
     }
 
-    void Return(int reason)
+    void Return(int64_t reason)
     {
-        m_reason = reason;
+        m_reason = int(reason);
         Simulator::Stop();
     }
 
-    void Tick()
+    void Tick(int64_t)
     {
         CountWires();
-        Simulator::Schedule(m_tick, &Simulation::Tick, this);
+        Simulator::Schedule(m_tick, &Simulation::Tick, this, int64_t(0));
         Return(TICK);
     }
 
@@ -1220,7 +1213,7 @@ class Simulation
         }
         for (const Wire& w : m_wires)
         {
-            s.wireBytes.push_back(w.bytes);
+            s.wireBytes.push_back(w.bytes - w.queue->GetNBytes());
             s.wireDrops.push_back(w.queue->GetTotalDroppedPackets());
         }
         return s;
@@ -1254,9 +1247,10 @@ class Simulation
     std::map<int, std::unique_ptr<Connection>> m_connections;
     std::vector<std::vector<Connection*>> m_outgoing; // by host, not closed
     std::vector<std::vector<Connection*>> m_incoming;
-    std::vector<std::vector<Ranges>> m_here; // [host][source]: what ever arrived
-    std::vector<std::vector<Ranges>> m_gone; // [host][source]: what arrived at a next host
+    std::vector<std::map<int, Ranges>> m_here; // of each host, by source: what ever arrived
+    std::vector<std::map<int, Ranges>> m_gone; // the same: what arrived at a next host
     std::vector<uint64_t> m_others;          // others' bytes that a host holds
+    std::vector<Event> m_pending;
     std::vector<Move> m_moves;
     int m_destination = -1; // a host, or -1: nothing is ever complete
     uint64_t m_missing = 0;
@@ -1276,6 +1270,164 @@ class Simulation
     Snapshot m_start;
     Snapshot m_finish;
 };
+
+// What a connection's sockets call ------------------------------------------------------------
+
+inline void
+Connection::Accepted(Ptr<Socket> socket)
+{
+    if (closed)
+    {
+        socket->Close();
+        return;
+    }
+    socket->SetRecvCallback(MakeBoundCallback(&OnReadable, (Pipe*)this));
+    simulation->ReadFrom(this);
+}
+
+inline void
+Connection::Opened()
+{
+    if (closed)
+    {
+        return;
+    }
+    open = true;
+    progress = Simulator::Now();
+    stalled = false;
+    tokensAt = Simulator::Now();
+    simulation->Report(OPENED, this);
+    simulation->Pump(this);
+    simulation->ReadBlocked(from);
+    simulation->WatchStall(this);
+    roomAsked = true;
+    simulation->ReportRoom(this);
+    simulation->CloseIfEmpty(this);
+}
+
+inline void
+Connection::Broken()
+{
+    if (!closed)
+    {
+        simulation->End(this);
+    }
+}
+
+inline void
+Connection::Readable(Ptr<Socket>)
+{
+    simulation->ReadFrom(this);
+}
+
+inline void
+Connection::Sendable()
+{
+    simulation->Pump(this);
+}
+
+inline void
+Connection::Left(uint32_t bytes)
+{
+    if (closed)
+    {
+        return;
+    }
+    left = std::min(left + bytes, queued);
+    while (leaving < ranges.size() && left >= leavingEnd)
+    {
+        roomAsked = true;
+        if (++leaving < ranges.size())
+        {
+            leavingEnd += ranges[leaving].bytes;
+        }
+    }
+    simulation->ReportRoom(this);
+}
+
+inline void
+Connection::Woken(int why)
+{
+    if (why == PACE)
+    {
+        simulation->Pump(this);
+    }
+    else
+    {
+        simulation->CheckStall(this);
+    }
+}
+
+// Background traffic --------------------------------------------------------------------------
+
+inline void
+Flow::Accepted(Ptr<Socket> socket)
+{
+    socket->SetRecvCallback(MakeBoundCallback(&OnReadable, (Pipe*)this));
+}
+
+inline void
+Flow::Readable(Ptr<Socket> socket)
+{
+    while (Ptr<Packet> packet = socket->Recv())
+    {
+        if (packet->GetSize() == 0)
+        {
+            break;
+        }
+        received += packet->GetSize();
+    }
+}
+
+inline void
+Flow::Sendable()
+{
+    while (uint32_t n = std::min(out->GetTxAvailable() / segment, 64u))
+    {
+        if (out->Send(Create<Packet>(n * segment)) <= 0)
+        {
+            break;
+        }
+    }
+}
+
+inline void
+Flow::Woken(int why)
+{
+    if (why == START && !udp)
+    {
+        Connect();
+    }
+    else if (why == START)
+    {
+        Switch(true);
+    }
+    else if (Simulator::Now() >= onUntil)
+    {
+        Switch(false);
+    }
+    else
+    {
+        out->Send(Create<Packet>(segment));
+        Simulation::Wake(this, Seconds(segment / rate), int(DATAGRAM));
+    }
+}
+
+// Go on to the next time on. The first state is drawn as if the source had run for ever.
+inline void
+Flow::Switch(bool first)
+{
+    double off = off_s > 0 ? random->GetValue(off_s, 0) : 0;
+    double on = off_s > 0 ? random->GetValue(on_s, 0) : 1e9;
+    if (first && off_s > 0)
+    {
+        // An exponential time of mean 1 is below -log(1 - p) with probability p = on / (on + off).
+        double drawn = random->GetValue(1, 0);
+        off = drawn < -std::log(off_s / (on_s + off_s)) ? 0 : off;
+    }
+    onUntil = Simulator::Now() + Seconds(off + on);
+    Simulation::Wake(this, Seconds(off), int(DATAGRAM));
+}
 
 } // namespace collect
 

@@ -98,7 +98,8 @@ class FluidRates:
         """Return what passed each resource, from what each flow moved."""
         uses = np.array([r for used in self._uses for r in used], dtype=np.int64)
         moved = np.repeat(flow_bytes, [len(used) for used in self._uses])
-        return np.bincount(uses, weights=moved, minlength=self._n_resources)
+        carried = np.bincount(uses, weights=moved, minlength=self._n_resources)
+        return carried.astype(np.float64)
 
     def _prepare(self) -> FairShare:
         flow = np.repeat(np.arange(len(self._uses)), [len(used) for used in self._uses])

@@ -46,7 +46,7 @@ def limits() -> Figure:
     axes.text(1.85, 0.35, "uplink of S2", color=BLUE, ha="left")
     axes.add_patch(Arc(at["D"], 2.0, 1.9, theta1=155, theta2=232, color=GREEN, linewidth=2))
     axes.text(7.3, 1.15, "downlink of D", color=GREEN, ha="left")
-    axes.text(2.2, 2.68, "link", color=INK, ha="center")
+    axes.text(2.2, 2.76, "link", color=INK, ha="center")
     return figure
 
 

@@ -1,0 +1,237 @@
+"""A scenario's background: whose traffic crosses which wires, and how much of it is UDP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.kinds import wrong
+from datacollect.placement import nodes_in
+from datacollect.simulation.network import NO_WIRE, BackgroundFlow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from datacollect.problem import IntArray
+    from datacollect.scenario import Scenario
+    from datacollect.simulation.network import SimulatedNetwork
+    from datacollect.topologies import Topology
+
+PLACE = "background"
+
+
+def draw_background(
+    scenario: Scenario, topology: Topology, network: SimulatedNetwork
+) -> tuple[tuple[BackgroundFlow, ...], dict[str, Any]]:
+    """Draw the background's flows.
+
+    Ends are drawn among all pairs of nodes whose route crosses the wanted wire, different pairs
+    while there are any. A flow is TCP with some probability; the UDP flows over a wire share
+    equally in what UDP is to take of it on average. Where that is nothing they stay silent: the
+    TCP flows are then the same as with more UDP.
+
+    Returns
+    -------
+    tuple of BackgroundFlow
+        The drawn flows, wire by wire, then the named pairs.
+    dict
+        What was drawn, to be recorded: flows, tcp and silent by wire.
+
+    Raises
+    ------
+    ProblemError
+        No pair of nodes has a route over a wire that flows are to cross.
+    """
+    section, random = scenario.section(PLACE), scenario.random(PLACE)
+    flows: list[BackgroundFlow] = []
+    facts: dict[str, Any] = {}
+    if section["flows"]:
+        wires = _wires(section, topology)
+        counts = split_evenly(section["flows"], _ratio(section, wires))
+        ends = _ends(section, topology)
+        for wire, count in zip(wires, counts, strict=True):
+            drawn, facts_of_wire = _over_wire(section, topology, network, wire, count, ends, random)
+            flows += drawn
+            facts[wire or "any"] = facts_of_wire
+    for i, pair in enumerate(section["pairs"]):
+        flows.append(_named(pair, f"{PLACE}.pairs[{i}]", topology))
+    return tuple(flows), facts
+
+
+def split_evenly(n: int, ratio: Sequence[float]) -> list[int]:
+    """Divide a number in a ratio; what remains goes to the largest remainders.
+
+    >>> split_evenly(20, [2, 1]), split_evenly(60, [1, 3])
+    ([13, 7], [15, 45])
+    """
+    exact = np.array(ratio, dtype=float) * n / sum(ratio)
+    counts = np.floor(exact + 1e-9).astype(int)
+    order = np.argsort(-(exact - counts), kind="stable")
+    counts[order[: n - int(counts.sum())]] += 1
+    return [int(count) for count in counts]
+
+
+def strangers(network: SimulatedNetwork) -> list[str]:
+    """Say of which background flows no wire is on any route between two hosts."""
+    nodes = list(network.host_node.values())
+    used: set[int] = set()
+    for a in nodes:
+        for b in nodes:
+            if a != b:
+                used.update(_path_or_none(network, a, b))
+    found = []
+    for number, flow in enumerate(network.background):
+        if used.isdisjoint(_path_or_none(network, flow.from_node, flow.to_node)):
+            ends = f"{network.node_names[flow.from_node]} -> {network.node_names[flow.to_node]}"
+            found.append(
+                f"background flow {number} ({ends}) shares no wire with any route between hosts: "
+                "it changes nothing"
+            )
+    return found
+
+
+def _path_or_none(network: SimulatedNetwork, a: int, b: int) -> list[int]:
+    try:
+        return network.path(a, b)
+    except ProblemError:
+        return []
+
+
+def _wires(section: Mapping[str, Any], topology: Topology) -> list[str | None]:
+    """Names of the wires to cross; None for any."""
+    if section["over"] is None:
+        peering = [topology.wire_names[i] for i in topology.wires_of_kind("peering").tolist()]
+        if not peering and section["split"] is not None:
+            raise wrong(f"{PLACE}.split", "needs wires to split over", section["split"],
+                        "name them in over")  # fmt: skip
+        return list(peering) or [None]
+    for i, name in enumerate(section["over"]):
+        if name not in topology.wire_names:
+            hint = nearest_hint(name, topology.wire_names).lstrip("; ")
+            raise wrong(f"{PLACE}.over[{i}]", "must be a wire of the topology", name, hint)
+    if len(set(section["over"])) < len(section["over"]):
+        raise wrong(f"{PLACE}.over", "must name each wire once", section["over"], "use split")
+    return list(section["over"])
+
+
+def _ratio(section: Mapping[str, Any], wires: Sequence[str | None]) -> list[float]:
+    ratio = section["split"] or [1.0] * len(wires)
+    if len(ratio) != len(wires) or sum(ratio) <= 0:
+        names = ", ".join(str(wire) for wire in wires)
+        rule = f"must be one number for each of {len(wires)} wires ({names}), not all 0"
+        raise wrong(f"{PLACE}.split", rule, section["split"], "write it so")
+    return [float(part) for part in ratio]
+
+
+def _ends(section: Mapping[str, Any], topology: Topology) -> tuple[IntArray, IntArray]:
+    """Nodes that flows may come from and go to."""
+    ends = []
+    for key in ("from", "to"):
+        names = nodes_in(topology, section[key], section["among"], f"{PLACE}.{key}")
+        ends.append(np.array([topology.index[name] for name in names], dtype=np.int64))
+    return ends[0], ends[1]
+
+
+def _over_wire(
+    section: Mapping[str, Any],
+    topology: Topology,
+    network: SimulatedNetwork,
+    wire: str | None,
+    count: int,
+    ends: tuple[IntArray, IntArray],
+    random: np.random.Generator,
+) -> tuple[list[BackgroundFlow], dict[str, Any]]:
+    """The flows over one wire, and what to record of them."""
+    number = None if wire is None else topology.wire_index(wire)
+    pairs = crossing_pairs(network, *ends, number)
+    if count and not len(pairs):
+        raise ProblemError(
+            f"{PLACE}: no route from {section['from'] or 'any node'} to "
+            f"{section['to'] or 'any node'} crosses the wire {wire!r}; choose another wire, other "
+            'domains, or routing.kind = "hot-potato"'
+        )
+    chosen = _draw_pairs(pairs, count, random)
+    # Drawn for every flow, used or not: kinds and times do not depend on each other.
+    is_tcp = random.random(count) < section["tcp_probability"]
+    mean_s = random.uniform(section["least_mean_s"], section["most_mean_s"], (count, 2))
+    start_s = random.uniform(0.0, section["latest_start_s"], count)
+    n_udp = int((~is_tcp).sum())
+    flows = []
+    for i, (a, b) in enumerate(chosen.tolist()):
+        on_s, off_s = mean_s[i].tolist()
+        if is_tcp[i]:
+            flows.append(BackgroundFlow("tcp", a, b, float(start_s[i])))
+            continue
+        wires = network.path(a, b)
+        rates = network.rate_bytes_per_s[[w for w in wires if number is None or w // 2 == number]]
+        mean = section["udp_share"] * float(rates.min()) / n_udp
+        if mean > 0:
+            rate = mean * (on_s + off_s) / on_s
+            flows.append(BackgroundFlow("udp", a, b, float(start_s[i]), rate, on_s, off_s))
+    silent = count - len(flows)
+    return flows, {"flows": count, "tcp": int(is_tcp.sum()), "silent": silent}
+
+
+def crossing_pairs(
+    network: SimulatedNetwork, tails: IntArray, heads: IntArray, wire: int | None
+) -> IntArray:
+    """Return the pairs of different nodes whose route crosses a wire, either way.
+
+    Parameters
+    ----------
+    network : SimulatedNetwork
+        Wires 2·i and 2·i + 1 are the two directions of the topology's wire i.
+    tails, heads : ndarray of int
+        Nodes.
+    wire : int or None
+        Index of the topology's wire; None for pairs with any route at all.
+
+    Returns
+    -------
+    ndarray of int, shape (n_pairs, 2)
+    """
+    found = []
+    for head in heads.tolist():
+        here = tails[tails != head]
+        start, crossed = here, np.zeros(len(here), dtype=bool)
+        reachable = network.next_wire[here, head] != NO_WIRE
+        start, here, crossed = start[reachable], here[reachable], crossed[reachable]
+        for _ in range(network.n_nodes):
+            moving = here != head
+            if not moving.any():
+                break
+            step = network.next_wire[here[moving], head]
+            if wire is not None:
+                crossed[moving] |= step // 2 == wire
+            here = here.copy()
+            here[moving] = network.head[step]
+        kept = start if wire is None else start[crossed]
+        found.append(np.column_stack([kept, np.full(len(kept), head)]))
+    if not found:
+        return np.zeros((0, 2), dtype=np.int64)
+    return np.concatenate(found).astype(np.int64)
+
+
+def _draw_pairs(pairs: IntArray, count: int, random: np.random.Generator) -> IntArray:
+    """Different pairs while there are any, then again from all."""
+    rounds = [random.permutation(len(pairs)) for _ in range(-(-count // max(len(pairs), 1)))]
+    order = np.concatenate(rounds)[:count] if rounds else np.zeros(0, dtype=np.int64)
+    return pairs[order]
+
+
+def _named(pair: Mapping[str, Any], place: str, topology: Topology) -> BackgroundFlow:
+    nodes = []
+    for key in ("from", "to"):
+        if pair[key] not in topology.index:
+            hint = nearest_hint(pair[key], topology.names).lstrip("; ")
+            raise wrong(f"{place}.{key}", "must be a node of the topology", pair[key], hint)
+        nodes.append(topology.index[pair[key]])
+    a, b = nodes
+    if a == b:
+        raise wrong(place, "must join two different nodes", [pair["from"], pair["to"]])
+    if pair["kind"] == "tcp":
+        return BackgroundFlow("tcp", a, b, pair["start_s"])
+    rate, on_s, off_s = pair["rate_bytes_per_s"], pair["mean_on_s"], pair["mean_off_s"]
+    return BackgroundFlow("udp", a, b, pair["start_s"], rate, on_s, off_s)

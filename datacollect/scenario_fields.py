@@ -1,0 +1,251 @@
+"""The fields of scenario files: names, kinds, units, defaults; topologies have their own module.
+
+As in `datacollect.fields`, one source for reading and checking files and for the hints in
+messages. Every default stands here, so that a run can record what was not said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datacollect.kinds import Field, Kind, ListOf, Number, Rows, Table, Text, Whole
+from datacollect.scenario_kinds import Choice, Flag, Part
+from datacollect.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
+
+SCENARIO_FORMAT = "datacollect-scenario/1"
+METHODS = ("direct", "best-path", "coordinated")
+ENGINES = ("ns3", "fluid")
+
+SEED = Whole(remedy="use any whole number from 0 on")
+NAME = Text()
+BYTES = Whole("bytes", minimum=1)
+POSITIVE_S = Number("seconds", positive=True)
+WHERE = Choice(("stub", "transit", "router", "external", "any"))
+
+
+def _table(name: str, description: str, *fields: Field) -> Table:
+    return Table(name, description, fields)
+
+
+def _optional(name: str, kind: Kind, description: str, default: Any = None) -> Field:
+    return Field(name, kind, description, default=default)
+
+
+ACCESS = _table(
+    "the access link",
+    "The wire between a host and the node at which it attaches.",
+    _optional("rate_bytes_per_s", RATE, "Rate, bytes per second: one, or out and in.", 1.25e6),
+    _optional("delay_s", SECONDS, "Propagation time, seconds.", 0.001),
+    _optional("queue_packets", QUEUE, "Packets that wait before it at most.", 50),
+)
+
+_PLACE = (
+    _optional("at", NAME, "Node to attach to; or a host of the topology, which then takes part."),
+    _optional("domain", NAME, "Attach to a node of this domain, drawn; its stub domains count."),
+    _optional("among", WHERE, "Kind of node to draw; default: stub where there are any."),
+    _optional("access", Part(ACCESS), "Access link, if not that of [hosts.access]."),
+)
+
+DESTINATION = _table(
+    "the destination",
+    "The host that collects everything.",
+    _optional("name", NAME, "Its name.", "D"),
+    *_PLACE,
+)
+SOURCES = _table(
+    "the sources",
+    "One host with data, or several alike.",
+    _optional("name", NAME, "Name, or with count its beginning; default S1, S2, ..."),
+    _optional("count", Whole(minimum=1), "How many.", 1),
+    *_PLACE,
+    _optional("backlog_bytes", BYTES, "Bytes of each; without it, [backlog] draws them."),
+)
+RELAYS = _table(
+    "the relays",
+    "One host without data, or several alike, for others' data to pass.",
+    _optional("name", NAME, "Name, or with count its beginning; default K1, K2, ..."),
+    _optional("count", Whole(minimum=1), "How many.", 1),
+    *_PLACE,
+)
+HOSTS = _table(
+    "the hosts",
+    "Who takes part, and where in the topology.",
+    _optional("seed", SEED, "Seed of places that are drawn; default: from run.seed."),
+    _optional("access", Part(ACCESS), "Every host's access link.", ACCESS.read({}, "")),
+    Field("destination", Part(DESTINATION), "The destination.", required=True),
+    Field("sources", Rows(SOURCES), "The sources.", required=True),
+    _optional("relays", Rows(RELAYS), "Further hosts.", ()),
+)
+
+BACKLOG = _table(
+    "the backlog",
+    "Backlogs of the sources that name none: uniform between bounds.",
+    _optional("seed", SEED, "Seed; default: from run.seed."),
+    _optional("least_bytes", BYTES, "Least of each source, bytes."),
+    _optional("most_bytes", BYTES, "Most of each source, bytes."),
+    _optional("total_bytes", BYTES, "What they add up to, exactly; without it, independent."),
+)
+
+PAIR = _table(
+    "the pair",
+    "A background flow between two named nodes.",
+    Field("from", NAME, "Node that sends.", required=True),
+    Field("to", NAME, "Node that receives.", required=True),
+    _optional("kind", Choice(("tcp", "udp")), "Endless TCP, or on-off UDP.", "tcp"),
+    _optional("start_s", SECONDS, "Start, seconds.", 0.0),
+    _optional("rate_bytes_per_s", Number("bytes per second", positive=True), "UDP: rate while on."),
+    _optional("mean_on_s", POSITIVE_S, "UDP: mean on time, seconds.", 1.0),
+    _optional("mean_off_s", POSITIVE_S, "UDP: mean off time, seconds.", 1.0),
+)
+BACKGROUND = _table(
+    "the background",
+    "Traffic of others, for as long as the simulation lasts.",
+    _optional("seed", SEED, "Seed of all that is drawn; default: from run.seed."),
+    _optional("flows", Whole(), "Number of flows whose ends are drawn.", 0),
+    _optional("from", NAME, "Domain that they come from; default: any."),
+    _optional("to", NAME, "Domain that they go to; default: any."),
+    _optional("among", WHERE, "Kind of nodes at their ends; default: stub where there are any."),
+    _optional("over", ListOf(NAME, 1), "Wires to cross; default: all peering wires."),
+    _optional("split", ListOf(Number()), "Ratio of flows over these wires; default: equal parts."),
+    _optional("tcp_probability", Number(), "Of a flow to be endless TCP, else on-off UDP.", 0.75),
+    _optional(
+        "udp_share",
+        Number(),
+        "Share of each wire that its UDP flows take on average; 0 silences them.",
+        0.05,
+    ),
+    _optional("least_mean_s", POSITIVE_S, "Mean on and off times are uniform from here, ...", 0.2),
+    _optional("most_mean_s", POSITIVE_S, "... to here, seconds.", 3.0),
+    _optional("latest_start_s", SECONDS, "Starts are uniform from 0 to here, seconds.", 2.0),
+    _optional("pairs", Rows(PAIR), "Further flows, between named nodes.", ()),
+)
+
+TRANSPORT = _table(
+    "the transport",
+    "How TCP is set up; for the fluid engine header and round-trip times only.",
+    _optional("variant", NAME, "Congestion control by ns-3's name.", "NewReno"),
+    _optional("segment_bytes", Whole("bytes", 64, 65_000), "Segment size.", 1448),
+    _optional("buffer_bytes", BYTES, "Send and receive buffer of each socket.", 1 << 20),
+    _optional("initial_window_segments", Whole(minimum=1), "Initial window.", 10),
+    _optional("delayed_ack_segments", Whole(minimum=1), "Segments per acknowledgement.", 2),
+    _optional("syn_timeout_s", POSITIVE_S, "First retry of a SYN; doubles each time.", 1.0),
+    _optional("syn_retries", Whole(), "Retries of a SYN.", 20),
+    _optional("data_retries", Whole(), "Retries of data in a row.", 20),
+    _optional(
+        "header_bytes",
+        Whole("bytes"),
+        "fluid engine: headers of each segment; 54 is TCP with time stamps over PPP, as in ns-3.",
+        54,
+    ),
+)
+
+ROUTING = _table(
+    "the routing",
+    "How packets find their way.",
+    _optional("kind", Choice(("shortest", "hot-potato")), "Shortest, or early exit.", "shortest"),
+    _optional("weight", Choice(("hops", "delay")), "What is shortest.", "hops"),
+)
+
+PERTURBATION = _table(
+    "the perturbation",
+    "Estimates of all pairs whose route crosses a wire, either way, times a factor.",
+    Field("wire", NAME, "Name of the wire.", required=True),
+    Field("factor", Number(), "Factor; 1.7 over-estimates by 70 %.", required=True),
+)
+ESTIMATES = _table(
+    "the estimates",
+    "What the planner knows of the network.",
+    _optional(
+        "kind",
+        Choice(("measured", "exact", "given")),
+        "Probes in the run's engine; the fluid engine's fair share; a file.",
+        "measured",
+    ),
+    _optional("file", NAME, "given: CSV of bandwidths, relative to this file."),
+    _optional("engine", Choice(ENGINES), "measured: engine, if not that of the run."),
+    _optional("probe_bytes", BYTES, "Size of a probe at scale 1, bytes.", 5_000_000),
+    _optional("repeats", Whole(minimum=1, stop=1001), "Probes of each pair.", 3),
+    _optional("seed", SEED, "Seed of the probes' run; default: from run.seed."),
+    _optional("how", Choice(("ewma", "last", "median", "quantile")), "Way to estimate.", "ewma"),
+    _optional("a", Number(), "ewma: weight of the past.", 0.9),
+    _optional("quantile", Number(), "quantile: which one.", 0.25),
+    _optional("know_access", Flag(), "Tell the planner the rates of hosts' access links.", False),
+    _optional("perturbations", Rows(PERTURBATION), "What is estimated wrongly.", ()),
+)
+
+METHOD = _table(
+    "the method",
+    "How the collection is planned, and how the plan is carried out.",
+    _optional("name", Choice(METHODS), "Planning method.", "coordinated"),
+    _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
+    _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
+    _optional("solver", NAME, "Solver.", "auto"),
+    _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
+    _optional(
+        "timing",
+        Choice(("asap", "planned")),
+        "As soon as possible in the plan's order, or not before its times.",
+        "asap",
+    ),
+    _optional("lanes", Whole(minimum=1), "Connections per hop.", 1),
+    _optional("shared_connections", Flag(), "Routes share the connections of a hop.", False),
+    _optional("open_ahead_s", SECONDS, "planned: open connections so long before use.", 1.0),
+    _optional("pace", Flag(), "Cap each connection at its planned rate.", False),
+    _optional("window_bytes", BYTES, "Window of each connection; default: the transport's."),
+    _optional("streams", Whole(minimum=1), "direct: connections of each source.", 1),
+    _optional("total_streams", Whole(minimum=1), "direct: connections of all sources together."),
+    _optional(
+        "streams_as",
+        Choice(("coordinated", "best-path")),
+        "direct: as many connections in all as that method's plan has.",
+    ),
+    _optional(
+        "streams_shared",
+        Choice(("evenly", "by-data")),
+        "direct: how a total is shared out among sources.",
+        "by-data",
+    ),
+    _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
+    _optional("order", ListOf(NAME), "direct: order of the sources."),
+    _optional("stall_patience_s", SECONDS, "Replace a stalled connection after this.", 0.0),
+    _optional("retry_s", POSITIVE_S, "Open a lost connection again after this.", 1.0),
+    _optional("most_retries", Whole(), "Failures in a row before it is given up.", 10),
+)
+
+RUN = _table(
+    "the run",
+    "What is left to say.",
+    _optional("seed", SEED, "Seed of everything that has none of its own.", 1),
+    _optional("time_limit_s", POSITIVE_S, "Simulated time after which the run ends.", 86_400.0),
+    _optional("relay_buffer_bytes", BYTES, "Room for others' data at relays; default: unlimited."),
+    _optional("stall_s", POSITIVE_S, "A connection without progress for so long stalls.", 30.0),
+    _optional("warm_up_s", SECONDS, "Background alone before, and again after, seconds.", 20.0),
+    _optional("udp_on_off", Flag(), "fluid engine: UDP's on and off times, not its mean.", False),
+)
+
+# Sections that a scenario may have in any case, and those that need a topology.
+ALWAYS = {"method": METHOD, "run": RUN}
+WITH_TOPOLOGY = {
+    "backlog": BACKLOG,
+    "background": BACKGROUND,
+    "transport": TRANSPORT,
+    "routing": ROUTING,
+    "estimates": ESTIMATES,
+}
+
+SCENARIO = _table(
+    "the scenario",
+    "A network, who collects what in it, beside what traffic, and by which method.",
+    _optional("$schema", Text(), "JSON Schema of this file, for editors."),
+    _optional("format", Text((SCENARIO_FORMAT,)), "Format and its version."),
+    _optional("name", NAME, "Name, for messages and results.", "scenario"),
+    _optional("scale", Number(positive=True), "Factor on backlogs and probes.", 1.0),
+    _optional("problem", NAME, "Problem file instead of a topology; fluid engine only."),
+    _optional("truth_csv", NAME, "With problem: the bandwidths that there really are."),
+    _optional("topology", TOPOLOGY, "The network."),
+    _optional("hosts", Part(HOSTS), "Who takes part."),
+    *(
+        _optional(name, Part(table), table.description)
+        for name, table in {**WITH_TOPOLOGY, **ALWAYS}.items()
+    ),
+)

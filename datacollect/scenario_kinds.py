@@ -1,0 +1,82 @@
+"""Kinds of values that only scenario files hold: flags, choices, pairs, tables by their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.kinds import Kind, ListOf, Table, plain, shown, wrong
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or false."""
+
+    def read(self, value: Any, place: str) -> bool:
+        """Return the flag."""
+        if not isinstance(value, bool):
+            raise wrong(place, "must be true or false", value, "write it without quotes")
+        return value
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the word."""
+        rule = f"must be one of {', '.join(self.words)}"
+        if not isinstance(value, str):
+            raise wrong(place, rule, value, "put it in quotes")
+        if value not in self.words:
+            raise ProblemError(
+                f"{place} {rule}, got {shown(value)}" + nearest_hint(value, self.words)
+            )
+        return value
+
+
+@dataclass(frozen=True)
+class OneOrTwo:
+    """A value, or two of them: both directions of a wire, or the least and the most."""
+
+    kind: Kind
+
+    def read(self, value: Any, place: str) -> Any:
+        """Return the value, or a tuple of two."""
+        value = plain(value)
+        if isinstance(value, list | tuple):
+            rule = "must be one value or a list of two"
+            return tuple(ListOf(self.kind, 2, 2, rule).read(value, place))
+        return self.kind.read(value, place)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table within another: in TOML ``[place]``."""
+
+    table: Table
+
+    def read(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the fields of the table."""
+        return self.table.read(value, place)
+
+
+@dataclass(frozen=True)
+class ByKind:
+    """A table whose key ``kind`` says which other keys it has."""
+
+    tables: tuple[tuple[str, Table], ...]
+
+    def read(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the fields of the table that the kind names."""
+        tables = dict(self.tables)
+        if not isinstance(value, Mapping):
+            raise wrong(place, "must be a table of keys and values", value, f"write [{place}]")
+        if "kind" not in value:
+            raise ProblemError(f"{place}: key kind is missing; add it, one of {', '.join(tables)}")
+        kind = Choice(tuple(tables)).read(value["kind"], f"{place}.kind")
+        return tables[kind].read(value, place)

@@ -1,0 +1,244 @@
+"""The command ``datacollect simulate``: options, progress, the answer for people."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.console import emit, emit_facts, emit_json, emit_table, note
+from datacollect.options import Json, Method, require_at_most_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from datacollect.harness import Outcome
+    from datacollect.simulation.run import Run
+
+NOT_COMPLETE = 1
+
+
+class Engine(StrEnum):
+    """Names of the engines."""
+
+    ns3 = "ns3"
+    fluid = "fluid"
+
+
+class Tables(StrEnum):
+    """Formats of the tables in the folder."""
+
+    csv = "csv"
+    parquet = "parquet"
+
+
+def simulate(
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO", help="Scenario file, TOML or JSON; - is standard input."
+        ),
+    ],
+    method: Annotated[
+        Method | None, typer.Option("--method", help="Method, instead of the scenario's.")
+    ] = None,
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="Packet by packet (ns3), or as a fluid.")
+    ] = Engine.ns3,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Seed, instead of the scenario's run.seed.")
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option("--schedule", metavar="FILE", help="Carry out this schedule, plan nothing."),
+    ] = None,
+    time_limit_s: Annotated[
+        float | None,
+        typer.Option("--time-limit", metavar="S", help="End after S seconds of simulated time."),
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache",
+            metavar="DIR",
+            help="Folder for measurements in ns-3. Default: the user's cache folder.",
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Write run.json and tables there."),
+    ] = None,
+    tables: Annotated[
+        Tables, typer.Option("--tables", help="Format of the tables in DIR.")
+    ] = Tables.csv,
+    as_json: Json = False,
+) -> None:
+    """Simulate a scenario: measure, plan, collect, and compare with the plan.
+
+    Exit code 1, with what had been collected, where the time limit ended the run.
+    """
+    from datacollect.harness import carry_out
+    from datacollect.probing import cache_folder
+    from datacollect.schedule import Schedule
+
+    require_at_most_one({"--schedule": schedule, "--method": method})
+    given = None if schedule is None else Schedule.from_file(schedule)
+    with showing_progress() as (stage, progress):
+        outcome = carry_out(
+            scenario,
+            engine=engine.value,
+            method=None if method is None else method.value,
+            seed=seed,
+            schedule=given,
+            time_limit_s=time_limit_s,
+            progress=progress,
+            cache_dir=cache or cache_folder(),
+            stage=stage,
+        )
+    for text in outcome.setting.warnings:
+        note(f"warning: {text}")
+    if output is not None:
+        from datacollect.run_files import write_outcome
+
+        write_outcome(outcome, output, tables.value)
+    if as_json:
+        from datacollect.run_files import run_to_dict
+
+        emit_json(run_to_dict(outcome.run))
+    else:
+        show_outcome(outcome, output)
+    if not outcome.run.complete:
+        note(_why_incomplete(outcome))
+        raise typer.Exit(NOT_COMPLETE)
+
+
+@contextmanager
+def showing_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float, int], None]]]:
+    """Show on a terminal's standard error what is going on: stage, simulated time, bytes."""
+    if not sys.stderr.isatty():
+        yield (lambda _: None), (lambda _, __: None)
+        return
+    from rich.console import Console
+    from rich.status import Status
+
+    from datacollect.units import format_bytes, format_duration
+
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+    status = Status("reading …", console=console)
+
+    def stage(what: str) -> None:
+        status.update(f"{what} …")
+
+    def progress(time_s: float, collected_bytes: int) -> None:
+        status.update(
+            f"simulating … {format_duration(time_s)}, {format_bytes(collected_bytes)} collected"
+        )
+
+    with status:
+        yield stage, progress
+
+
+def show_outcome(outcome: Outcome, output: str | None) -> None:
+    """Show a run next to its plan: makespan, sources, storage, what others lost."""
+    from datacollect.units import format_bytes
+
+    run, scenario = outcome.run, outcome.setting.scenario
+    emit_facts(
+        [
+            ("scenario", f"{scenario.name}, seed {scenario.section('run')['seed']}"),
+            ("method", f"{outcome.schedule.method}, {_streams(run)}"),
+            ("engine", f"{run.engine}, {run.events} events in {run.cpu_s:.3g} s"),
+            ("makespan", _makespan(outcome)),
+            ("collected", _collected(outcome)),
+            ("measured", _measured(outcome)),
+            ("saved to", output or "nowhere; -o DIR saves it"),
+        ]
+    )
+    emit("")
+    rows = [
+        (source, format_bytes(outcome.setting.backlog_bytes[source]), _time(finish_s))
+        for source, finish_s in run.source_finish_s.items()
+    ]
+    emit_table(("source", "bytes", "finished"), rows, "<>>")
+    peaks = run.peak_storage_bytes()
+    held = peaks[peaks["others_bytes"] >= 1].drop(outcome.setting.destination, errors="ignore")
+    if len(held):
+        emit("")
+        cells = zip(held.index, held["own_bytes"], held["others_bytes"], strict=True)
+        rows = [(str(h), format_bytes(own), format_bytes(others)) for h, own, others in cells]
+        emit_table(("relay", "own at most", "others' at most"), rows, "<>>")
+    _show_background(run)
+
+
+def _show_background(run: Run) -> None:
+    from datacollect.run_files import background_by_kind
+    from datacollect.units import format_rate
+
+    totals = background_by_kind(run)
+    if not totals:
+        return
+    flows = run.background.groupby("kind")["flow"].nunique()
+    rows = []
+    for kind, phases in totals.items():
+        before, during = phases.get("before", 0.0), phases.get("during", 0.0)
+        change = f"{during / before - 1:+.1%}" if before > 0 else "–"
+        rows.append(
+            (kind.upper(), str(flows[kind]), format_rate(before), format_rate(during), change)
+        )
+    emit("")
+    emit_table(("background", "flows", "before", "during", "change"), rows, "<>>>>")
+
+
+def _streams(run: Run) -> str:
+    n = len(run.connections)
+    return "1 connection" if n == 1 else f"{n} connections"
+
+
+def _time(time_s: float) -> str:
+    from datacollect.units import format_duration
+
+    return "not" if math.isnan(time_s) else format_duration(time_s)
+
+
+def _makespan(outcome: Outcome) -> str:
+    from datacollect.units import format_duration
+
+    run, predicted = outcome.run, outcome.schedule.makespan_s
+    plan = f"predicted {format_duration(predicted)}"
+    if not run.complete:
+        return f"incomplete ({plan})"
+    ratio = f", measured/predicted {run.makespan_s / predicted:.2f}" if predicted > 0 else ""
+    return f"{format_duration(run.makespan_s)} ({plan}{ratio})"
+
+
+def _collected(outcome: Outcome) -> str:
+    from datacollect.units import format_bytes
+
+    total = sum(outcome.setting.backlog_bytes.values())
+    return f"{format_bytes(outcome.run.collected_bytes)} of {format_bytes(total)}"
+
+
+def _measured(outcome: Outcome) -> str:
+    from datacollect.units import format_bytes, format_duration
+
+    if outcome.measurement is None:
+        return "nothing: bandwidths were given"
+    cost = outcome.measurement.cost
+    known = ", known from before" if cost["from_cache"] else ""
+    return (
+        f"{cost['probes']} probes ({cost['engine']}), {format_bytes(cost['bytes'])} in "
+        f"{format_duration(cost['simulated_s'])} of simulated time{known}"
+    )
+
+
+def _why_incomplete(outcome: Outcome) -> str:
+    limit_s = outcome.setting.scenario.section("run")["time_limit_s"]
+    return (
+        f"incomplete: {_collected(outcome)} collected within {limit_s:g} s of simulated time, or "
+        "until nothing moved any more; allow more with --time-limit, or look for stuck "
+        "connections with -o DIR"
+    )

@@ -1,0 +1,394 @@
+"""State of the fluid engine: who has which bytes, what moves, and when that changes.
+
+Between two events everything moves at constant rate. A connection's head range takes bytes from
+its sending host: bytes that are there (they may end before the range does, at a *gap*), or bytes
+that come just now on another connection, its *upstream* one, which it can overtake by no byte.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.byteranges import ByteRanges
+from datacollect.simulation.fluid_buffers import RelayBuffers
+from datacollect.simulation.fluid_rates import SAME_RATE, FluidRates
+
+if TYPE_CHECKING:
+    from datacollect.simulation.fluid_wires import FluidNetwork, Path
+    from datacollect.simulation.recorder import Recorder
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+NO_FLOW = -1
+
+# Events nearer to each other than this share of the time are one instant: rates are not computed
+# anew for what rounding left.
+SAME_INSTANT = 1e-10
+# A range's position is a sum of many steps; nobody waits for less than this.
+SLACK_BYTES = 0.01
+
+
+@dataclass(slots=True, eq=False)
+class QueuedRange:
+    """A range on a connection, and at what times which part of it moved."""
+
+    source: str
+    offset_bytes: int
+    n_bytes: int
+    behind_s: float = 0.0  # delays of the hops before, where it was passed on as it came
+    moves: list[tuple[float, float, float]] = field(default_factory=list)
+
+    @property
+    def end_bytes(self) -> int:
+        """Position after its last byte."""
+        return self.offset_bytes + self.n_bytes
+
+
+@dataclass(slots=True, eq=False)
+class FluidHost:
+    """What a host has, and who waits for it."""
+
+    name: str
+    number: int
+    arrived: dict[str, ByteRanges] = field(default_factory=dict)
+    departed: dict[str, ByteRanges] = field(default_factory=dict)
+    incoming: dict[int, FluidConnection] = field(default_factory=dict)
+    # Connections out of it that wait for bytes, or will before their heads have left.
+    dependents: dict[int, FluidConnection] = field(default_factory=dict)
+    is_lost: bool = False
+
+    def ranges(self, source: str) -> ByteRanges:
+        """Return what of a source has arrived."""
+        return self.arrived.setdefault(source, ByteRanges())
+
+
+@dataclass(slots=True, eq=False)
+class FluidConnection:
+    """A connection and its queue; `index` counts connections, `number` is the controller's."""
+
+    number: int
+    index: int
+    from_host: FluidHost
+    to_host: FluidHost
+    path: Path
+    window_bytes: int | None
+    queue: deque[QueuedRange] = field(default_factory=deque)
+    queued_bytes: int = 0
+    is_open: bool = False
+    is_closing: bool = False
+    is_gone: bool = False
+    since_s: float = 0.0
+    since_left: float = 0.0
+
+
+class FluidState:
+    """Everything that moves. The driver adds connections and ranges, and advances the time."""
+
+    def __init__(
+        self,
+        network: FluidNetwork,
+        recorder: Recorder,
+        destination: str,
+        relay_buffer_bytes: float = math.inf,
+    ) -> None:
+        self.network = network
+        self.recorder = recorder
+        self.now_s = 0.0
+        self.hosts: dict[str, FluidHost] = {}
+        self.connections: list[FluidConnection] = []
+        self.flow_rates = FluidRates(network.n_resources, network.background_paths)
+        self.n_background = self.flow_rates.n_background
+        self.buffers = RelayBuffers(relay_buffer_bytes, destination)
+        # One entry per connection.
+        self.left = np.zeros(0)
+        self.gap = np.zeros(0)
+        self.rate = np.zeros(0)
+        self.gap_closes = np.zeros(0)
+        self.active = np.zeros(0, dtype=bool)
+        self.upstream = np.zeros(0, dtype=np.int64)
+        self.idle_since_s = np.zeros(0)
+        # One entry per flow, others' first.
+        self.moved_bytes = np.zeros(self.n_background)
+        self.all_rates = np.zeros(self.n_background)
+        self._dirty: dict[int, FluidConnection] = {}
+        self._solved: tuple[bytes, bytes, int] | None = None
+        self.refresh_network()
+
+    def host(self, name: str) -> FluidHost:
+        """Return a host, a new one at first sight."""
+        if name not in self.hosts:
+            self.hosts[name] = FluidHost(name, len(self.hosts))
+        return self.hosts[name]
+
+    # What the driver does --------------------------------------------------------------------
+
+    def refresh_network(self) -> None:
+        """Look at capacities and others' flows anew."""
+        # What rounding leaves before a change must not hide the change.
+        soon_s = self.now_s + self.tie_s
+        self._capacity = self.network.capacity_bytes_per_s(soon_s)
+        self._background_active = self.network.background_active(soon_s)
+        self._solved = None
+
+    def add_connection(
+        self,
+        number: int,
+        from_host: FluidHost,
+        to_host: FluidHost,
+        path: Path,
+        window_bytes: int | None,
+    ) -> FluidConnection:
+        """Add a connection, not yet open."""
+        connection = FluidConnection(
+            number, len(self.connections), from_host, to_host, path, window_bytes
+        )
+        self.connections.append(connection)
+        connection.to_host.incoming[connection.index] = connection
+        for name, value in (("left", 0.0), ("gap", math.inf), ("rate", 0.0), ("gap_closes", 0.0)):
+            setattr(self, name, np.append(getattr(self, name), value))
+        self.active = np.append(self.active, np.False_)
+        self.upstream = np.append(self.upstream, NO_FLOW)
+        self.idle_since_s = np.append(self.idle_since_s, math.inf)
+        self.moved_bytes = np.append(self.moved_bytes, 0.0)
+        self.all_rates = np.append(self.all_rates, 0.0)
+        return connection
+
+    def enqueue(self, connection: FluidConnection, queued: QueuedRange) -> None:
+        """Queue a range."""
+        connection.queue.append(queued)
+        connection.queued_bytes += queued.n_bytes
+        if len(connection.queue) == 1:
+            self._new_head(connection)
+
+    def opened(self, connection: FluidConnection) -> None:
+        """Let a connection carry data."""
+        connection.is_open = True
+        self._dirty[connection.index] = connection
+
+    def put(self, host: str, source: str, offset_bytes: int, n_bytes: int) -> None:
+        """Let data be at a host that were not moved there."""
+        here = self.host(host)
+        here.ranges(source).add(offset_bytes, n_bytes)
+        self.recorder.put(host, source, self.now_s, n_bytes)
+        self._dirty |= here.dependents
+
+    def gone(self, connection: FluidConnection) -> int:
+        """Take a connection away; return how much of its head has arrived, and stays there."""
+        connection.is_gone, connection.is_open = True, False
+        del connection.to_host.incoming[connection.index]
+        done_bytes = 0
+        if connection.queue:
+            head = connection.queue[0]
+            self._flush(connection)
+            done_bytes = int(head.n_bytes - self.left[connection.index] + 1e-6)
+            self._book(connection, head, done_bytes)
+            connection.queue.clear()
+            connection.queued_bytes = 0
+            self._new_head(connection)
+        self._dirty[connection.index] = connection
+        self._dirty |= connection.to_host.dependents
+        return done_bytes
+
+    def finished(self, connection: FluidConnection) -> QueuedRange:
+        """Take a connection's head off its queue: all of it has left."""
+        self.left[connection.index] = 0.0
+        self._flush(connection)
+        head = connection.queue.popleft()
+        connection.queued_bytes -= head.n_bytes
+        self._book(connection, head, head.n_bytes)
+        self._new_head(connection)
+        self._dirty |= connection.to_host.dependents
+        return head
+
+    def lose(self, host: FluidHost) -> None:
+        """Lose a host and all on it; its connections are gone already."""
+        host.is_lost = True
+        host.arrived.clear()
+        self.recorder.lost(host.name, self.now_s)
+        self.buffers.lose(host)
+
+    # Time ------------------------------------------------------------------------------------
+
+    @property
+    def tie_s(self) -> float:
+        """What is so near is now."""
+        return SAME_INSTANT * max(abs(self.now_s), 1e-3)
+
+    def next_s(self, stall_s: float) -> float:
+        """Return when something here happens next if nothing else does."""
+        if not len(self.left):
+            return math.inf
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drains = np.where(self.rate > 0, self.left / self.rate, math.inf).min()
+            closes = np.where(self.gap_closes > 0, self.gap / self.gap_closes, math.inf).min()
+        soonest_s = self.now_s + max(0.0, min(drains, closes, self.buffers.next_s()))
+        return float(min(soonest_s, self.idle_since_s.min() + stall_s))
+
+    def advance(self, to_s: float) -> None:
+        """Move everything on."""
+        passed_s = to_s - self.now_s
+        self.now_s = to_s
+        if passed_s > 0:
+            self.left -= self.rate * passed_s
+            self.gap -= self.gap_closes * passed_s
+            self.moved_bytes += self.all_rates * passed_s
+            self.buffers.advance(passed_s)
+
+    def drained(self) -> list[FluidConnection]:
+        """Return the connections whose heads have left entirely."""
+        due = (self.rate > 0) & (self.left <= self.rate * self.tie_s)
+        return [self.connections[i] for i in np.flatnonzero(due).tolist()]
+
+    def stalled(self, stall_s: float) -> list[FluidConnection]:
+        """Return the connections that have not moved for the stall time; each stall once."""
+        due = np.flatnonzero(self.idle_since_s + stall_s <= self.now_s + self.tie_s)
+        self.idle_since_s[due] = math.inf
+        return [self.connections[i] for i in due.tolist()]
+
+    def settle(self) -> None:
+        """Find out what each connection can do after what has happened, and the rates."""
+        due = np.flatnonzero((self.gap_closes > 0) & (self.gap <= self.gap_closes * self.tie_s))
+        self._dirty |= {i: self.connections[i] for i in due.tolist()}
+        while self._dirty:
+            _, connection = self._dirty.popitem()
+            if self._evaluate(connection):
+                self._dirty |= connection.to_host.dependents
+        self._solve()
+
+    # ------------------------------------------------------------------------------------------
+
+    def _new_head(self, connection: FluidConnection) -> None:
+        i = connection.index
+        self.left[i] = connection.queue[0].n_bytes if connection.queue else 0.0
+        connection.since_s, connection.since_left = self.now_s, float(self.left[i])
+        self._dirty[i] = connection
+        # The next range starts without an instant's rest: those behind it look again.
+        self._dirty |= connection.to_host.dependents
+        if not connection.queue:
+            self.rate[i] = 0.0
+
+    def _evaluate(self, connection: FluidConnection) -> bool:
+        """Find where a head's next bytes come from; return whether it began or ceased to move."""
+        i, host = connection.index, connection.from_host
+        was_active, head = bool(self.active[i]), None
+        if connection.is_open and connection.queue:
+            head = connection.queue[0]
+            gap, upstream = self._supply(connection, head)
+        else:
+            gap, upstream = math.inf, None
+        active = head is not None and gap >= 0
+        self.gap[i] = gap if active else math.inf
+        self.gap_closes[i] = 0.0
+        self.upstream[i] = upstream.index if upstream else NO_FLOW
+        self.active[i] = active
+        if head is None or gap == math.inf:
+            host.dependents.pop(i, None)
+        else:
+            host.dependents[i] = connection
+        return active != was_active
+
+    def _supply(
+        self, connection: FluidConnection, head: QueuedRange
+    ) -> tuple[float, FluidConnection | None]:
+        """Bytes until the next gap (infinite: none before its end), and who brings more.
+
+        A gap of -1: its next byte is not there and not on its way.
+        """
+        i, host = connection.index, connection.from_host
+        position = head.end_bytes - float(self.left[i])
+        slack = SLACK_BYTES + 1e-12 * head.n_bytes + 2 * float(self.rate[i]) * self.tie_s
+        here = host.arrived.get(head.source)
+        end = here.end_after(min(position + slack, head.end_bytes - 1)) if here else None
+        if end is not None:
+            return (math.inf if end >= head.end_bytes else end - position), None
+        best, furthest = None, -1.0
+        for other in host.incoming.values():
+            if self.active[other.index] and other.queue and other.queue[0].source == head.source:
+                incoming = other.queue[0]
+                reached = incoming.end_bytes - float(self.left[other.index])
+                covers = incoming.offset_bytes - slack <= position
+                covers = covers and position <= incoming.end_bytes - min(slack, 0.5)
+                if covers and reached >= max(position - slack, furthest):
+                    best, furthest = other, reached
+        if best is None:
+            return -1.0, None
+        head.behind_s = max(head.behind_s, best.queue[0].behind_s + best.path.delay_s)
+        gap = furthest - position
+        return (0.0 if gap <= slack else gap), best
+
+    def _solve(self) -> None:
+        n = self.n_background
+        waits = (self.upstream >= 0) & (self.gap <= 0)
+        upstream = np.full(n + len(self.rate), NO_FLOW)
+        upstream[n:][waits] = self.upstream[waits] + n
+        solved = (self.active.tobytes(), upstream.tobytes(), len(self.rate))
+        if solved == self._solved and not self.buffers.is_bounded:
+            self.rate[:] = self.all_rates[n:]
+        else:
+            self._solved = solved
+            halted = self.buffers.halted(self.connections, self.active)
+            self._set_rates(
+                self.flow_rates.rates(
+                    self._capacity,
+                    np.concatenate([self._background_active, self.active]),
+                    upstream,
+                    halted + n if len(halted) else None,
+                )
+            )
+            self.buffers.set_rates(self.connections, self.rate)
+            idle = self.active & (self.rate <= 0) & ~waits
+            idle[halted] = False
+            since_s = np.minimum(self.idle_since_s, self.now_s)
+            self.idle_since_s = np.where(idle, since_s, math.inf)
+        brought = np.where(self.upstream >= 0, self.rate[self.upstream], 0.0)
+        closes = self.rate - brought
+        closes[waits & (np.abs(closes) <= SAME_RATE * brought)] = 0.0
+        closes[self.gap == math.inf] = 0.0
+        self.gap_closes = closes
+
+    def _set_rates(self, all_rates: FloatArray) -> None:
+        rate = all_rates[self.n_background :]
+        old = self.all_rates[self.n_background :]
+        # Rounding alone starts no new stretch in the records.
+        changed = np.abs(rate - old) > SAME_RATE * old
+        for i in np.flatnonzero(changed | (self.rate != old)).tolist():
+            self._flush(self.connections[i])
+        self.all_rates = all_rates
+        self.rate = rate.copy()
+
+    def _flush(self, connection: FluidConnection) -> None:
+        """Note what the head moved since the last note."""
+        left = float(self.left[connection.index])
+        n_bytes = connection.since_left - left
+        if n_bytes > 0:
+            connection.queue[0].moves.append((connection.since_s, self.now_s, n_bytes))
+        connection.since_s, connection.since_left = self.now_s, left
+
+    def _book(self, connection: FluidConnection, head: QueuedRange, done_bytes: int) -> None:
+        """Count what has moved at both ends, each byte once however often it is sent."""
+        moved_bytes = sum(n for _, _, n in head.moves)
+        if done_bytes <= 0 or moved_bytes <= 0:
+            return
+        tail = connection.from_host.departed.setdefault(head.source, ByteRanges())
+        freed = tail.add(head.offset_bytes, done_bytes) / moved_bytes
+        there = connection.to_host.ranges(head.source)
+        stored = there.add(head.offset_bytes, done_bytes) / moved_bytes
+        whole = done_bytes / moved_bytes  # 1 but for rounding
+        for start_s, finish_s, n in head.moves:
+            self.recorder.moved(
+                connection.number,
+                head.source,
+                start_s,
+                finish_s,
+                n * whole,
+                stored_bytes=n * stored,
+                freed_bytes=n * freed,
+            )

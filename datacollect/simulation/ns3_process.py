@@ -1,0 +1,162 @@
+"""Starting the process that holds ns-3, and having it run something."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from importlib import metadata
+from typing import IO, TYPE_CHECKING, Any
+
+from datacollect.errors import SimulationError
+from datacollect.simulation.ns3_worker import receive_message, send_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NS3_VERSION = "3.44.post0"
+INSTALL = "pip install 'datacollect[ns3]'"
+
+# Loading takes about 3 s; a busy machine may need a multiple.
+START_TIMEOUT_S = 120.0
+
+
+def check_installed() -> None:
+    """Raise unless the one version of ns-3 is there whose results we know.
+
+    Raises
+    ------
+    SimulationError
+        It is not, with the command that installs it.
+    """
+    needs = "It needs a C++ compiler, 500 MB and about 75 s"
+    if any(importlib.util.find_spec(name) is None for name in ("ns3", "cppyy")):
+        raise SimulationError(f"ns-3 is not installed: {INSTALL}\n{needs}")
+    version = metadata.version("ns3")
+    if version != NS3_VERSION:
+        raise SimulationError(
+            f"ns3 must be version {NS3_VERSION}, got {version}; versions differ in their results: "
+            f"{INSTALL}"
+        )
+
+
+class Worker:
+    """A process that has loaded ns-3 and forks for every run."""
+
+    def __init__(self) -> None:
+        check_installed()
+        self._lock = threading.Lock()
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._control, theirs = socket.socketpair()
+        # What the caller can import, controllers among it, the worker can.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "datacollect.simulation.ns3_worker", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._stderr,
+                env=environment,
+                start_new_session=True,  # Ctrl-C reaches us only
+            )
+        self._control.settimeout(START_TIMEOUT_S)
+        try:
+            receive_message(self._control)
+        except (EOFError, OSError) as error:
+            words = _last_words(self._stderr)
+            self.stop()
+            raise SimulationError(f"ns-3 could not be started ({error!r}); {words}") from error
+        self._control.settimeout(None)
+
+    @property
+    def runs(self) -> bool:
+        """True while the process is there."""
+        return self._process.poll() is None
+
+    def run(
+        self,
+        request: Mapping[str, Any],
+        what: str,
+        progress: Callable[[float, int], None] | None = None,
+    ) -> dict[str, Any]:
+        """Return what `datacollect.simulation.ns3_worker.simulate` returns for a request.
+
+        Raises
+        ------
+        SimulationError
+            The run failed; the message begins with `what`.
+        """
+        ours, theirs = socket.socketpair()
+        with ours, tempfile.TemporaryFile() as stderr:
+            with theirs, self._lock:
+                socket.send_fds(self._control, [b"r"], [theirs.fileno(), stderr.fileno()])
+            try:
+                send_message(ours, request)
+                while True:
+                    kind, *content = receive_message(ours)
+                    if kind == "progress":
+                        if progress is not None:
+                            progress(*content)
+                    elif kind == "result":
+                        result: dict[str, Any] = content[0]
+                        return result
+                    else:
+                        raise _failure(what, kind, content, stderr)
+            except (EOFError, ConnectionError) as error:
+                raise SimulationError(
+                    f"{what}: the process of ns-3 ended; {_last_words(stderr)}"
+                ) from error
+
+    def stop(self) -> None:
+        """End the process; runs end by themselves."""
+        self._control.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stderr.close()
+
+
+def _failure(what: str, kind: str, content: list[Any], stderr: IO[bytes]) -> SimulationError:
+    if kind == "refused":
+        return SimulationError(f"{what}: {content[0]}")
+    if kind == "failed":
+        error = SimulationError(f"{what}: the controller or engine failed: {content[0]}")
+        error.add_note(content[1])
+        return error
+    code = content[0]
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return SimulationError(f"{what}: ns-3 ended with {how}; {_last_words(stderr)}")
+
+
+def _last_words(stderr: IO[bytes]) -> str:
+    stderr.seek(0)
+    words = stderr.read().decode(errors="replace").strip()
+    return f"its last words: {words[-1000:]}" if words else "it said nothing"
+
+
+_worker: tuple[int, Worker] | None = None
+_start = threading.Lock()
+
+
+def worker() -> Worker:
+    """Return this process's worker; start it when there is none."""
+    global _worker  # noqa: PLW0603 - one per process, however many runs
+    with _start:
+        if _worker is None or _worker[0] != os.getpid() or not _worker[1].runs:
+            _worker = (os.getpid(), Worker())
+            atexit.register(_stop, *_worker)
+        return _worker[1]
+
+
+def _stop(pid: int, started: Worker) -> None:
+    if pid == os.getpid():
+        started.stop()
