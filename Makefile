@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := setup.cfg pyproject.toml
 EXAMPLE := datacollect/examples/upload.toml
+SCENARIO := datacollect/examples/scenario_small.toml
 
 # Nothing is looked up in, or written to, the home directory except pip's cache.
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -24,7 +25,7 @@ help: ## list the targets
 
 venv: $(VENV)/.installed-dev ## set up .venv with everything a developer needs
 
-demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw the schedule
+demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, simulate
 	@mkdir -p demo
 	@echo '$$ datacollect compare $(EXAMPLE)'
 	@$(BIN)/datacollect compare $(EXAMPLE)
@@ -34,6 +35,11 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw th
 	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png
 	@echo
 	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
+	@for method in direct best-path coordinated; do \
+	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method; \
+	    echo; echo "\$$ datacollect $$*"; \
+	    $(BIN)/datacollect "$$@" || exit; \
+	done
 
 test: $(VENV)/.installed-test ## run the tests, doctests and the documents' examples
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

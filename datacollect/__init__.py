@@ -35,11 +35,13 @@ if TYPE_CHECKING:
         samples_from_iperf3,
     )
     from datacollect.fluid import lower_bound
+    from datacollect.harness import simulate
     from datacollect.methods.best_path import best_path
     from datacollect.methods.coordinated import coordinated
     from datacollect.methods.direct import direct
     from datacollect.plot import plot_schedule, save_plot
     from datacollect.problem import Held, Host, Link, Parcel, Problem, SharedBottleneck
+    from datacollect.scenario import Scenario
     from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
     from datacollect.timegraph import time_expanded_graph
 
@@ -63,11 +65,13 @@ _HOMES = {
         "samples_from_iperf3",
     ),
     "fluid": ("lower_bound",),
+    "harness": ("simulate",),
     "methods.best_path": ("best_path",),
     "methods.coordinated": ("coordinated",),
     "methods.direct": ("direct",),
     "plot": ("plot_schedule", "save_plot"),
     "problem": ("Held", "Host", "Link", "Parcel", "Problem", "SharedBottleneck"),
+    "scenario": ("Scenario",),
     "schedule": ("Bottleneck", "Route", "Schedule", "Transfers"),
     "timegraph": ("time_expanded_graph",),
 }
@@ -85,6 +89,7 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Route",
+    "Scenario",
     "Schedule",
     "ScheduleError",
     "SharedBottleneck",
@@ -105,6 +110,7 @@ __all__ = [
     "read_samples",
     "samples_from_iperf3",
     "save_plot",
+    "simulate",
     "time_expanded_graph",
 ]
 

@@ -12,7 +12,7 @@ from datacollect.placement import nodes_in
 from datacollect.simulation.network import NO_WIRE, BackgroundFlow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from datacollect.problem import IntArray
     from datacollect.scenario import Scenario
@@ -75,12 +75,13 @@ def split_evenly(n: int, ratio: Sequence[float]) -> list[int]:
 
 def strangers(network: SimulatedNetwork) -> list[str]:
     """Say of which background flows no wire is on any route between two hosts."""
-    nodes = list(network.host_node.values())
+    if not network.background:
+        return []
+    nodes = np.unique(list(network.host_node.values()))
     used: set[int] = set()
-    for a in nodes:
-        for b in nodes:
-            if a != b:
-                used.update(_path_or_none(network, a, b))
+    for head in nodes.tolist():
+        for _, step in _steps(network, nodes, head):
+            used.update(np.unique(step).tolist())
     found = []
     for number, flow in enumerate(network.background):
         if used.isdisjoint(_path_or_none(network, flow.from_node, flow.to_node)):
@@ -194,24 +195,30 @@ def crossing_pairs(
     """
     found = []
     for head in heads.tolist():
-        here = tails[tails != head]
-        start, crossed = here, np.zeros(len(here), dtype=bool)
-        reachable = network.next_wire[here, head] != NO_WIRE
-        start, here, crossed = start[reachable], here[reachable], crossed[reachable]
-        for _ in range(network.n_nodes):
-            moving = here != head
-            if not moving.any():
-                break
-            step = network.next_wire[here[moving], head]
-            if wire is not None:
+        start = tails[(tails != head) & (network.next_wire[tails, head] != NO_WIRE)]
+        if wire is not None:
+            crossed = np.zeros(len(start), dtype=bool)
+            for moving, step in _steps(network, start, head):
                 crossed[moving] |= step // 2 == wire
-            here = here.copy()
-            here[moving] = network.head[step]
-        kept = start if wire is None else start[crossed]
-        found.append(np.column_stack([kept, np.full(len(kept), head)]))
+            start = start[crossed]
+        found.append(np.column_stack([start, np.full(len(start), head)]))
     if not found:
         return np.zeros((0, 2), dtype=np.int64)
     return np.concatenate(found).astype(np.int64)
+
+
+def _steps(
+    network: SimulatedNetwork, start: IntArray, head: int
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Walk from many nodes to one at the same time: which of them still move, over which wires."""
+    here = start.copy()
+    for _ in range(network.n_nodes):
+        moving = np.flatnonzero((here != head) & (network.next_wire[here, head] != NO_WIRE))
+        if len(moving) == 0:
+            return
+        step = network.next_wire[here[moving], head]
+        yield moving, step
+        here[moving] = network.head[step]
 
 
 def _draw_pairs(pairs: IntArray, count: int, random: np.random.Generator) -> IntArray:

@@ -40,6 +40,7 @@ from datacollect.options import (
     require_schedule_name,
     split_names,
 )
+from datacollect.simulate_command import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -256,9 +257,14 @@ def example(
     """Write a shipped example to start from, or list them all."""
     from pathlib import Path
 
-    from datacollect.examples import example_files, example_names, example_summary
+    from datacollect.examples import (
+        example_files,
+        example_names,
+        example_summary,
+        scenario_names,
+    )
 
-    names = example_names()
+    names = (*example_names(), *scenario_names())
     if name is None:
         emit_table(("example", "shows"), [(each, example_summary(each)) for each in names])
         note(f"write one with: {PROGRAM} example NAME")
@@ -272,7 +278,8 @@ def example(
             raise ProblemError(f"{path}: exists already; --force overwrites, -o DIR avoids it")
     for path, text in paths.items():
         _write(text.removesuffix("\n"), path)
-    note(f"try: {PROGRAM} compare {next(iter(paths))}")
+    command = "simulate --engine fluid" if name in scenario_names() else "compare"
+    note(f"try: {PROGRAM} {command} {next(iter(paths))}")
 
 
 @app.command()
@@ -308,6 +315,9 @@ def estimate(
     found = estimate_bandwidths(table, how.value, a=a, quantile=quantile)
     _write(bandwidth_csv(found), output)
     note(f"{len(found)} links from {len(table)} samples")
+
+
+app.command()(simulate)
 
 
 # What the commands share --------------------------------------------------------------------

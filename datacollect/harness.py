@@ -84,7 +84,8 @@ def simulate(
     time_limit_s : float, optional
         Simulated time, instead of the scenario's.
     progress : callable, optional
-        Called now and then with simulated seconds and bytes collected.
+        Called now and then with simulated seconds and bytes collected; with 0 bytes while
+        ns-3 measures.
     cache_dir : path-like, optional
         Folder for measurements in ns-3. Without it they are shared within this process only.
 
@@ -167,7 +168,7 @@ def carry_out(
     tell("building")
     setting = build(chosen)
     tell("measuring")
-    problem, measurement = planning_problem(setting, engine, cache_dir)
+    problem, measurement = planning_problem(setting, engine, cache_dir, progress)
     tell("planning")
     if schedule is None:
         schedule = plan(problem, chosen.section("method"))

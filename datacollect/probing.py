@@ -12,18 +12,18 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, SimulationError
 from datacollect.estimates import estimate, perturb
 from datacollect.fairshare import max_min_fair_rates
 from datacollect.problem import Problem
 from datacollect.setting import network_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     import pandas as pd
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from datacollect.problem import FloatArray
     from datacollect.setting import Setting
     from datacollect.simulation.network import SimulatedNetwork
+    from datacollect.simulation.ns3_probe import Probes
+
+    Progress: TypeAlias = Callable[[float, int], None]
 
 # More would take hours; what such a scenario can have instead is in the message.
 MOST_PROBES = {"ns3": 20_000, "fluid": 100_000}
@@ -59,7 +62,10 @@ class Measurement:
 
 
 def planning_problem(
-    setting: Setting, engine: str, cache_dir: str | PathLike[str] | None = None
+    setting: Setting,
+    engine: str,
+    cache_dir: str | PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Problem, Measurement | None]:
     """Return the problem that plans are made on, and the measurement behind it.
 
@@ -71,6 +77,8 @@ def planning_problem(
     cache_dir : path-like, optional
         Folder for measurements in ns-3; they are looked up there by a hash of all that shapes
         them.
+    progress : callable, optional
+        Called now and then, while ns-3 measures, with its simulated seconds and 0.
 
     Raises
     ------
@@ -82,7 +90,7 @@ def planning_problem(
     section = setting.scenario.section("estimates")
     if section["kind"] == "given":
         return _perturbed(_given(setting), setting), None
-    found = measure(setting, section["engine"] or engine, cache_dir)
+    found = measure(setting, section["engine"] or engine, cache_dir, progress)
     bandwidths = estimate(
         found.samples, section["how"], a=section["a"], quantile=section["quantile"]
     )
@@ -96,7 +104,10 @@ def planning_problem(
 
 
 def measure(
-    setting: Setting, engine: str, cache_dir: str | PathLike[str] | None = None
+    setting: Setting,
+    engine: str,
+    cache_dir: str | PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> Measurement:
     """Probe every ordered pair of hosts, or look up what was measured before.
 
@@ -118,18 +129,22 @@ def measure(
             'kind = "given", use kind = "exact", or simulate fewer hosts'
         )
     n_bytes = max(1, round(section["probe_bytes"] * float(scenario.sections["scale"])))
-    seed = scenario.number("estimates")
-    what = {
+    what: dict[str, Any] = {
         "engine": engine,
         "network": network_sha256(network),
         "pairs": pairs,
         "bytes": n_bytes,
         "repeats": repeats,
-        "seed": seed if engine == "ns3" else None,
-        "warm_up_s": scenario.section("run")["warm_up_s"] if engine == "ns3" else None,
-        "header_bytes": header_bytes(setting) if engine == "fluid" else None,
         "version": _engine_version(engine),
     }
+    if engine == "ns3":
+        what |= {
+            "seed": scenario.number("estimates"),
+            "warm_up_s": scenario.section("run")["warm_up_s"],
+            "give_up_s": section["give_up_s"],
+        }
+    else:
+        what["header_bytes"] = header_bytes(setting)
     key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
     if key in _KNOWN:
         return _KNOWN[key]
@@ -137,17 +152,19 @@ def measure(
     file = None if cache_dir is None or engine == "fluid" else Path(cache_dir, f"probes-{key}.json")
     found = None if file is None else _read(file, key)
     if found is None:
-        began = time.process_time()
         if engine == "fluid":
+            began_s = time.process_time()
             samples = fluid_samples(network, pairs, n_bytes, header_bytes(setting))
+            simulated_s, cpu_s = float(samples["duration_s"].sum()), time.process_time() - began_s
         else:
-            samples = _ns3_samples(network, pairs, n_bytes, repeats, seed)
+            probes = _ns3_probes(setting, pairs, n_bytes, repeats, progress)
+            samples, simulated_s, cpu_s = probes.samples, probes.simulated_s, probes.cpu_s
         cost = {
             "engine": engine,
             "probes": len(samples),
             "bytes": int(samples["bytes"].sum()),
-            "simulated_s": float(samples["duration_s"].sum()),
-            "cpu_s": time.process_time() - began,
+            "simulated_s": simulated_s,
+            "cpu_s": cpu_s,
             "from_cache": False,
         }
         found = Measurement(samples, cost, key)
@@ -254,16 +271,29 @@ def _engine_version(engine: str) -> str:
         return "unknown"
 
 
-def _ns3_samples(
-    network: SimulatedNetwork,
+def _ns3_probes(
+    setting: Setting,
     pairs: Sequence[tuple[str, str]],
     n_bytes: int,
     repeats: int,
-    seed: int,
-) -> pd.DataFrame:
-    from datacollect.simulation.ns3 import probe_ns3
+    progress: Progress | None,
+) -> Probes:
+    from datacollect.simulation.ns3_probe import probe_ns3
 
-    return probe_ns3(network, pairs, n_bytes, repeats, seed)
+    scenario = setting.scenario
+    try:
+        return probe_ns3(
+            _simulated(setting),
+            pairs,
+            n_bytes,
+            repeats,
+            seed=scenario.number("estimates"),
+            warm_up_s=scenario.section("run")["warm_up_s"],
+            give_up_s=scenario.section("estimates")["give_up_s"],
+            progress=progress,
+        )
+    except SimulationError as error:
+        raise SimulationError(f"scenario {scenario.name!r}: {error}") from error
 
 
 # Estimates of other origin, and wrong ones -----------------------------------------------------

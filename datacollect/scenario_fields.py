@@ -165,6 +165,7 @@ ESTIMATES = _table(
     _optional("engine", Choice(ENGINES), "measured: engine, if not that of the run."),
     _optional("probe_bytes", BYTES, "Size of a probe at scale 1, bytes.", 5_000_000),
     _optional("repeats", Whole(minimum=1, stop=1001), "Probes of each pair.", 3),
+    _optional("give_up_s", POSITIVE_S, "ns3: a probe ends after this time, seconds.", 1000.0),
     _optional("seed", SEED, "Seed of the probes' run; default: from run.seed."),
     _optional("how", Choice(("ewma", "last", "median", "quantile")), "Way to estimate.", "ewma"),
     _optional("a", Number(), "ewma: weight of the past.", 0.9),

@@ -130,13 +130,16 @@ def showing_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float,
     console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
     status = Status("reading …", console=console)
 
+    now = "reading"
+
     def stage(what: str) -> None:
-        status.update(f"{what} …")
+        nonlocal now
+        now = what
+        status.update(f"{now} …")
 
     def progress(time_s: float, collected_bytes: int) -> None:
-        status.update(
-            f"simulating … {format_duration(time_s)}, {format_bytes(collected_bytes)} collected"
-        )
+        collected = f", {format_bytes(collected_bytes)} collected" if collected_bytes else ""
+        status.update(f"{now} … {format_duration(time_s)} simulated{collected}")
 
     with status:
         yield stage, progress

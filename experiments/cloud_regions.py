@@ -115,12 +115,12 @@ def facts(grid: pd.DataFrame) -> list[str]:
     beyond = grid.to_numpy() > allowed
     google = np.array([name.startswith("gcp:") for name in names])
     within_google = int(beyond[np.ix_(google, google)].sum())
+    carried = f"carry {into.sum():.0f} Gbit/s together, from {into[into > 0].min():.2f}"
+    faster = f"{int(beyond.sum())} pairs were measured faster than the machines' limits allow"
     return [
         f"{len(names)} regions, {int((gbit_per_s > 0).sum())} ordered pairs.",
-        f"The {int((into > 0).sum())} links into {DESTINATION} carry {into.sum():.0f} Gbit/s "
-        f"together, from {into[into > 0].min():.2f} to {into.max():.2f} each.",
-        f"{int(beyond.sum())} pairs were measured faster than the machines' limits allow, "
-        f"{within_google} of them between two regions of Google.",
+        f"The {int((into > 0).sum())} links into {DESTINATION} {carried} to {into.max():.2f} each.",
+        f"{faster}, {within_google} of them between two regions of Google.",
     ]
 
 

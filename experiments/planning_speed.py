@@ -136,11 +136,14 @@ def sparse_overlay(n_hosts: int) -> dc.Problem:
     )
 
 
+WITHOUT_PYLMCF = "full mesh, host limits, without pylmcf"
+SPARSE = "sparse overlay, degree 8"
 PROBLEMS = {
     "full mesh": mesh_problem,
     "full mesh, one host holds 90 %": one_big_holder,
     "full mesh, host limits": limited_mesh,
-    "sparse overlay, degree 8": sparse_overlay,
+    WITHOUT_PYLMCF: limited_mesh,
+    SPARSE: sparse_overlay,
 }
 
 
@@ -184,11 +187,12 @@ def planning(what: str, hosts: int, repeats: int) -> dict[str, object]:
     for build in (mesh_problem, limited_mesh):  # import all that either way of planning needs
         small = build(12)
         static_max_flow(small, dc.coordinated(small).lower_bound_s)
+    solver = "ortools" if what == WITHOUT_PYLMCF else "auto"
     problem = PROBLEMS[what](hosts)
     plan, peak_mb, seconds, reference = None, 0.0, [], []
     for _ in range(repeats):
         fresh = problem.replace()
-        taken_s, plan = timed(dc.coordinated, fresh)
+        taken_s, plan = timed(dc.coordinated, fresh, solver=solver)
         seconds.append(taken_s)
         peak_mb = peak_mb or peak_memory_mb()  # before the first reference
         reference.append(timed(static_max_flow, fresh, plan.lower_bound_s)[0])
@@ -303,7 +307,8 @@ def rows_to_measure(hosts: list[int]) -> list[tuple[str, str, int]]:
     rows = [("planning", what, n) for what in list(PROBLEMS)[:3] for n in hosts]
     return [
         *rows,
-        ("planning", "sparse overlay, degree 8", 10_000),
+        ("planning", WITHOUT_PYLMCF, min(1000, max(hosts))),
+        ("planning", SPARSE, 10_000),
         ("construction", "problem from a matrix", max(hosts)),
         ("slotted", "full mesh, 19 slots", 16),
         *(("start_up", what, 0) for what in COMMANDS),

@@ -16,9 +16,10 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 IN_CI = bool(os.environ.get("CI"))
 
 NO_MEASURED_DATA = "no measured data here: set DATACOLLECT_DATA to a folder that holds skyplane/"
+NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
-SKIPS_ALLOWED_IN_CI = (NO_MEASURED_DATA,)
+SKIPS_ALLOWED_IN_CI = (NO_MEASURED_DATA, NO_NS3)
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.
 settings.register_profile(

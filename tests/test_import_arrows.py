@@ -74,22 +74,37 @@ MAY_IMPORT = {
     "methods": f"{MODELS} measures",
     "comparison": PLANNING,
     # Carrying a schedule out.
+    "byteranges": "",
     "control": DATA,
-    "simulation": f"{DATA} measures check fairshare control",
+    "controllers": f"{DATA} byteranges control",
+    "simulation": f"{DATA} byteranges measures check fairshare control controllers",
     "topologies": BASICS,
-    "scenario": f"{PLANNING} {EDGES} simulation topologies",
+    # Scenarios: what a file says, what it builds, how it is carried out.
+    "scenario_kinds": f"{BASICS} kinds",
+    "topology_fields": f"{BASICS} kinds scenario_kinds topologies",
+    "scenario_fields": f"{BASICS} kinds scenario_kinds topology_fields",
+    "scenario": f"{BASICS} kinds documents scenario_fields",
+    "placement": f"{PROBLEM} kinds topologies scenario",
+    "background": f"{PROBLEM} kinds topologies scenario simulation placement",
+    "setting": f"{PROBLEM} link_table topologies scenario simulation placement background",
+    "probing": f"{PROBLEM} estimates link_table documents fairshare simulation scenario setting",
+    "planning": f"{PLANNING} control controllers",
+    "harness": f"{PLANNING} comparison control simulation scenario_fields scenario setting probing "
+    "planning",
+    "run_files": f"{DATA} documents simulation harness",
     # The top: the command line, and what only it and the package's front import.
     "picture": f"{DATA} measures",
     "plot": f"{DATA} measures picture",
-    "sweep": f"{PLANNING} {EDGES} comparison scenario",
+    "sweep": f"{PLANNING} {EDGES} comparison scenario harness",
     "report": f"{PLANNING} {EDGES} comparison plot sweep",
     "examples": "",
     "console": BASICS,
     "options": f"{BASICS} console",
     "answers": f"{DATA} comparison console",
-    "__init__": f"{PLANNING} {EDGES} comparison scenario simulation sweep report plot",
+    "simulate_command": f"{DATA} console options simulation harness probing run_files",
+    "__init__": f"{PLANNING} {EDGES} comparison scenario harness simulation sweep report plot",
     "cli": f"{PLANNING} {EDGES} comparison scenario simulation sweep report plot examples console "
-    "options answers documents __init__",
+    "options answers documents simulate_command __init__",
     "__main__": "cli",
 }
 

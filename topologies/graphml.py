@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import math
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import XML, ParseError
 
 from datacollect.errors import ProblemError
 from datacollect.topologies.maps import Line, MapOptions, Site, topology_of_map
@@ -13,12 +16,14 @@ from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
 from datacollect.units import bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     import networkx as nx
 
     from datacollect.topologies.topology import Topology
+
+_OPENERS: dict[str, Callable[[Path, str], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def from_graphml(
@@ -82,28 +87,41 @@ def _read(path: Path) -> nx.Graph[str]:
     import networkx as nx
 
     try:
-        graph: nx.Graph[str] = nx.read_graphml(path)
+        with _OPENERS.get(path.suffix, open)(path, "rb") as file:
+            data = file.read()
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ProblemError(f"{path}: cannot be read: {reason}") from None
+    try:
+        declared = {
+            element.get("id") for element in XML(data).iter() if element.tag.endswith("node")
+        }
+        graph: nx.Graph[str] = nx.read_graphml(BytesIO(data))
     except ParseError as error:
         line, column = error.position
         raise ProblemError(
             f"{path}: line {line}, column {column}: not well-formed XML "
             f"({str(error).partition(':')[0]}); repair the file, or fetch it anew"
         ) from None
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ProblemError(f"{path}: cannot be read: {reason}") from None
     except nx.NetworkXError as error:
         raise ProblemError(
             f"{path}: not a graph in GraphML: {error}; is the root element <graphml>, with a "
             "<graph> inside, and is every key of <data> declared?"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # What networkx lets through: a value not of its key's type, an edge without an end.
-        reason = str(error) or type(error).__name__
+        # What networkx lets through, in particular a value that is not of its key's type.
         raise ProblemError(
-            f"{path}: not a graph in GraphML: {type(error).__name__}: {reason}; each value must be "
-            "of the attr.type of its key, each edge needs source and target"
+            f"{path}: not a graph in GraphML: {type(error).__name__}: {error}; each value must be "
+            "of the attr.type of its key"
         ) from None
+    # networkx takes edges for their word, and makes the nodes that they name.
+    for node in graph:
+        if node not in declared:
+            neighbours = ", ".join(repr(other) for other in graph[node])
+            raise ProblemError(
+                f"{path}: an edge joins {neighbours} to node {node!r}, which the file does not "
+                "declare; add the node, or correct source or target of the edge"
+            )
     return graph
 
 

@@ -156,7 +156,7 @@ def transit_stub(
     --------
     >>> topology = transit_stub(seed=1, stubs_per_transit_node=(0, 2), nodes_per_stub=1)
     >>> [name for name in topology.names if name.startswith("B")]
-    ['B0', 'B1', 'B2', 'B3', 'B0.0.0', 'B1.0.0', 'B1.1.0', 'B2.0.0']
+    ['B0', 'B1', 'B2', 'B3', 'B1.0.0', 'B1.1.0', 'B2.0.0', 'B2.1.0', 'B3.0.0']
     """
     _require_whole("seed", seed, 0)
     for name, number, least in (

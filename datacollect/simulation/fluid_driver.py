@@ -74,6 +74,7 @@ class FluidDriver:
         self._known: dict[int, FluidConnection | None] = {}
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._n_planned = 0
+        self._n_changes = 0  # of the agenda: the network's next change, if there is one
 
     # Others' traffic --------------------------------------------------------------------------
 
@@ -147,7 +148,7 @@ class FluidDriver:
             next_s = state.next_s(self.stall_s)
             if self._agenda:
                 next_s = min(next_s, self._agenda[0][0])
-            if next_s > time_limit_s or next_s == math.inf:
+            if next_s > time_limit_s or next_s == math.inf or self._is_over():
                 break
             state.advance(max(next_s, state.now_s))
             self._happen()
@@ -161,6 +162,10 @@ class FluidDriver:
             if progress and self.n_events % PROGRESS_EVERY_EVENTS == 0:
                 progress(state.now_s, sum(self.recorder.collected_bytes.values()))
         self._stop(time_limit_s)
+
+    def _is_over(self) -> bool:
+        """Whether nothing moves or will: all that is still to come is others' traffic."""
+        return len(self._agenda) <= self._n_changes and not self.state.active.any()
 
     def _stop(self, time_limit_s: float) -> None:
         """Count what has moved of ranges on their way."""
@@ -202,7 +207,8 @@ class FluidDriver:
 
     def _plan_change(self) -> None:
         change_s = self.network.next_change_s(self.state.now_s + self.state.tie_s)
-        if change_s < math.inf:
+        self._n_changes = int(change_s < math.inf)
+        if self._n_changes:
             self._plan(change_s, self._change)
 
     # What happens -----------------------------------------------------------------------------

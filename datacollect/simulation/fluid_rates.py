@@ -19,7 +19,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Where nothing but its own machine limits a connection: two hosts at one node.
-LOCAL_BYTES_PER_S = 1e12
+LOCAL_BYTES_PER_S = 1e10
 
 # Rates that differ by less are the same.
 SAME_RATE = 1e-9

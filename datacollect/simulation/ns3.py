@@ -49,7 +49,7 @@ def simulate_ns3(
         What each source holds at time 0.
     destination : str
     controller : Controller
-        Pickled, and run in another process: its module must be importable there.
+        Pickled, and run in another process, which has to be able to import its class.
     seed : int
         Of the background's on and off times. All else is the same whatever it is.
     time_limit_s : float

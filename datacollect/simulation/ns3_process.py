@@ -98,6 +98,7 @@ class Worker:
             with theirs, self._lock:
                 socket.send_fds(self._control, [b"r"], [theirs.fileno(), stderr.fileno()])
             try:
+                send_message(ours, _main_script(request))
                 send_message(ours, request)
                 while True:
                     kind, *content = receive_message(ours)
@@ -123,6 +124,14 @@ class Worker:
             self._process.kill()
             self._process.wait()
         self._stderr.close()
+
+
+def _main_script(request: Mapping[str, Any]) -> str | None:
+    """Return the script to load for its controller, as multiprocessing does, if it has one."""
+    if type(request["controller"]).__module__ != "__main__":
+        return None
+    path: str | None = getattr(sys.modules["__main__"], "__file__", None)
+    return None if path is None else os.path.abspath(path)  # noqa: PTH100 - no symlinks resolved
 
 
 def _failure(what: str, kind: str, content: list[Any], stderr: IO[bytes]) -> SimulationError:

@@ -8,6 +8,7 @@ within ns-3 ends a run and nothing else.
 from __future__ import annotations
 
 import importlib
+import multiprocessing.spawn
 import os
 import pickle
 import resource
@@ -298,6 +299,9 @@ def _child(collect: Any, channel: socket.socket, stderr: int) -> None:
             send_message(channel, ("progress", time_s, collected_bytes))
 
     try:
+        main_script = receive_message(channel)
+        if main_script is not None:
+            multiprocessing.spawn.prepare({"init_main_from_path": main_script})
         request = receive_message(channel)
         send_message(channel, ("result", simulate(collect, request, beat)))
     except (BrokenPipeError, ConnectionResetError):
