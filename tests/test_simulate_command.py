@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -210,3 +211,61 @@ def test_the_base_scenario_is_the_paper_s():
     assert len(setting.network.background) == 60
     run = dc.simulate(scenario.with_values({"scale": 0.1}), engine="fluid")
     assert run.complete
+
+
+# With ns-3, where it is installed ----------------------------------------------------------------
+
+
+@pytest.fixture
+def idle_line(ns3):
+    """1 MB over a wire of 2.5 Mbit/s, 10 ms, without loss: queues hold all of it."""
+    queue = {"queue_packets": 1000}
+    return dc.Scenario.from_dict(
+        {
+            "topology": {
+                "kind": "line",
+                "n_nodes": 2,
+                "rate_bytes_per_s": 312_500,
+                "delay_s": 0.01,
+                **queue,
+            },
+            "hosts": {
+                "access": {"rate_bytes_per_s": 1.25e8, "delay_s": 0.0, **queue},
+                "destination": {"at": "N1"},
+                "sources": [{"at": "N0", "backlog_bytes": 1_000_000}],
+            },
+            "estimates": {"probe_bytes": 1_000_000, "repeats": 1},
+        }
+    )
+
+
+@pytest.fixture
+def ns3():
+    if find_spec("ns3") is None:
+        from conftest import NO_NS3
+
+        pytest.skip(NO_NS3)
+
+
+def test_packets_take_what_arithmetic_says_and_the_plan_promised(idle_line):
+    """1 MB and 54 bytes for each 1448: 3.319 s, and 30 ms until the first byte is there."""
+    run = dc.simulate(idle_line, method="direct")
+    expected = 1_000_000 * 1502 / 1448 / 312_500
+    assert run.makespan_s == pytest.approx(expected + 0.03, rel=0.01)
+    # The probe was the same transfer.
+    assert run.settings["predicted_makespan_s"] == pytest.approx(run.makespan_s, rel=0.01)
+    exact = dc.simulate(idle_line.with_values({"estimates.kind": "exact"}))
+    assert exact.settings["predicted_makespan_s"] == pytest.approx(exact.makespan_s, rel=0.03)
+
+
+def test_methods_meet_the_same_background(ns3, here):
+    runs = [
+        dc.simulate(
+            dc.Scenario.from_file("scenario_small.toml").with_values({"estimates.kind": "exact"}),
+            method=method,
+        )
+        for method in ("direct", "coordinated")
+    ]
+    before = [run.background[run.background["phase"] == "before"] for run in runs]
+    pd.testing.assert_frame_equal(*before, check_exact=True)
+    assert all(run.complete and run.collected_bytes == 12_000_000 for run in runs)

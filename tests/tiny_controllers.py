@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from datacollect.control import Close, ConnectionHasRoom, Open, RangeArrived, Send, WakeMe
 
@@ -10,7 +11,7 @@ from datacollect.control import Close, ConnectionHasRoom, Open, RangeArrived, Se
 def pieces(n_bytes: int, number: int) -> list[tuple[int, int]]:
     """Divide a backlog: offsets and lengths."""
     edges = [n_bytes * i // number for i in range(number + 1)]
-    return [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+    return [(a, b - a) for a, b in pairwise(edges)]
 
 
 class Straight:
@@ -43,7 +44,7 @@ class Straight:
 
 
 class Relayed:
-    """S sends to D over R, in pieces; R forwards as bytes arrive, or each piece once it is there."""
+    """S sends to D over R, in pieces; R forwards bytes as they arrive, or whole pieces."""
 
     def __init__(self, n_bytes, number, cut_through=False):
         self.pieces = pieces(n_bytes, number)

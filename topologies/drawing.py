@@ -235,6 +235,8 @@ def _write_names(axes: Axes, topology: Topology, places: FloatArray) -> None:
 
 def _name_node(axes: Axes, topology: Topology, places: FloatArray, node: int) -> None:
     """Write a node's name on the side that its wires leave free."""
+    from matplotlib.patheffects import withStroke
+
     others = [topology.index[name] for name in topology.neighbours(topology.names[node])]
     angle = _middle_of_widest_gap(places[others] - places[node])
     x, y = math.cos(angle), math.sin(angle)
@@ -249,6 +251,8 @@ def _name_node(axes: Axes, topology: Topology, places: FloatArray, node: int) ->
         va="center_baseline" if sideways else ("bottom" if y > 0 else "top"),
         color=INK,
         parse_math=False,
+        # A white rim: where many wires meet, names lie on them.
+        path_effects=[withStroke(linewidth=2, foreground="white")],
         zorder=7,
     )
 

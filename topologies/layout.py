@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -188,25 +188,54 @@ def _map(topology: Topology) -> Complex:
 
 def _by_distance(topology: Topology, nodes: Iterable[int]) -> Complex:
     """Places such that distances on paper follow the numbers of wires in between."""
-    import networkx as nx
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
 
-    names = [topology.names[i] for i in nodes]
-    if len(names) == 1:
+    chosen = np.array(list(nodes))
+    n = len(chosen)
+    if n == 1:
         return np.zeros(1, dtype=complex)
-    graph: nx.Graph[Any] = topology.to_networkx().subgraph(names)
-    # A subgraph lists its nodes in any order, which decides where the search begins.
-    ordered: nx.Graph[Any] = nx.Graph()
-    ordered.add_nodes_from(names)
-    ordered.add_edges_from(sorted(graph.edges))
-    if len(names) > _MOST_BY_DISTANCE:
-        at = nx.spring_layout(ordered, seed=0)
+    index = np.full(topology.n_nodes, -1)
+    index[chosen] = np.arange(n)
+    ends = index[np.column_stack([topology.wire_from, topology.wire_to])]
+    ends = ends[(ends >= 0).all(axis=1)]
+    wires = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr()
+    if n > _MOST_BY_DISTANCE:
+        import networkx as nx
+
+        at = nx.spring_layout(nx.from_scipy_sparse_array(wires), seed=0)
+        places = np.array([complex(*at[i]) for i in range(n)])
     else:
-        at = nx.kamada_kawai_layout(ordered, weight=None)
-    places = np.array([complex(*at[name]) for name in names])
+        hops = shortest_path(wires, directed=False, unweighted=True)
+        # A domain may be connected through others only.
+        places = _least_stress(np.minimum(hops, n))
+    places = places - places.mean()
     # The long side lies flat, as pages do, and the first node is to the left.
     _, axes = np.linalg.eigh(np.cov(np.column_stack([places.real, places.imag]).T))
-    flat: Complex = places * np.conj(complex(*axes[:, 1])) * math.sqrt(len(names)) * 1.2
-    return flat if flat[0].real <= flat.mean().real else -flat
+    flat: Complex = places * np.conj(complex(*axes[:, 1]))
+    size = 1.2 * math.sqrt(n) / float(np.abs(places).max())
+    flat *= size if flat[0].real <= 0 else -size
+    return flat
+
+
+def _least_stress(distance: FloatArray) -> Complex:
+    """Places whose distances are near those asked for: stress majorization from a circle.
+
+    E. R. Gansner, Y. Koren, S. North, "Graph drawing by stress majorization", GD 2004.
+    """
+    n = len(distance)
+    weight = 1 / (distance + np.eye(n)) ** 2 * (1 - np.eye(n))
+    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+    places: Complex = distance.max() / 2 * np.exp(2j * math.pi * np.arange(n) / n)
+    for _ in range(300):
+        apart = np.abs(places[:, np.newaxis] - places)
+        pull = weight * distance / np.maximum(apart, 1e-9)
+        moved = inverse @ (pull.sum(axis=1) * places - pull @ places)
+        shift = np.abs(moved - places).max()
+        places = moved
+        if shift < 1e-4:
+            break
+    return places
 
 
 def _place_rest(topology: Topology, places: Complex) -> None:

@@ -74,10 +74,7 @@ def stripes(piece: Piece, n_parts: int) -> list[Piece]:
     if n_parts == 1:
         return [piece]
     cuts = [piece.offset_bytes + piece.n_bytes * i // n_parts for i in range(n_parts + 1)]
-    return [
-        Piece(piece.source, start, end - start)
-        for start, end in pairwise(cuts)
-    ]
+    return [Piece(piece.source, start, end - start) for start, end in pairwise(cuts)]
 
 
 def planned_paces(rows: Sequence[Row], lanes: Sequence[tuple[Lane, ...]]) -> dict[Lane, float]:

@@ -965,9 +965,13 @@ class Simulation
         uint64_t freed = m_gone[c->from][r.source].Add(at, at + n);
         c->arrived += n;
         c->arrivingDone += n;
-        c->stalled = false;
         Record(c, r.source, n, stored, freed);
         c->progress = Simulator::Now();
+        if (c->stalled)
+        {
+            c->stalled = false;
+            WatchStall(c);
+        }
         m_others[c->to] += c->to == m_destination ? 0 : stored;
         m_others[c->from] -= c->from == r.source ? 0 : std::min(freed, m_others[c->from]);
         if (c->to == m_destination)

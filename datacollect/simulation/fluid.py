@@ -67,7 +67,8 @@ def simulate_fluid(
         A connection with data to send that has not moved for so long is reported as stalled.
     relay_buffer_bytes : float
         Others' data at a relay from which on it takes no more, until half of that is free.
-        Store-and-forward needs room for whole ranges.
+        Store-and-forward needs room for whole ranges; so does a connection that several routes
+        share, whose head may wait for data that a full relay does not let in.
     warm_up_s : float
         Others' traffic runs for so long before the collection starts at time 0; their goodput
         before and after are averages over this time. With 0 they are those of a steady state.
@@ -131,7 +132,7 @@ def simulate_fluid(
         raise ProblemError(f"warm_up_s must be >= 0 and finite, got {warm_up_s}")
     shares: FluidNetwork
     if isinstance(network, SimulatedNetwork):
-        settings["transport"] = vars(network.transport)
+        settings["transport"] = dict(vars(network.transport))
         shares = WireNetwork(
             network,
             udp_on_off=udp_on_off,

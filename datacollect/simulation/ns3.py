@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, SimulationError, nearest_hint
@@ -80,9 +81,7 @@ def simulate_ns3(
     """
     hosts = hosts_of(network)
     backlog = check_backlog(network, backlog_bytes, destination)
-    _check_options(
-        network, time_limit_s, stall_s, warm_up_s, cool_down_s, relay_buffer_bytes, seed
-    )
+    _check_options(network, time_limit_s, stall_s, warm_up_s, cool_down_s, relay_buffer_bytes, seed)
     request = {
         "scenario": scenario_text(
             network,
@@ -110,9 +109,7 @@ def simulate_ns3(
         "stall_s": stall_s,
         "warm_up_s": warm_up_s,
         "cool_down_s": cool_down_s,
-        "transport": {key: getattr(network.transport, key) for key in network.transport.__slots__}
-        if hasattr(network.transport, "__slots__")
-        else vars(network.transport).copy(),
+        "transport": asdict(network.transport),
         "ns3_defaults": ns3_defaults(network.transport),
         "stopped": result["stopped"] or "complete",
         "end_s": result["end_s"],
@@ -187,10 +184,10 @@ def _assemble(
         getattr(seen, entry)(connection, *rest)
     rows = [line.split() for line in result["text"].splitlines()]
     for _, connection, source, start, finish, n, stored, freed in _rows_of(rows, "move"):
-        number, name = int(connection), hosts[int(source)]
+        number, sent_by = int(connection), hosts[int(source)]
         seen.moved(
             number,
-            name,
+            sent_by,
             float(start),
             float(finish),
             int(n),
@@ -198,9 +195,9 @@ def _assemble(
             freed_bytes=int(freed),
         )
         if seen.connections[number].to_host == destination:
-            seen.collected(name, float(finish), int(stored))
-    for _, connection, n in _rows_of(rows, "retransmissions"):
-        seen.connections[int(connection)].retransmissions = int(n)
+            seen.collected(sent_by, float(finish), int(stored))
+    for _, connection, count in _rows_of(rows, "retransmissions"):
+        seen.connections[int(connection)].retransmissions = int(count)
     for _, flow in _rows_of(rows, "broken"):
         raise SimulationError(
             f"{what}: background flow {flow} lost its connection; allow more data_retries or "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from datacollect.control import Close, Open, RangeArrived, Send, Timer, WakeMe
@@ -121,7 +122,7 @@ class ProbeController:
             edges = [first + n * i // PARTS for i in range(PARTS + 1)]
             decisions += [
                 Send(connection, a, start, end - start)
-                for start, end in zip(edges, edges[1:], strict=False)
+                for start, end in pairwise(edges)
                 if end > start
             ]
         return decisions
@@ -133,8 +134,7 @@ class ProbeController:
         self._pausing = True
         first = self._probe * self._streams
         decisions: list[Decision] = [
-            Close(connection, drop_queue=True)
-            for connection in range(first, first + self._streams)
+            Close(connection, drop_queue=True) for connection in range(first, first + self._streams)
         ]
         return [*decisions, WakeMe(time_s + PAUSE_S, self._probe)]
 
@@ -188,7 +188,7 @@ def probe_ns3(
             raise ProblemError(f"{option} must be whole and >= 1, got {value}")
     if not give_up_s > 0:
         raise ProblemError(f"give_up_s must be > 0, got {give_up_s}")
-    rounds = [tuple(pair) for _ in range(repeats) for pair in pairs]
+    rounds = [(a, b) for _ in range(repeats) for a, b in pairs]
     controller = ProbeController(rounds, int(n_bytes), int(streams), float(give_up_s))
     backlog = dict.fromkeys((a for a, _ in rounds), int(n_bytes))
     limit_s = min(1e9, len(rounds) * (give_up_s + PAUSE_S) + 1.0)

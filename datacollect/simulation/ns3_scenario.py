@@ -15,9 +15,24 @@ if TYPE_CHECKING:
     from datacollect.simulation.network import IntArray, SimulatedNetwork, Transport
 
 VARIANTS = (
-    "Bbr Bic Cubic Dctcp HighSpeed Htcp Hybla Illinois Ledbat LinuxReno Lp NewReno Scalable "
-    "Vegas Veno WestwoodPlus Yeah"
-).split()
+    "Bbr",
+    "Bic",
+    "Cubic",
+    "Dctcp",
+    "HighSpeed",
+    "Htcp",
+    "Hybla",
+    "Illinois",
+    "Ledbat",
+    "LinuxReno",
+    "Lp",
+    "NewReno",
+    "Scalable",
+    "Vegas",
+    "Veno",
+    "WestwoodPlus",
+    "Yeah",
+)
 
 # Packets that have passed so many nodes are thrown away.
 MOST_HOPS = 64

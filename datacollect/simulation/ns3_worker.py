@@ -7,6 +7,7 @@ within ns-3 ends a run and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import multiprocessing.spawn
 import os
@@ -44,7 +45,16 @@ if TYPE_CHECKING:
 HEADER = Path(__file__).with_name("collect.h")
 
 # Libraries come before headers, and only these: loading all of ns-3 takes 6–26 s and 650 MB.
-LIBRARIES = "core network stats bridge mobility traffic-control internet point-to-point".split()
+LIBRARIES = (
+    "core",
+    "network",
+    "stats",
+    "bridge",
+    "mobility",
+    "traffic-control",
+    "internet",
+    "point-to-point",
+)
 
 # As collect.h numbers them.
 OPENED, STALLED, CLOSED, ARRIVED, ROOM, TIMER = range(6)
@@ -95,7 +105,7 @@ def _receive(channel: socket.socket, n: int) -> bytes:
 
 def load_ns3() -> Any:
     """Return the compiled namespace of ``collect.h``."""
-    cppyy = importlib.import_module("cppyy")
+    cppyy: Any = importlib.import_module("cppyy")
     importlib.import_module("libcppyy").AddSmartPtrType("Ptr")
     root = Path(cppyy.__file__).parents[1] / "ns3"
     cppyy.add_library_path(str(root / "lib64"))
@@ -289,6 +299,10 @@ def simulate(collect: Any, request: Mapping[str, Any], beat: Callable[..., None]
 
 def _child(collect: Any, channel: socket.socket, stderr: int) -> None:
     os.dup2(stderr, 2)
+    # cling would have a debugger print its stacks, for seconds; a core of 200 MB helps nobody.
+    for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL):
+        signal.signal(number, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     last = time.monotonic()
 
     def beat(time_s: float, collected_bytes: int) -> None:
@@ -316,7 +330,11 @@ def _child(collect: Any, channel: socket.socket, stderr: int) -> None:
 
 def _rehearse(collect: Any) -> None:
     """Compile what cling leaves until it is called."""
-    decisions = [Open(0, "a", "b", 5000, 1e6), Open(1, "b", "c"), Send(0, "a", 0, 20000)]
+    decisions: list[Decision] = [
+        Open(0, "a", "b", 5000, 1e6),
+        Open(1, "b", "c"),
+        Send(0, "a", 0, 20000),
+    ]
 
     class Rehearsal:
         def start(self) -> list[Decision]:
@@ -364,10 +382,8 @@ def serve(control: socket.socket) -> None:
                 break
             channel = children.pop(pid)
             if status:
-                try:
+                with contextlib.suppress(OSError):
                     send_message(channel, ("died", os.waitstatus_to_exitcode(status)))
-                except OSError:
-                    pass
             channel.close()
 
 

@@ -441,6 +441,22 @@ def test_lost_source_leaves_the_run_incomplete():
     assert math.isnan(run.source_finish_s["A"])
 
 
+def test_run_ends_when_only_others_go_on():
+    """With its only source lost at 1 s, on and off times for a day are not worth following."""
+    network = line_network([100.0, 1e6], TWO_HOPS, background=[background("udp", **UDP)])
+    run = simulate_fluid(
+        network,
+        {"S": 500},
+        "D",
+        sends_of(backlog={"S": 500}),
+        lost_hosts_s={"S": 1.0},
+        time_limit_s=86_400.0,
+        udp_on_off=True,
+    )
+    assert not run.complete
+    assert run.events < 100
+
+
 def test_stall_is_reported_and_the_connection_replaced():
     """Nothing passes from 2 s until 100 s; after 30 s without movement a new one is opened. Its
     range starts anew: 100 bytes at 10 per second, the first 20 of them twice."""

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import NO_NS3
+from tiny_controllers import CloseAndGoOn, Fatal, Refilling, Relayed, Straight
 
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.simulation.network import BackgroundFlow, SimulatedNetwork, Transport
 from datacollect.simulation.ns3 import simulate_ns3
 from datacollect.simulation.ns3_probe import probe_ns3
-from tiny_controllers import CloseAndGoOn, Fatal, Refilling, Relayed, Straight
 
 pytestmark = pytest.mark.skipif(find_spec("ns3") is None, reason=NO_NS3)
 
@@ -136,7 +136,9 @@ def test_a_relay_stores_no_more_than_its_buffer():
 
 
 def test_two_equal_flows_share_a_wire():
-    run = straight(STAR, {"A": 3 * MB, "B": 3 * MB})
+    # Windows of 200 kB, which the queue holds: with losses the shares are equal only on average.
+    network = replace(STAR, transport=Transport(buffer_bytes=200_000))
+    run = straight(network, {"A": 3 * MB, "B": 3 * MB})
     assert run.makespan_s == pytest.approx(6 * MB * ON_THE_WIRE / RATE, rel=0.03)
     a, b = run.source_finish_s.values()
     assert min(a, b) > 0.9 * max(a, b)
@@ -156,7 +158,8 @@ def test_room_is_reported_whenever_a_piece_has_left():
 
 def test_a_dropped_connection_leaves_the_wire_to_its_successor():
     """The cut connection has moved one second's data, which move again."""
-    run = simulate_ns3(LINE, {"S": 2 * MB}, "D", CloseAndGoOn(2 * MB))
+    network = replace(LINE, queue_packets=np.array([50, 50]))
+    run = simulate_ns3(network, {"S": 2 * MB}, "D", CloseAndGoOn(2 * MB))
     assert run.complete
     first, second = run.connections.to_dict("records")
     assert first["closed_s"] < second["last_byte_s"] == run.makespan_s
@@ -273,7 +276,7 @@ def test_what_fails_in_the_worker_is_an_error_that_names_the_run(how, words):
 def test_an_abort_of_ns3_itself_tells_its_last_words():
     """A buffer of 4 GiB and more does not fit ns-3's 32 bits."""
     network = replace(LINE, transport=Transport(buffer_bytes=1 << 33))
-    with pytest.raises(SimulationError, match="SndBufSize"):
+    with pytest.raises(SimulationError, match=r"SIGABRT; its last words: (?s:.*)SndBufSize"):
         straight(network, {"S": 10})
 
 
