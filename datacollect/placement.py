@@ -115,9 +115,13 @@ def make_topology(scenario: Scenario) -> Topology:
         case "topohub":
             return topologies.from_topohub(options.pop("name"), **options)
     return topologies.Topology.from_wires(
-        [topologies.Wire(**wire) for wire in options["wires"]],
-        [topologies.Node(**node) for node in options["nodes"]],
+        [topologies.Wire(**_said(wire)) for wire in options["wires"]],
+        [topologies.Node(**_said(node)) for node in options["nodes"]],
     )
+
+
+def _said(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def nodes_in(topology: Topology, domain: str | None, among: str | None, place: str) -> list[str]:

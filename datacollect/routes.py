@@ -42,19 +42,32 @@ class Expanded(Protocol):
     """A network expanded over time: layered in pieces, or in slots."""
 
     @property
-    def n_nodes(self) -> int: ...
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+
     @property
-    def sink(self) -> int: ...
+    def sink(self) -> int:
+        """The destination's node."""
+
     @property
-    def node_host(self) -> IntArray: ...
+    def node_host(self) -> IntArray:
+        """The host of each node."""
+
     @property
-    def tail(self) -> IntArray: ...
+    def tail(self) -> IntArray:
+        """Where each arc begins."""
+
     @property
-    def head(self) -> IntArray: ...
+    def head(self) -> IntArray:
+        """Where each arc ends."""
+
     @property
-    def link(self) -> IntArray: ...
+    def link(self) -> IntArray:
+        """The problem's link that each arc stands for, or `NO_LINK`."""
+
     @property
-    def pools(self) -> tuple[Pool, ...]: ...
+    def pools(self) -> tuple[Pool, ...]:
+        """Where data enter."""
 
 
 def decompose(network: Expanded, step: IntArray, flow: IntArray | FloatArray) -> list[PathFlow]:

@@ -68,7 +68,7 @@ _NODE = Table(
     (
         _required("name", NAME, "Unique name."),
         Field("kind", Choice(NODE_KINDS), "Kind of node.", default="router"),
-        Field("domain", NAME, "Domain that it belongs to.", default=""),
+        Field("domain", NAME, "Domain that it belongs to."),
     ),
 )
 _WIRE = Table(
@@ -81,7 +81,7 @@ _WIRE = Table(
         Field("delay_s", SECONDS, "Propagation time, seconds.", default=0.001),
         Field("queue_packets", QUEUE, "Queue: one, or at a and at b.", default=50),
         Field("kind", Choice(WIRE_KINDS), "Kind of wire.", default="backbone"),
-        Field("name", NAME, "Unique name; by default its ends.", default=""),
+        Field("name", NAME, "Unique name; by default its ends."),
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +16,7 @@ import datacollect as dc
 from datacollect import probing
 from datacollect.background import crossing_pairs, split_evenly
 from datacollect.harness import carry_out
-from datacollect.placement import scaled_with_total, uniform_with_total
+from datacollect.placement import make_topology, scaled_with_total, uniform_with_total
 from datacollect.planning import n_connections
 from datacollect.probing import measure, planning_problem
 from datacollect.setting import build, network_of
@@ -398,11 +399,42 @@ def test_explicit_wires_and_a_zero_rate():
     wires = [{"a": "X", "b": "Y", "rate_bytes_per_s": [1e6, 2e6], "name": "w"}]
     tree = line_of().to_dict() | {"topology": {"kind": "explicit", "wires": wires}}
     tree["hosts"]["destination"], tree["hosts"]["sources"][0]["at"] = {"at": "Y"}, "X"
-    problem, _ = planning_problem(build(dc.Scenario.from_dict(tree)), "fluid")
-    assert bandwidths(problem) == {("S", "D"): 1e6, ("D", "S"): 2e6}
+    tree["topology"]["nodes"] = [{"name": "X", "domain": "left"}]
+    scenario = dc.Scenario.from_dict(tree)
+    assert estimates_of(scenario) == {("S", "D"): 1e6, ("D", "S"): 2e6}
+    assert scenario.with_values({"run.seed": 3}).section("topology") == scenario.section("topology")
     wires[0]["rate_bytes_per_s"] = 0
     with pytest.raises(dc.ProblemError, match=r"topology.wires\[0\].rate_bytes_per_s must be"):
         dc.Scenario.from_dict(tree)
+
+
+@pytest.mark.parametrize(
+    ("topology", "n_nodes"),
+    [
+        ({"kind": "transit-stub", "nodes_per_stub": [1, 3], "peering": {"delay_s": 0.5}}, None),
+        ({"kind": "two-domains", "peering_rate_bytes_per_s": [1e6, 2e6]}, 4),
+        ({"kind": "star", "n_hosts": 3, "rate_bytes_per_s": 1e6}, 4),
+        ({"kind": "graphml", "file": "map.graphml", "default_rate_bytes_per_s": 1e6}, 3),
+    ],
+)
+def test_every_kind_of_topology_is_built_and_written_out(topology, n_nodes, tmp_path):
+    graph = nx.path_graph(3)
+    nx.write_graphml(graph, tmp_path / "map.graphml")
+    tree = line_of().to_dict() | {"topology": topology}
+    scenario = dc.Scenario.from_dict(tree, tmp_path)
+    built = make_topology(scenario)
+    assert n_nodes in (None, built.n_nodes)
+    again = make_topology(dc.Scenario.from_dict(scenario.to_dict(), tmp_path))
+    assert again.sha256 == built.sha256
+
+
+def test_a_topology_is_drawn_anew_with_the_run_s_seed_unless_it_has_one(paper):
+    hashes = [
+        make_topology(paper.with_values({"topology.seed": own, "run.seed": run})).sha256
+        for own, run in ((None, 1), (None, 2), (1, 1), (1, 2))
+    ]
+    assert hashes[0] != hashes[1]
+    assert hashes[2] == hashes[3]
 
 
 def test_parts_that_are_not_joined_are_refused():

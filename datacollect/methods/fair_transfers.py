@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -40,8 +41,10 @@ NOTHING_LEFT = 1e-12
 
 @dataclass(frozen=True)
 class Job:
-    """All data of one host (one pool) over one route; ``hosts`` are indices, the last the
-    destination."""
+    """All data of one pool over one route.
+
+    ``hosts`` are indices, the last is the destination.
+    """
 
     pool: Pool
     hosts: tuple[int, ...]
@@ -237,8 +240,10 @@ def _transfers(
     chunk_s: float,
     most_hops: int,
 ) -> tuple[tuple[Route, ...], Transfers]:
-    """Whole bytes, parcels and hops; a last hop runs `most_hops - 1` chunks after the rate's
-    time, each hop before it one chunk earlier."""
+    """Turn stretches of constant rate into transfers of whole bytes.
+
+    A last hop runs `most_hops - 1` chunks after its rate's time, each hop before one chunk earlier.
+    """
     by_job: list[list[_Segment]] = [[] for _ in jobs]
     for segment in segments:
         by_job[segment.job].append(segment)
@@ -249,7 +254,7 @@ def _transfers(
         # allowance is for sums that should be whole.
         ends = (math.floor(piece.last * (1 + NOTHING_LEFT)) for piece in pieces[:-1])
         edges = [0, *ends, job.pool.n_bytes]
-        sizes = [after - before for before, after in zip(edges, edges[1:], strict=False)]
+        sizes = [after - before for before, after in pairwise(edges)]
         lags = [(hop + most_hops - job.n_hops) * chunk_s for hop in range(job.n_hops)]
         sent_of_piece = [0] * len(pieces)
         for i, parcel, offset, n_bytes in cut_parcels(job.pool, sizes):

@@ -170,11 +170,10 @@ def _require_arrival(problem: Problem, slot_s: float, budget: Budget) -> None:
     graph = time_expanded_graph(problem, slot_s, last)
     at_end = (graph.node_boundary == last) & (graph.node_kind != "arrivals")
     graph = _with_exits(graph, np.flatnonzero(at_end & arriving[graph.node_host]))
-    if problem.shared:
-        flow = cheapest_shared(problem, graph, budget)
-    else:
-        flow = _saturating(graph, budget)
-    if flow is None:
+    arrives = (
+        cheapest_shared(problem, graph, budget) if problem.shared else _saturating(graph, budget)
+    )
+    if arrives is None:
         raise _never_in_slots(problem, slot_s, stranded)
 
 

@@ -35,7 +35,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -275,53 +275,21 @@ struct Pipe
     uint64_t retransmissions = 0;
 };
 
-inline void
-OnAccepted(Pipe* pipe, Ptr<Socket> socket, const Address&)
+// An ns-3 callback straight from its implementation; MakeCallback and its like cost a second of
+// compiling at every start.
+template <typename... Args, typename Action>
+Callback<void, Args...>
+Hear(Action act)
 {
-    pipe->in = socket;
-    pipe->listener->Close();
-    pipe->Accepted(socket);
+    using Implementation = CallbackImpl<void, Args...>;
+    return Callback<void, Args...>(Create<Implementation>(std::function<void(Args...)>(act),
+                                                          CallbackComponentVector()));
 }
 
-inline void
-OnOpened(Pipe* pipe, Ptr<Socket>)
+inline Callback<void, Ptr<Socket>>
+HearReadable(Pipe* pipe)
 {
-    pipe->Opened();
-}
-
-inline void
-OnBroken(Pipe* pipe, Ptr<Socket>)
-{
-    pipe->Broken();
-}
-
-inline void
-OnReadable(Pipe* pipe, Ptr<Socket> socket)
-{
-    pipe->Readable(socket);
-}
-
-inline void
-OnSendable(Pipe* pipe, Ptr<Socket>, uint32_t)
-{
-    pipe->Sendable();
-}
-
-inline void
-OnLeft(Pipe* pipe, Ptr<Socket>, uint32_t bytes)
-{
-    pipe->Left(bytes);
-}
-
-inline void
-OnRetransmission(Pipe* pipe,
-                 Ptr<const Packet> packet,
-                 const TcpHeader&,
-                 const Address&,
-                 const Address&,
-                 Ptr<const TcpSocketBase>)
-{
-    pipe->retransmissions += packet->GetSize() > 0;
+    return Hear<Ptr<Socket>>([pipe](Ptr<Socket> socket) { pipe->Readable(socket); });
 }
 
 // Make the two ends; the sender has yet to connect to `target`, where the receiver listens.
@@ -334,16 +302,31 @@ Pipe::Listen(Ptr<Node> fromNode, Ptr<Node> toNode)
         NS_FATAL_ERROR("port " << target.GetPort() << " is taken on node " << toNode->GetId());
     }
     listener->Listen();
+    auto accepted = [this](Ptr<Socket> socket, const Address&) {
+        in = socket;
+        listener->Close();
+        Accepted(socket);
+    };
     listener->SetAcceptCallback(Callback<bool, Ptr<Socket>, const Address&>(),
-                                MakeBoundCallback(&OnAccepted, this));
+                                Hear<Ptr<Socket>, const Address&>(accepted));
     out = Socket::CreateSocket(fromNode, TcpSocketFactory::GetTypeId());
-    out->SetConnectCallback(MakeBoundCallback(&OnOpened, this),
-                            MakeBoundCallback(&OnBroken, this));
-    out->SetCloseCallbacks(Callback<void, Ptr<Socket>>(), MakeBoundCallback(&OnBroken, this));
-    out->SetSendCallback(MakeBoundCallback(&OnSendable, this));
-    out->SetDataSentCallback(MakeBoundCallback(&OnLeft, this));
+    auto broken = Hear<Ptr<Socket>>([this](Ptr<Socket>) { Broken(); });
+    out->SetConnectCallback(Hear<Ptr<Socket>>([this](Ptr<Socket>) { Opened(); }), broken);
+    out->SetCloseCallbacks(Callback<void, Ptr<Socket>>(), broken);
+    out->SetSendCallback(Hear<Ptr<Socket>, uint32_t>([this](Ptr<Socket>, uint32_t) { Sendable(); }));
+    out->SetDataSentCallback(
+        Hear<Ptr<Socket>, uint32_t>([this](Ptr<Socket>, uint32_t bytes) { Left(bytes); }));
+    auto again = [this](Ptr<const Packet> packet,
+                        const TcpHeader&,
+                        const Address&,
+                        const Address&,
+                        Ptr<const TcpSocketBase>) { retransmissions += packet->GetSize() > 0; };
     out->TraceConnectWithoutContext("Retransmission",
-                                    MakeBoundCallback(&OnRetransmission, this));
+                                    Hear<Ptr<const Packet>,
+                                         const TcpHeader&,
+                                         const Address&,
+                                         const Address&,
+                                         Ptr<const TcpSocketBase>>(again));
     out->Bind();
 }
 
@@ -823,7 +806,7 @@ class Simulation
         {
             f->in = Socket::CreateSocket(m_nodes[f->to], UdpSocketFactory::GetTypeId());
             f->in->Bind(InetSocketAddress(Ipv4Address::GetAny(), f->target.GetPort()));
-            f->in->SetRecvCallback(MakeBoundCallback(&OnReadable, (Pipe*)f));
+            f->in->SetRecvCallback(HearReadable(f));
             f->out = Socket::CreateSocket(m_nodes[f->from], UdpSocketFactory::GetTypeId());
             f->out->Bind();
             f->Connect();
@@ -1285,7 +1268,7 @@ Connection::Accepted(Ptr<Socket> socket)
         socket->Close();
         return;
     }
-    socket->SetRecvCallback(MakeBoundCallback(&OnReadable, (Pipe*)this));
+    socket->SetRecvCallback(HearReadable(this));
     simulation->ReadFrom(this);
 }
 
@@ -1367,7 +1350,7 @@ Connection::Woken(int why)
 inline void
 Flow::Accepted(Ptr<Socket> socket)
 {
-    socket->SetRecvCallback(MakeBoundCallback(&OnReadable, (Pipe*)this));
+    socket->SetRecvCallback(HearReadable(this));
 }
 
 inline void
