@@ -77,7 +77,7 @@ def paper_152(
     References
     ----------
     C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a
-    Large-Scale Data Collection Problem", WCW 2002, section 4.
+    Large-scale Data Collection Problem", UMIACS-TR-2002-62, University of Maryland 2002, section 4.
 
     Examples
     --------

@@ -178,8 +178,8 @@ def _assemble(
     what: str,
 ) -> Run:
     seen = Recorder(backlog, destination)
-    for host, n in backlog.items():
-        seen.put(host, host, 0.0, n)
+    for host, total in backlog.items():
+        seen.put(host, host, 0.0, total)
     for entry, connection, *rest in result["log"]:
         getattr(seen, entry)(connection, *rest)
     rows = [line.split() for line in result["text"].splitlines()]

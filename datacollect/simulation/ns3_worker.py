@@ -172,7 +172,7 @@ class Driver:
 
     def cool_down(self, cool_down_s: float, beat: Callable[[], None]) -> None:
         """End all connections and let the background go on."""
-        for connection in self._ends.keys() - self._closed:
+        for connection in sorted(self._ends.keys() - self._closed):
             self._simulation.Close(connection, True)
         self._handle_events()
         self._simulation.CoolDown(cool_down_s)
@@ -338,7 +338,9 @@ def _rehearse(collect: Any) -> None:
 
     class Rehearsal:
         def start(self) -> list[Decision]:
-            return [*decisions, Send(1, "a", 0, 20000), WakeMe(0.01, 1)]
+            opens = [Open(0, "a", "b", 5000, 1e6), Open(1, "b", "c")]
+            sends = [Send(hop, "a", 0, 20000) for hop in (0, 1)]
+            return [*opens, *sends, WakeMe(0.01, 1)]
 
         def handle(self, event: Event) -> list[Decision]:
             return []
