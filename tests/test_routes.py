@@ -67,6 +67,17 @@ def test_sources_that_meet_at_a_relay_stay_apart():
     }
 
 
+def test_a_relay_takes_no_more_than_its_own_data_although_it_comes_first():
+    """A is a relay with 5 units of its own, through which B and C send 3 and 4."""
+    problem, network = network_of("A -> D 1, B -> A 1, C -> A 1", backlogs="ABC")
+    flow = flow_on(problem, network, {"A D": 12, "B A": 3, "C A": 4})
+    assert routes_of(problem, network, flow) == {
+        ("A", "A D"): 5,
+        ("B", "B A D"): 3,
+        ("C", "C A D"): 4,
+    }
+
+
 def test_cycles_are_dropped():
     """2 units go round K -> L -> M -> K for nothing; 5 go S -> K -> L -> D."""
     problem, network = network_of("S -> K 1, K -> L 1, L -> M 1, M -> K 1, L -> D 1")

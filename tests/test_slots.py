@@ -117,6 +117,15 @@ def test_a_change_of_amount_or_a_gap_begins_a_new_transfer():
     ]
 
 
+def test_a_gap_between_equal_amounts_begins_a_new_transfer():
+    """2 bytes in slot 0, none in slot 1, 2 in slot 2."""
+    problem = Problem.from_hosts([Host("S", 4), Host("D")], links("S -> D 4"), "D")
+    (pool,) = pools_by_host(problem)
+    pieces = [Piece(0, 0, 0, 2), Piece(0, 0, 2, 2)]
+    _, columns = slotted_transfers(problem, [(pool, (0, 1))], pieces, 1.0)
+    assert rows(columns) == [(0, 0, 0, 2, 0.0, 1.0), (0, 0, 2, 2, 2.0, 3.0)]
+
+
 def test_jobs_of_one_pool_follow_one_another_in_its_data():
     """The route by K takes bytes 0 to 3, the direct one 4 and 5; pieces of one slot add up."""
     problem = Problem.from_hosts(

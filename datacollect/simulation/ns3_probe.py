@@ -70,6 +70,8 @@ class ProbeController:
     answer : list of tuple
         A row per probe: from, to, when it began, bytes that arrived, seconds from asking for
         the connection to the last arrival.
+    finished : bool
+        Ends the run; the alarms that were set for slow probes have yet to ring.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class ProbeController:
         self._began_s = 0.0
         self._arrived_bytes = 0
         self.answer: list[tuple[str, str, float, int, float]] = []
+        self.finished = False
 
     def start(self) -> list[Decision]:
         """Begin with the first pair."""
@@ -110,6 +113,7 @@ class ProbeController:
         self._probe += 1
         self._pausing = False
         if self._probe == len(self._pairs):
+            self.finished = True
             return []
         self._began_s, self._arrived_bytes = time_s, 0
         a, b = self._pairs[self._probe]

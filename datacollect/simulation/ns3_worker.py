@@ -157,6 +157,8 @@ class Driver:
         simulation.WarmUp()
         self._apply(self._controller.start())
         while not simulation.Complete():
+            if getattr(self._controller, "finished", False):
+                return "the controller has finished"
             if simulation.Idle() and not self._handle_events():
                 return "nothing left to do: no data queued, no connection opening, no timer set"
             reason = simulation.Run()
@@ -330,11 +332,6 @@ def _child(collect: Any, channel: socket.socket, stderr: int) -> None:
 
 def _rehearse(collect: Any) -> None:
     """Compile what cling leaves until it is called."""
-    decisions: list[Decision] = [
-        Open(0, "a", "b", 5000, 1e6),
-        Open(1, "b", "c"),
-        Send(0, "a", 0, 20000),
-    ]
 
     class Rehearsal:
         def start(self) -> list[Decision]:
