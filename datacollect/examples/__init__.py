@@ -47,7 +47,7 @@ def example_summary(name: str) -> str:
     """Return what an example shows, in a line.
 
     >>> example_summary("minimal")
-    'Two sources, one destination: the least that a problem file holds.'
+    'Two sources, one destination: the least a problem file holds.'
     """
     first, _, _ = example_files(name)[f"{name}.toml"].partition("\n")
     return first.removeprefix("# ")
