@@ -17,7 +17,7 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo test test-all lint format types docs bench clean
+.PHONY: help venv demo demo-ns3 test test-all lint format types docs bench clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -37,6 +37,14 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
 	@for method in direct best-path coordinated; do \
 	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method; \
+	    echo; echo "\$$ datacollect $$*"; \
+	    $(BIN)/datacollect "$$@" || exit; \
+	done
+
+demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
+	@mkdir -p demo
+	@for method in direct best-path coordinated; do \
+	    set -- simulate $(SCENARIO) --engine ns3 --method $$method -o demo/ns3-$$method; \
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || exit; \
 	done
@@ -83,6 +91,7 @@ $(VENV)/.installed-test: EXTRAS := test,fast
 $(VENV)/.installed-lint: EXTRAS := lint
 $(VENV)/.installed-docs: EXTRAS := docs,fast
 $(VENV)/.installed-dev: EXTRAS := dev
+$(VENV)/.installed-ns3: EXTRAS := ns3
 
 $(VENV)/.installed-%: $(SETUP) | $(BIN)/pip
 	@echo 'Installing datacollect[$(EXTRAS)] into $(VENV) (the first time about a minute)'

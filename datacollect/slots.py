@@ -39,12 +39,12 @@ class Piece:
     n_bytes: int
 
 
-def require_slots(n_slots: float) -> None:
-    """Refuse a grid so fine that a plan would need too many slots."""
+def require_slots(n_slots: float, name: str = "slot_s") -> None:
+    """Refuse a grid so fine that a plan would need too many slots; `name` is the argument's."""
     if n_slots >= MOST_SLOTS:
         raise ProblemError(
-            f"slot_s is too short: the plan would need {n_slots:.3g} slots, at most "
-            f"{MOST_SLOTS} are allowed; use a longer slot, or a pipelined plan"
+            f"{name} is too short: the plan would need {n_slots:.3g} slots, at most "
+            f"{MOST_SLOTS} are allowed; use a longer slot, or a plan without slots"
         )
 
 

@@ -246,7 +246,6 @@ def draw_bars(rows: list[Row], path: Path) -> None:
     axes.set_yticks(range(len(LIMITS)), [name.replace(", ", ",\n") for name in LIMITS])
     axes.invert_yaxis()
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
@@ -259,6 +258,7 @@ def main() -> None:
     path = arguments.data_folder / "skyplane/grid_2022-11.csv"
     if not path.is_file():
         parser.error(f"{path}: no such file; DATA_FOLDER must hold Skyplane's measurements")
+    arguments.figures.mkdir(parents=True, exist_ok=True)
     grid = read_grid(path)
     print("\n".join(facts(grid)) + "\n")
     plans_of(problem_of(grid, AWS, "per machine"))  # imports are not planning

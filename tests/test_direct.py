@@ -231,6 +231,21 @@ def test_in_time_slots_two_at_a_time_and_in_a_given_order():
     assert [start for start, _ in spans(plan)["A"]] == pytest.approx([0.0, 2.0])
 
 
+@pytest.mark.parametrize("time_slot_s", [0.1, 0.01, 0.001])
+def test_many_time_slots_leave_no_crumbs(time_slot_s):
+    """A needs 2 s, B 1 s: in turn until B ends at 2 s, then A alone until 3 s.
+
+    Parts of a thousand slots do not add up exactly in floating point.
+    """
+    problem = Problem.from_hosts(
+        [Host("A", 2 * MB), Host("B", 3 * MB), Host("D")],
+        links("A -> D 1e6, B -> D 3e6"),
+        "D",
+    )
+    plan = checked(problem, at_a_time=1, time_slot_s=time_slot_s)
+    assert plan.source_completion_s() == pytest.approx({"A": 3.0, "B": 2.0}, rel=1e-9)
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 50), st.integers(1, 9)), min_size=1, max_size=5), st.data()
 )
@@ -301,6 +316,7 @@ def test_a_limit_of_zero_is_infeasible(no_capacity):
         ({"time_slot_s": 1.0}, "time_slot_s needs at_a_time"),
         ({"time_slot_s": 0.0, "at_a_time": 1}, "time_slot_s must be > 0 and finite, got 0"),
         ({"time_slot_s": math.nan, "at_a_time": 1}, "time_slot_s must be > 0"),
+        ({"time_slot_s": 1e-6, "at_a_time": 1}, "time_slot_s is too short: .* use a longer slot"),
         ({"solver": "lemmon"}, "did you mean 'lemon'"),
     ],
 )

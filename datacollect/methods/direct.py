@@ -14,6 +14,7 @@ from datacollect.methods.arguments import require_positive
 from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
 from datacollect.pools import pools_by_owner
 from datacollect.schedule import HEURISTIC, Schedule
+from datacollect.slots import require_slots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +72,8 @@ def direct(
     jobs = [Job(pool, (pool.host, problem.destination_index)) for pool in pools]
     _require_links(problem, jobs)
     optimum = fluid_optimum(problem, Budget(solver))
+    if time_slot_s is not None:
+        require_slots(optimum.makespan_s / time_slot_s, name="time_slot_s")
     routes, columns = fair_transfers(problem, jobs, 0.0, turn)
     return Schedule(
         method="direct",

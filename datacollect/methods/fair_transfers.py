@@ -222,9 +222,11 @@ def _run(
         close(changed, now)
         begins = changed & moving
         open_start[begins], open_first[begins], open_rate[begins] = now, sent[begins], rates[begins]
-        # A job that shares its last instant with others ends with them, not an epsilon later.
-        done = moving & (left <= (end - now) * (1 + NOTHING_LEFT))
-        sent = np.where(done, size, sent + rates * (end - now))
+        sent = sent + rates * (end - now)
+        # A job that shares its last instant with others ends with them, not an epsilon later. Nor
+        # may rounding leave it a crumb: that takes too little time for the clock to move on.
+        done = moving & ((size - sent <= NOTHING_LEFT * size) | (now + left <= end))
+        sent = np.where(done, size, sent)
         close(done, end)
         now = end
         if guard_s:

@@ -228,7 +228,7 @@ def _samples(rows: list[tuple[str, str, float, int, float]], streams: int) -> pd
     import pandas as pd
 
     table = [
-        (a, b, began_s, n / duration_s, n, duration_s, streams, 1)
+        (a, b, began_s, n / duration_s, n, duration_s, streams, 0)
         for a, b, began_s, n, duration_s in rows
     ]
     return pd.DataFrame(table, columns=COLUMNS)

@@ -138,16 +138,28 @@ def test_hosts_lie_apart_and_near_their_nodes(large):
         assert np.linalg.norm(places[large.index[host]] - places[large.index[node]]) < 7
 
 
-def test_domains_lie_apart():
-    """No node lies nearer to the middle of another stub domain than the domain's own farthest."""
-    topology = paper_152(seed=3)
+@pytest.mark.parametrize("seed", range(4))
+def test_domains_lie_apart(seed):
+    """No two nodes of different stub domains lie nearer than what shades their domains is wide."""
+    topology = paper_152(seed=seed)
     places = place_nodes(topology)
-    domains = np.array(topology.domains)
-    for domain in set(domains):
-        if "." in domain:
-            middle = places[domains == domain].mean(axis=0)
-            far = np.linalg.norm(places - middle, axis=1)
-            assert far[domains == domain].max() < far[domains != domain].min()
+    stub = np.array([kind == "stub" for kind in topology.kinds])
+    domains = np.array(topology.domains)[stub]
+    apart = np.linalg.norm(places[stub][:, np.newaxis] - places[stub], axis=2)
+    assert apart[domains[:, np.newaxis] != domains].min() > 0.8
+
+
+def test_peering_wires_run_side_by_side():
+    """A is to the left of B, and the first nodes of both are above the second ones."""
+    topology = paper_152(seed=5)
+    places = place_nodes(topology)
+    (ax0, ay0), (ax1, ay1), (bx0, by0), (bx1, by1) = (
+        places[topology.index[name]] for name in ("A0", "A1", "B0", "B1")
+    )
+    assert max(ax0, ax1) < min(bx0, bx1)
+    assert ay0 == pytest.approx(by0, abs=0.5)
+    assert ay1 == pytest.approx(by1, abs=0.5)
+    assert min(ay0, by0) > max(ay1, by1)
 
 
 @settings(max_examples=30)

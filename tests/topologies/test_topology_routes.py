@@ -85,6 +85,15 @@ def test_delay_and_hops_disagree():
     assert by_delay.wires("C", "A") == (back, there)
 
 
+def test_a_nanosecond_decides_and_hops_only_where_delays_tie():
+    """Over B it takes 2 ns; straight on 3 ns, or 2 ns, when fewer hops win."""
+    for straight_s, expected in ((3e-9, ("A", "B", "C")), (2e-9, ("A", "C"))):
+        topology = Topology.from_wires(
+            [Wire("A", "B", 1.0, 1e-9), Wire("B", "C", 1.0, 1e-9), Wire("A", "C", 1.0, straight_s)]
+        )
+        assert topology.shortest_routes(weight="delay").path("A", "C") == expected
+
+
 def test_nobody_travels_to_where_he_is():
     routes = line(2, rate_bytes_per_s=1.0, delay_s=1.0).shortest_routes()
     assert routes.path("N0", "N0") == ("N0",)

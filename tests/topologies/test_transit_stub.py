@@ -235,6 +235,21 @@ def test_all_extra_wires_there_is_room_for_can_be_had():
         transit_stub(seed=0, **few, extra_transit_stub=13)
 
 
+def test_extra_wires_between_stub_domains_never_lie_within_one():
+    """Two stub domains of 3 nodes have 9 pairs across; each has a pair without wire inside."""
+    two = {
+        "n_transit_domains": 1,
+        "nodes_per_transit_domain": 1,
+        "stubs_per_transit_node": 2,
+        "nodes_per_stub": 3,
+        "stub_edge_probability": 0.05,
+    }
+    assert len(transit_stub(seed=0, **two).wires_of_kind("stub")) == 2 * 2
+    assert len(transit_stub(seed=0, **two, extra_stub_stub=9).wires_of_kind("stub")) == 2 * 2 + 9
+    with pytest.raises(ProblemError, match="extra_stub_stub must be at most 9 here, got 10"):
+        transit_stub(seed=0, **two, extra_stub_stub=10)
+
+
 @settings(max_examples=25)
 @given(
     st.integers(0, 2**64),

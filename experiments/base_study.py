@@ -1,0 +1,329 @@
+"""The core paper's base scenario at a tenth of its size, by every method, in both engines.
+
+    python experiments/base_study.py [--seeds 5] [--flows 0 20 60] [--ratios 1:1] [--figure]
+
+Every seed draws the hosts' places, backlogs and background anew. Bandwidths are measured once for
+each setting, by probes in ns-3, and shared by all methods and both engines. "direct-as-many" is
+direct with as many TCP connections in all as the coordinated plan opens, shared out in proportion
+to data: it separates the gain of coordination from the gain of more connections.
+
+Each run appends one row to results/base_study.csv; a second start runs what is missing. Storage
+over time of the first seed with most flows goes to results/base_study_storage.csv. --figure draws
+docs/figures/base_study.png from both and runs nothing; --table prints docs/simulation.md's tables.
+
+Needs `pip install 'datacollect[ns3]'`; about 3 minutes of CPU time and 500 MB per seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime as dt
+import io
+import multiprocessing
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "base_study.csv"
+FIGURE = HERE.parent / "docs" / "figures" / "base_study.png"
+SCALE = 0.1
+METHODS = {
+    "direct": {"method.name": "direct"},
+    "direct-as-many": {"method.name": "direct", "method.streams_as": "coordinated"},
+    "best-path": {"method.name": "best-path"},
+    "coordinated": {"method.name": "coordinated"},
+}
+KEY = ["seed", "flows", "ratio", "method", "engine"]
+COLUMNS = [
+    *KEY,
+    "complete",
+    "connections",
+    "makespan_s",
+    "predicted_s",
+    # Most that a source host stores, its own data included, over what direct stores there (which
+    # is its backlog): mean and largest of the sources.
+    "storage_mean",
+    "storage_max",
+    "tcp_before_bytes_per_s",
+    "tcp_during_bytes_per_s",
+    "dropped_packets",
+    "events",
+    "cpu_s",
+    # Of the setting's measurement; the same for all its methods.
+    "probes_cpu_s",
+]
+STORAGE_COLUMNS = ["seed", "flows", "ratio", "method", "time_s", "others_bytes"]
+
+
+def main() -> None:
+    """Run what is missing, or draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this")
+    parser.add_argument("--flows", type=int, nargs="+", default=[0, 20, 60])
+    parser.add_argument("--ratios", nargs="+", default=["1:1"])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS)
+    parser.add_argument("--cache", type=Path, help="folder of measurements")
+    parser.add_argument("--figure", action="store_true", help="draw from the results; run nothing")
+    parser.add_argument("--table", action="store_true", help="print tables; run nothing")
+    options = parser.parse_args()
+    if options.table:
+        print(tables(read(options.output)))
+    if options.figure:
+        draw(read(options.output), storage_file(options.output), FIGURE)
+    if options.table or options.figure:
+        return
+    done = prepare(options.output)
+    tasks = [
+        (seed, flows, ratio)
+        for seed in range(1, options.seeds + 1)
+        for flows in options.flows
+        for ratio in options.ratios
+        if flows or ratio == options.ratios[0]  # no flows: nothing to split
+    ]
+    curves = (1, max(options.flows), options.ratios[0])
+    # Each process has an ns-3 worker of its own; threads would share one.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.workers, mp_context=context) as pool:
+        jobs = [
+            pool.submit(run_setting, task, done, options.output, options.cache, task == curves)
+            for task in tasks
+        ]
+        for job in as_completed(jobs):
+            print(job.result(), flush=True)
+
+
+# One setting ------------------------------------------------------------------------------------
+
+
+def run_setting(task, done, output, cache, with_curves):
+    """Run the methods and engines that are missing, and append a row for each."""
+    from datacollect.harness import carry_out
+    from datacollect.probing import cache_folder
+    from datacollect.scenario import Scenario
+
+    seed, flows, ratio = task
+    cache = cache or cache_folder()
+    base = Scenario.from_file(HERE / "base.toml").with_values(
+        {
+            "scale": SCALE,
+            "run.seed": seed,
+            "background.flows": flows,
+            "background.split": [int(part) for part in ratio.split(":")],
+            # One measurement for all, so that both engines carry out the same plans.
+            "estimates.engine": "ns3",
+        }
+    )
+    n_runs = 0
+    for engine in ("ns3", "fluid"):
+        for method, values in METHODS.items():
+            if (seed, flows, ratio, method, engine) in done:
+                continue
+            outcome = carry_out(base.with_values(values), engine=engine, cache_dir=cache)
+            row = dict(zip(KEY, (seed, flows, ratio, method, engine), strict=True))
+            append(output, [row | measured(outcome)], COLUMNS)
+            if with_curves and engine == "ns3":
+                rows = storage_curve(outcome)
+                place = dict(zip(KEY, (seed, flows, ratio, method), strict=False))
+                append(storage_file(output), [place | r for r in rows], STORAGE_COLUMNS)
+            n_runs += 1
+    return f"seed {seed}, {flows} flows, {ratio}: {n_runs} runs"
+
+
+def measured(outcome):
+    """Return what a run's row says."""
+    from datacollect.run_files import background_by_kind
+
+    run, backlog = outcome.run, outcome.setting.backlog_bytes
+    stored = run.storage.assign(bytes=run.storage["own_bytes"] + run.storage["others_bytes"])
+    peak = stored.groupby("host")["bytes"].max()
+    over = [peak[host] / n_bytes for host, n_bytes in backlog.items() if n_bytes]
+    tcp = background_by_kind(run).get("tcp", {})
+    drops = run.wires["dropped_packets"]
+    return {
+        "complete": int(run.complete),
+        "connections": run.settings["connections"],
+        "makespan_s": round(run.makespan_s, 3),
+        "predicted_s": round(outcome.schedule.makespan_s, 3),
+        "storage_mean": round(float(np.mean(over)), 4),
+        "storage_max": round(float(np.max(over)), 4),
+        "tcp_before_bytes_per_s": round(tcp.get("before", 0.0)),
+        "tcp_during_bytes_per_s": round(tcp.get("during", 0.0)),
+        "dropped_packets": "" if drops.isna().any() else int(drops.sum()),
+        "events": run.events,
+        "cpu_s": round(run.cpu_s, 3),
+        "probes_cpu_s": round(outcome.measurement.cost["cpu_s"], 1),
+    }
+
+
+def storage_curve(outcome, n_points=120):
+    """Return what all hosts but the destination store of others' data, over time."""
+    run = outcome.run
+    at = np.linspace(0.0, run.makespan_s, n_points)
+    total = np.zeros(n_points)
+    for host, rows in run.storage.groupby("host"):
+        if host != outcome.setting.destination:
+            total += np.interp(at, rows["time_s"], rows["others_bytes"], left=0.0)
+    return [
+        {"time_s": round(float(t), 2), "others_bytes": round(float(n))}
+        for t, n in zip(at, total, strict=True)
+    ]
+
+
+# The files --------------------------------------------------------------------------------------
+
+
+def storage_file(output):
+    """Return the file of storage curves beside the results."""
+    return output.with_name(f"{output.stem}_storage.csv")
+
+
+def prepare(output):
+    """Make the files if need be; return the runs that are there. A row cut short is dropped."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for file, columns in ((output, COLUMNS), (storage_file(output), STORAGE_COLUMNS)):
+        if not file.exists():
+            file.write_text(f"{heading()}{','.join(columns)}\n", encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
+        if not text.endswith("\n"):
+            file.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+    return set(read(output)[KEY].itertuples(index=False, name=None))
+
+
+def heading():
+    """Return comment lines: how and with what the results were made."""
+    versions = [f"python {sys.version.split()[0]}"]
+    for package in ("ns3", "numpy", "ortools"):
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    command = "python experiments/base_study.py"
+    date = dt.datetime.now(dt.UTC).date().isoformat()
+    return f"# {command}; begun {date}\n# {', '.join(versions)}; {os.cpu_count()} cores\n"
+
+
+def append(file, rows, columns):
+    """Append rows with one write, which other processes' writes do not come between."""
+    text = io.StringIO()
+    csv.DictWriter(text, columns, lineterminator="\n").writerows(rows)
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(descriptor, text.getvalue().encode())
+    finally:
+        os.close(descriptor)
+
+
+def read(file):
+    """Return the results as a table, sorted."""
+    table = pd.read_csv(file, comment="#", dtype={"ratio": str})
+    return table.sort_values(KEY if "engine" in table else list(table), ignore_index=True)
+
+
+# Tables and figure ------------------------------------------------------------------------------
+
+
+def half_width(values):
+    """Return half the width of the 95 % confidence interval of the mean (Student's t)."""
+    from scipy.stats import t
+
+    n = len(values)
+    return float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+
+
+def whole_seeds(table):
+    """Keep the seeds of each setting that every method and engine has finished."""
+    setting = ["seed", "flows", "ratio"]
+    size = table.groupby(setting)["method"].transform("size")
+    return table[size == 2 * len(METHODS)]
+
+
+def tables(table):
+    """Return the tables of docs/simulation.md, and ratios to compare with the paper."""
+    table = whole_seeds(table)
+    index = ["flows", "ratio", "seed"]
+    lines = ["makespan_s: mean ± half-width; ratios are means over seeds of ratios per seed", ""]
+    for (flows, ratio), part in table.groupby(["flows", "ratio"]):
+        lines.append(f"{flows} flows {ratio}: {part['seed'].nunique()} seeds")
+        both = part.set_index([*index, "engine", "method"]).unstack(["engine", "method"])  # noqa: PD010
+        for method in METHODS:
+            ns3 = {name: both[name, "ns3", method] for name in COLUMNS[5:]}
+            fluid_s = both["makespan_s", "fluid", method]
+            coordinated_s = both["makespan_s", "ns3", "coordinated"]
+            direct_tcp = both["tcp_during_bytes_per_s", "ns3", "direct"]
+            during, before = ns3["tcp_during_bytes_per_s"], ns3["tcp_before_bytes_per_s"]
+            cells = {
+                "connections": f"{ns3['connections'].mean():.0f}",
+                "makespan": spread(ns3["makespan_s"], 0),
+                "over coordinated": spread(ns3["makespan_s"] / coordinated_s, 2),
+                "predicted/measured": spread(ns3["predicted_s"] / ns3["makespan_s"], 2),
+                "fluid": spread(fluid_s, 0),
+                "fluid/ns3": spread(fluid_s / ns3["makespan_s"], 2),
+                "storage": f"{ns3['storage_mean'].mean():.2f} (max {ns3['storage_max'].max():.2f})",
+                "tcp during/before": spread(during / before, 3) if flows else "-",
+                "tcp of direct's": spread(during / direct_tcp, 3) if flows else "-",
+            }
+            lines.append(f"| {method} | {' | '.join(f'{k}: {v}' for k, v in cells.items())} |")
+    total_s = table["cpu_s"].sum() + table.groupby(index)["probes_cpu_s"].first().sum()
+    incomplete = int((table["complete"] == 0).sum())
+    lines.append(f"CPU time {total_s:.0f} s; {incomplete} runs incomplete")
+    return "\n".join(lines)
+
+
+def spread(values, digits):
+    """Return mean ± half-width."""
+    return f"{values.mean():.{digits}f} ± {half_width(values):.{digits}f}"
+
+
+def draw(table, storage, target):
+    """Draw makespans with confidence intervals, and storage over time of one run."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    table = whole_seeds(table)
+    table = table[table["ratio"] == "1:1"]
+    colours = dict(zip(METHODS, ("#888888", "#444444", "#e69f00", "#0072b2"), strict=True))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    flows = sorted(table["flows"].unique())
+    for i, (method, colour) in enumerate(colours.items()):
+        for engine, marker in (("ns3", None), ("fluid", "x")):
+            rows = table[(table["method"] == method) & (table["engine"] == engine)]
+            found = [rows[rows["flows"] == n]["makespan_s"] for n in flows]
+            x = np.arange(len(flows)) + (i - 1.5) * 0.2
+            mean = [values.mean() for values in found]
+            if marker:
+                left.plot(x, mean, marker, color="black", ms=5, ls="", zorder=3)
+            else:
+                left.bar(x, mean, 0.18, color=colour, label=method)
+                error = [half_width(values) for values in found]
+                left.errorbar(x, mean, error, fmt="none", ecolor="black", capsize=3, lw=1)
+    left.plot([], [], "x", color="black", ls="", label="fluid engine")
+    left.set_xticks(range(len(flows)), [str(n) for n in flows])
+    left.set(xlabel="background flows", ylabel="makespan, seconds", ylim=(0, None))
+    left.legend(frameon=False, fontsize=8, loc="upper left")
+    curves = pd.read_csv(storage, comment="#", dtype={"ratio": str})
+    for method in ("best-path", "coordinated"):
+        rows = curves[curves["method"] == method]
+        stored = rows["others_bytes"] / 1e6
+        right.plot(rows["time_s"], stored, color=colours[method], label=method)
+    right.set(xlabel="time, seconds", ylabel="others' data at all relays, MB")
+    right.set_ylim(0, None)
+    right.set_xlim(0, None)
+    right.legend(frameon=False, fontsize=8)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=110, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
