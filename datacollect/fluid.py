@@ -77,12 +77,15 @@ class FluidOptimum:
         What found it.
     plan : FluidPlan or None
         A fastest plan with fewest hops, where finding T* found it too.
+    quickest : Quickest or None
+        Network and lengths of pieces, where Newton's method found T*.
     """
 
     makespan_s: float
     bottleneck: Bottleneck
     solver: str
     plan: FluidPlan | None = None
+    quickest: Quickest | None = None
 
 
 _optima: WeakKeyDictionary[Problem, dict[str, FluidOptimum]] = WeakKeyDictionary()
@@ -144,7 +147,8 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
     relaxed = _quickest_or_infeasible(problem, starts, 0.0, flow_solver)
     if not problem.shared:
         bottleneck = cut_bottleneck(problem, relaxed)
-        return FluidOptimum(relaxed.makespan_s, bottleneck, flow_solver.name)
+        name = flow_solver.name
+        return FluidOptimum(relaxed.makespan_s, bottleneck, name, quickest=relaxed)
     found = quickest_shared(problem, starts, 0.0, relaxed, budget)
     return FluidOptimum(found.makespan_s, found.bottleneck, found.solver)
 
@@ -185,7 +189,9 @@ def fluid_paths(
         return optimum.plan
     starts = breakpoints_s(problem)
     flow_solver = budget.flow_solver()
-    found = _quickest_or_infeasible(problem, starts, guard_s, flow_solver)
+    found = optimum.quickest if guard_s == 0 else None
+    if found is None:
+        found = _quickest_or_infeasible(problem, starts, guard_s, flow_solver)
     network, lengths, solver = found.network, found.lengths_s, flow_solver.name
     flow: IntArray | FloatArray
     if problem.shared:

@@ -242,9 +242,9 @@ class Problem:
             names=names,
             destination=destination,
             backlog_bytes=whole_backlogs(names, backlog_bytes),
-            link_from=np.repeat(number, used.sum(axis=1)),
-            link_to=np.broadcast_to(number, (n, n))[used],
-            bandwidth_bytes_per_s=matrix[:, used],
+            link_from=_read_only(np.repeat(number, used.sum(axis=1))),
+            link_to=_read_only(np.broadcast_to(number, (n, n))[used]),
+            bandwidth_bytes_per_s=_read_only(matrix[:, used]),
             periods_s=starts,
             shared=tuple(shared),
             held=tuple(held),
@@ -431,8 +431,15 @@ class Problem:
         )
 
 
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Mark a fresh array so that it need not be copied."""
+    array.flags.writeable = False
+    return array
+
+
 def _freeze(problem: Problem, key: str, array: npt.NDArray[Any]) -> None:
-    frozen = array.view()
+    # Whoever passed a writeable array may still write to it.
+    frozen = array.copy() if array.flags.writeable else array.view()
     frozen.flags.writeable = False
     object.__setattr__(problem, key, frozen)
 
@@ -448,7 +455,13 @@ def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> 
 
 
 def _forecast(link: Link, n_periods: int) -> FloatArray:
-    values = np.asarray(link.bandwidth_bytes_per_s, dtype=float)
+    try:
+        values = np.asarray(link.bandwidth_bytes_per_s, dtype=float)
+    except (TypeError, ValueError):
+        raise ProblemError(
+            f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number "
+            f"or one number per period, got {link.bandwidth_bytes_per_s!r}"
+        ) from None
     if values.ndim == 0 or values.shape == (n_periods,):
         return np.broadcast_to(values, (n_periods,))
     raise ProblemError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -185,6 +185,8 @@ def reject_bad_shared(
     for bottleneck in shared:
         where = f"shared bottleneck {bottleneck.name!r}"
         rate = bottleneck.bandwidth_bytes_per_s
+        if not isinstance(rate, Real):
+            raise ProblemError(f"{where}: bandwidth_bytes_per_s must be a number, got {rate!r}")
         if not (rate >= 0 and math.isfinite(rate)):
             raise ProblemError(
                 f"{where}: bandwidth_bytes_per_s must be >= 0 and finite, got {rate:g}"

@@ -246,39 +246,79 @@ def whole_seeds(table):
 
 
 def tables(table):
-    """Return the tables of docs/simulation.md, and ratios to compare with the paper."""
+    """Return the tables of docs/simulation.md."""
     table = whole_seeds(table)
     index = ["flows", "ratio", "seed"]
-    lines = ["makespan_s: mean ± half-width; ratios are means over seeds of ratios per seed", ""]
+    measured_rows, engine_rows = [], []
     for (flows, ratio), part in table.groupby(["flows", "ratio"]):
-        lines.append(f"{flows} flows {ratio}: {part['seed'].nunique()} seeds")
-        both = part.set_index([*index, "engine", "method"]).unstack(["engine", "method"])  # noqa: PD010
+        where = (
+            f"{flows}, {ratio} (n = {part['seed'].nunique()})"
+            if flows
+            else (f"0 (n = {part['seed'].nunique()})")
+        )
+        runs = {key: rows.set_index(index) for key, rows in part.groupby(["engine", "method"])}
+        coordinated, direct = runs["ns3", "coordinated"], runs["ns3", "direct"]
         for method in METHODS:
-            ns3 = {name: both[name, "ns3", method] for name in COLUMNS[5:]}
-            fluid_s = both["makespan_s", "fluid", method]
-            coordinated_s = both["makespan_s", "ns3", "coordinated"]
-            direct_tcp = both["tcp_during_bytes_per_s", "ns3", "direct"]
-            during, before = ns3["tcp_during_bytes_per_s"], ns3["tcp_before_bytes_per_s"]
-            cells = {
-                "connections": f"{ns3['connections'].mean():.0f}",
-                "makespan": spread(ns3["makespan_s"], 0),
-                "over coordinated": spread(ns3["makespan_s"] / coordinated_s, 2),
-                "predicted/measured": spread(ns3["predicted_s"] / ns3["makespan_s"], 2),
-                "fluid": spread(fluid_s, 0),
-                "fluid/ns3": spread(fluid_s / ns3["makespan_s"], 2),
-                "storage": f"{ns3['storage_mean'].mean():.2f} (max {ns3['storage_max'].max():.2f})",
-                "tcp during/before": spread(during / before, 3) if flows else "-",
-                "tcp of direct's": spread(during / direct_tcp, 3) if flows else "-",
-            }
-            lines.append(f"| {method} | {' | '.join(f'{k}: {v}' for k, v in cells.items())} |")
+            ns3, fluid = runs["ns3", method], runs["fluid", method]
+            tcp = ns3["tcp_during_bytes_per_s"]
+            cells = [
+                where,
+                method,
+                f"{ns3['connections'].mean():.0f}",
+                spread(ns3["makespan_s"], 0),
+                spread(ns3["makespan_s"] / coordinated["makespan_s"], 2),
+                f"{ns3['storage_mean'].mean():.2f}",
+                f"{ns3['storage_max'].max():.1f}",
+                spread(tcp / ns3["tcp_before_bytes_per_s"], 2) if flows else "",
+                spread(tcp / direct["tcp_during_bytes_per_s"], 2) if flows else "",
+            ]
+            measured_rows.append(cells)
+            # The prediction for direct knows of one connection per source only.
+            known = method != "direct-as-many"
+            engine_rows.append(
+                [
+                    where,
+                    method,
+                    f"{ns3['makespan_s'].mean():.0f}",
+                    f"{fluid['makespan_s'].mean():.0f}",
+                    spread(fluid["makespan_s"] / ns3["makespan_s"], 2),
+                    f"{ns3['predicted_s'].mean():.0f}" if known else "",
+                    spread(ns3["predicted_s"] / ns3["makespan_s"], 2) if known else "",
+                ]
+            )
     total_s = table["cpu_s"].sum() + table.groupby(index)["probes_cpu_s"].first().sum()
     incomplete = int((table["complete"] == 0).sum())
-    lines.append(f"CPU time {total_s:.0f} s; {incomplete} runs incomplete")
-    return "\n".join(lines)
+    return "\n\n".join(
+        (
+            markdown(
+                "flows|method|connections|makespan, s|over coordinated's|storage, mean"
+                "|storage, largest|background TCP, of before|of direct's",
+                measured_rows,
+            ),
+            markdown(
+                "flows|method|ns-3, s|fluid, s|fluid over ns-3|predicted, s|predicted over ns-3",
+                engine_rows,
+            ),
+            f"CPU time {total_s:.0f} s; incomplete: {incomplete}",
+        )
+    )
+
+
+def markdown(head, rows):
+    """Return a table; what a setting's first row says is left out below it."""
+    columns = head.split("|")
+    lines = [columns, ["---"] * 2 + ["--:"] * (len(columns) - 2)]
+    last = None
+    for first, *others in rows:
+        lines.append(["" if first == last else first, *others])
+        last = first
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def spread(values, digits):
-    """Return mean ± half-width."""
+    """Return mean ± half-width; the mean alone where there is one seed."""
+    if len(values) < 2:
+        return f"{values.mean():.{digits}f}"
     return f"{values.mean():.{digits}f} ± {half_width(values):.{digits}f}"
 
 

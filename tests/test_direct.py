@@ -329,3 +329,14 @@ def test_a_misspelt_host_in_the_order_brings_the_nearest_name():
     problem = Problem.from_hosts([Host("lyon", 1), Host("D")], links("lyon -> D 1"), "D")
     with pytest.raises(dc.ProblemError, match="did you mean 'lyon'"):
         dc.direct(problem, order=["lion"])
+
+
+def test_a_host_that_has_begun_is_not_preempted():
+    """One after another, A before B, but A's data appear at 0.5 s: B runs 0-1 s, then A 1-3 s."""
+    problem = Problem.from_hosts(
+        [Host("A", 2 * MB, release_s=0.5), Host("B", 1 * MB), Host("D")],
+        links("A -> D 1e6, B -> D 1e6"),
+        "D",
+    )
+    plan = checked(problem, at_a_time=1, order=["A", "B"])
+    assert spans(plan) == {"A": [(1.0, 3.0)], "B": [(0.0, 1.0)]}

@@ -398,3 +398,20 @@ def test_the_hash_does_not_depend_on_how_a_problem_was_written():
     free = small(price_per_gb=np.zeros(3))
     assert free.price_per_gb is None
     assert free.sha256 == small().sha256
+
+
+def test_writing_to_an_array_that_was_passed_changes_nothing():
+    problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    faster = np.array([[7.0]])
+    changed = problem.replace(bandwidth_bytes_per_s=faster)
+    faster[0, 0] = 9.0
+    assert changed.bandwidth_bytes_per_s.tolist() == [[7.0]]
+
+
+def test_text_for_rates_is_refused():
+    hosts = [dc.Host("S", 1), dc.Host("D")]
+    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s must be a number.*'fast'"):
+        dc.Problem.from_hosts(hosts, [dc.Link("S", "D", "fast")], "D")
+    wire = dc.SharedBottleneck("wire", "slow", [("S", "D")])
+    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s must be a number.*'slow'"):
+        dc.Problem.from_hosts(hosts, [dc.Link("S", "D", 1.0)], "D", shared=[wire])

@@ -141,16 +141,19 @@ def _ranks(problem: Problem, hosts: Sequence[int], order: Sequence[str]) -> list
 
 
 class _FirstInOrder:
-    """The first k jobs, in order, that are ready."""
+    """The first k jobs, in order, that are ready; one that has begun runs to its end."""
 
     def __init__(self, ranks: Sequence[int], at_a_time: int) -> None:
         self.by_rank = np.argsort(np.array(ranks, dtype=np.int64), kind="stable")
         self.at_a_time = at_a_time
+        self.running: list[int] = []
 
     def active(self, ready: BoolArray, time_s: float) -> tuple[BoolArray, float]:
-        chosen = self.by_rank[ready[self.by_rank]][: self.at_a_time]
+        running = [job for job in self.running if ready[job]]
+        waiting = [job for job in self.by_rank.tolist() if ready[job] and job not in running]
+        self.running = [*running, *waiting][: self.at_a_time]
         active = np.zeros(len(ready), dtype=bool)
-        active[chosen] = True
+        active[self.running] = True
         return active, np.inf
 
 

@@ -150,13 +150,16 @@ def test_domains_lie_apart(seed):
 
 
 def test_peering_wires_run_side_by_side():
-    """A is to the left of B, and the first nodes of both are above the second ones."""
+    """A is to the left of B; the first two nodes of both face each other, the first above."""
     topology = paper_152(seed=5)
     places = place_nodes(topology)
     (ax0, ay0), (ax1, ay1), (bx0, by0), (bx1, by1) = (
         places[topology.index[name]] for name in ("A0", "A1", "B0", "B1")
     )
+    outer = [places[topology.index[name], 0] for name in ("A2", "A3", "B2", "B3")]
+    assert max(outer[:2]) < min(ax0, ax1)
     assert max(ax0, ax1) < min(bx0, bx1)
+    assert max(bx0, bx1) < min(outer[2:])
     assert ay0 == pytest.approx(by0, abs=0.5)
     assert ay1 == pytest.approx(by1, abs=0.5)
     assert min(ay0, by0) > max(ay1, by1)
