@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).resolve().parents[1]
 IN_CI = bool(os.environ.get("CI"))
 
-NO_MEASURED_DATA = "no measured data here: set DATACOLLECT_DATA to a folder that holds skyplane/"
+NO_MEASURED_DATA = (
+    "no measured data here: set DATACOLLECT_DATA to a folder with skyplane/ and topologyzoo/"
+)
 NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
