@@ -351,6 +351,7 @@ def draw(table, storage, target):
     left.set(xlabel="background flows", ylabel="makespan, seconds", ylim=(0, None))
     left.legend(frameon=False, fontsize=8, loc="upper left")
     curves = pd.read_csv(storage, comment="#", dtype={"ratio": str})
+    curves = curves[(curves["ratio"] == "1:1") & (curves["flows"] == curves["flows"].max())]
     for method in ("best-path", "coordinated"):
         rows = curves[curves["method"] == method]
         stored = rows["others_bytes"] / 1e6

@@ -318,7 +318,7 @@ def test_probes_measure_one_pair_at_a_time():
     np.testing.assert_allclose(probes.samples["bandwidth_bytes_per_s"], expected, rtol=0.03)
     assert probes.carried_bytes == 24 * MB
     assert probes.samples["time_s"].is_monotonic_increasing
-    assert list(probes.samples.loc[0, ["from", "to", "streams", "concurrency"]]) == ["A", "B", 1, 1]
+    assert list(probes.samples.loc[0, ["from", "to", "streams", "concurrency"]]) == ["A", "B", 1, 0]
 
 
 def test_a_probe_that_takes_too_long_tells_what_had_arrived():
