@@ -296,3 +296,11 @@ def test_a_limit_during_the_last_wishes_leaves_the_fastest_plan(monkeypatch):
     plan = dc.coordinated(problem, slot_s=0.5)
     plan.check(problem)
     assert (plan.makespan_s, plan.status) == (2.5, "time_limit")
+
+
+def test_byte_rounding_excuses_no_false_lower_bound():
+    """Three transfers of megabytes may be wrong by three bytes: a bound 1e-5 too high is not."""
+    problem = relay()
+    plan = dc.coordinated(problem)
+    with pytest.raises(dc.ScheduleError, match="lower_bound_s must not exceed makespan_s"):
+        plan.replace(lower_bound_s=plan.makespan_s * (1 + 1e-5)).check(problem)

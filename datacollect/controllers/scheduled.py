@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from datacollect.byteranges import ByteRanges
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 SAME_INSTANT = 1e-9
 
 
-class _ScheduleController:
+class _ScheduleController(ABC):
     """What planned and asap have in common: lanes, arrivals, losses.
 
     A subclass says in `_is_due` whether a relay's row may leave once it is entirely there.
@@ -88,11 +89,13 @@ class _ScheduleController:
             case _:
                 return []
 
+    @abstractmethod
     def _on_time(self, time_s: float) -> list[Decision]:
-        raise NotImplementedError
+        """Return what to do at an instant that was asked for."""
 
+    @abstractmethod
     def _is_due(self, row: int) -> bool:
-        raise NotImplementedError
+        """Whether a row may be sent by now."""
 
     def _waits_for_whole(self, row: int) -> bool:
         """Whether a row has to wait until it is entirely at its relay."""
