@@ -474,12 +474,14 @@ class Simulation
         {
             return false;
         }
-        for (const auto& entry : m_connections)
+        for (const auto& outgoing : m_outgoing)
         {
-            const Connection& c = *entry.second;
-            if (!c.closed && (!c.open || c.arrived < c.queued))
+            for (const Connection* c : outgoing)
             {
-                return false;
+                if (!c->open || c->arrived < c->queued)
+                {
+                    return false;
+                }
             }
         }
         return true;
@@ -519,6 +521,10 @@ class Simulation
         uint32_t toNode = m_hostNode[to];
         c->target = InetSocketAddress(AddressOf(toNode), NextPort(toNode));
         c->Listen(m_nodes[m_hostNode[from]], m_nodes[toNode]);
+        if (++m_opening > m_shortestQueue)
+        {
+            DrawSynTimeout(c);
+        }
         c->Connect();
         WatchStall(c);
     }
@@ -566,8 +572,11 @@ class Simulation
     void WakeAt(double time_s, int64_t tag)
     {
         ++m_timers;
-        Time at = std::max(m_zero + Seconds(time_s), Simulator::Now());
-        Simulator::Schedule(at - Simulator::Now(), &Simulation::OnTimer, this, tag);
+        Time at = m_zero + Seconds(time_s);
+        // Woken half a nanosecond early, who asked would ask again, at the same instant for ever.
+        at += NanoSeconds((at - m_zero).GetSeconds() < time_s ? 1 : 0);
+        Time after = std::max(at - Simulator::Now(), Time(0));
+        Simulator::Schedule(after, &Simulation::OnTimer, this, tag);
     }
 
     // What was measured, a line each; see ns3.py.
@@ -586,6 +595,7 @@ class Simulation
             text << "retransmissions " << entry.first << ' ' << entry.second->retransmissions
                  << '\n';
         }
+        text << "drawn_syn_timeouts " << m_drawnTimeouts << '\n';
         double lasted = end.time_s - m_start.time_s;
         for (size_t w = 0; w < m_wires.size(); ++w)
         {
@@ -713,6 +723,7 @@ class Simulation
         double fastest = 1;
         for (size_t w = 0; w < m_wires.size(); ++w)
         {
+            m_shortestQueue = std::min(m_shortestQueue, m_wires[w].queuePackets);
             fastest = std::max(fastest, m_wires[w].rate);
             if (m_wires[w].back < 0 || m_wires[w].back > int64_t(w))
             {
@@ -747,6 +758,8 @@ class Simulation
         {
             StartFlow(f);
         }
+        m_random = CreateObject<UniformRandomVariable>();
+        m_random->SetStream(int64_t(1) << 40); // flows have those from 0 on
     }
 
     // Two opposite wires share a channel, each with its own rate and queue. No traffic-control
@@ -828,6 +841,18 @@ class Simulation
         e.time_s = Now();
         e.offset = tag;
         Push(e);
+    }
+
+    // SYNs that a queue drops together would be sent again together, and be dropped together,
+    // time-out after time-out. Real hosts' timers are not in step: where more connections are
+    // opening than the shortest queue has places, each further one draws its first time-out, once
+    // to twice the usual one. As it doubles with every retry, the gaps between those double too.
+    void DrawSynTimeout(Connection* c)
+    {
+        TimeValue usual;
+        c->out->GetAttribute("ConnTimeout", usual);
+        c->out->SetAttribute("ConnTimeout", TimeValue(usual.Get() * m_random->GetValue(1, 2)));
+        ++m_drawnTimeouts;
     }
 
     // How many bytes of the source from `offset` on the host can send.
@@ -1069,6 +1094,7 @@ class Simulation
     void End(Connection* c)
     {
         c->closed = true;
+        m_opening -= !c->open;
         if (c->open && c->handed > c->arrived)
         {
             Tcp::Reset(c->out);
@@ -1244,6 +1270,10 @@ class Simulation
     uint64_t m_collected = 0;
     bool m_complete = false;
     int m_timers = 0;
+    uint32_t m_shortestQueue = UINT32_MAX; // packets
+    uint32_t m_opening = 0;                // connections that are neither open nor closed
+    uint32_t m_drawnTimeouts = 0;
+    Ptr<UniformRandomVariable> m_random;
     int m_reason = NOTHING;
     Time m_zero; // when the controller's clock starts
     Time m_tick;
@@ -1280,6 +1310,7 @@ Connection::Opened()
         return;
     }
     open = true;
+    --simulation->m_opening;
     progress = Simulator::Now();
     stalled = false;
     tokensAt = Simulator::Now();

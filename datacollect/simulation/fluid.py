@@ -66,9 +66,9 @@ def simulate_fluid(
     stall_s : float
         A connection with data to send that has not moved for so long is reported as stalled.
     relay_buffer_bytes : float
-        Others' data at a relay from which on it takes no more, until half of that is free.
-        Store-and-forward needs room for whole ranges; so does a connection that several routes
-        share, whose head may wait for data that a full relay does not let in.
+        Room for others' data at each relay, besides what a problem's hosts have. A relay that is
+        full takes no more than it passes on, until half of that is free. Store-and-forward needs
+        room for whole ranges: a relay that is full of parts of some can pass none of them on.
     warm_up_s : float
         Others' traffic runs for so long before the collection starts at time 0; their goodput
         before and after are averages over this time. With 0 they are those of a steady state.
@@ -142,6 +142,7 @@ def simulate_fluid(
         )
     else:
         shares = network
+        settings["storage_bytes"] = dict(network.storage_bytes)
     began_s = time.process_time()
     drive = FluidDriver(shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes)
     before = drive.background_rates(-warm_up_s, 0.0)

@@ -1,15 +1,15 @@
-"""Bounded relays of the fluid engine: a full relay stops those who send to it."""
+"""Bounded relays of the fluid engine: a full relay takes no more than it passes on."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from datacollect.simulation.fluid_state import FluidConnection, FluidHost
 
@@ -17,82 +17,155 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-# A relay that was full takes data again when so much of its buffer is free.
+# A relay that was full takes data freely again when so much of its room is free.
 FREE_SHARE = 0.5
 SLACK_BYTES = 0.5
+# Plans round what a slot carries up by so much; a range has to fit all the same.
+ROOM_ROUNDING = 1e-9
+
+# Rates that differ by less, relatively, are the same.
+SAME_RATE = 1e-9
+
+UNBOUNDED = 0  # the place of all hosts whose room has no limit
+
+
+class FullRelay(NamedTuple):
+    """Flows that bring others' data to a full relay, and those that take them away."""
+
+    brings: IntArray
+    takes: IntArray
 
 
 class RelayBuffers:
-    """Others' data at each relay, against one bound for all.
+    """Others' data at each relay, against its room.
 
     Parameters
     ----------
     limit_bytes : float
-        Infinite: nothing is followed, and nothing costs time.
+        Room of every relay; infinite for no limit.
+    storage_bytes : mapping of str to float
+        Room of single hosts; the smaller of both holds.
     destination : str
-        The destination stores without bound.
+        Stores without bound.
+
+    Notes
+    -----
+    A full relay still takes what it passes on at the same rate. Stopping all that comes would
+    bring a collection to a standstill where what leaves first is yet to come, or where two full
+    relays hold data for each other.
     """
 
-    def __init__(self, limit_bytes: float, destination: str) -> None:
-        self.is_bounded = limit_bytes < math.inf
+    def __init__(
+        self, limit_bytes: float, storage_bytes: Mapping[str, float], destination: str
+    ) -> None:
         self._limit_bytes = limit_bytes
+        self._storage_bytes = storage_bytes
         self._destination = destination
-        self._stored: dict[int, float] = {}
-        self._net: dict[int, float] = {}
-        self._full: set[int] = set()
+        # One entry per bounded host, after one for all others.
+        self._place: dict[str, int] = {}
+        self._room = np.array([math.inf])
+        self._stored = np.zeros(1)
+        self._net = np.zeros(1)
+        self._is_full = np.zeros(1, dtype=bool)
+        # One entry per connection: the host where its head is others' data.
+        self._into = np.zeros(0, dtype=np.int64)
+        self._out_of = np.zeros(0, dtype=np.int64)
 
-    def halted(self, connections: Sequence[FluidConnection], active: BoolArray) -> IntArray:
-        """Return the connections that bring others' data to a full relay."""
-        if self.is_bounded:
-            self._look()
-        halted = [
-            c.index
-            for c in (connections if self._full else ())
-            if active[c.index] and c.to_host.number in self._full and self._is_foreign(c, c.to_host)
+    def add_connection(self) -> None:
+        """Add a connection, with nothing on it."""
+        self._into = np.append(self._into, UNBOUNDED)
+        self._out_of = np.append(self._out_of, UNBOUNDED)
+
+    def new_head(self, connection: FluidConnection) -> None:
+        """Note whose data a connection carries from now on."""
+        i, into, out_of = connection.index, UNBOUNDED, UNBOUNDED
+        if connection.queue:
+            source = connection.queue[0].source
+            into = self._place_of(connection.to_host, source)
+            out_of = self._place_of(connection.from_host, source)
+        self._into[i], self._out_of[i] = into, out_of
+
+    def put(self, host: FluidHost, source: str, n_bytes: float) -> None:
+        """Count data that are at a host besides what flows brought it."""
+        place = self._place_of(host, source)  # may be new
+        self._stored[place] += n_bytes
+
+    def booked(
+        self, connection: FluidConnection, source: str, stored_bytes: float, freed_bytes: float
+    ) -> None:
+        """Correct the counts of both ends: what was sent twice is stored, and leaves, once."""
+        self.put(connection.to_host, source, stored_bytes)
+        self.put(connection.from_host, source, -freed_bytes)
+
+    def full(self, active: BoolArray) -> list[FullRelay]:
+        """Return who brings data to each full relay, and who takes them away."""
+        if len(self._room) == 1:
+            return []
+        spare = self._room - self._stored
+        has_room = spare >= FREE_SHARE * self._room - SLACK_BYTES
+        self._is_full = (spare <= SLACK_BYTES) | (self._is_full & ~has_room)
+        relays = [
+            FullRelay(
+                np.flatnonzero(active & (self._into == place)),
+                np.flatnonzero(active & (self._out_of == place)),
+            )
+            for place in np.flatnonzero(self._is_full).tolist()
         ]
-        return np.array(halted, dtype=np.int64)
+        return [relay for relay in relays if len(relay.brings)]
 
-    def set_rates(self, connections: Sequence[FluidConnection], rate: FloatArray) -> None:
-        """Note how fast each relay fills or empties."""
-        if not self.is_bounded:
-            return
-        self._net = {}
-        for i in np.flatnonzero(rate > 0).tolist():
-            connection = connections[i]
-            for host, sign in ((connection.to_host, 1.0), (connection.from_host, -1.0)):
-                if self._is_foreign(connection, host):
-                    self._net[host.number] = self._net.get(host.number, 0.0) + sign * float(rate[i])
+    def set_rates(self, rate: FloatArray) -> bool:
+        """Note how fast each relay fills or empties; return whether one is no longer full.
+
+        A full relay with room that no longer empties takes data freely again: what it stores may
+        wait for just these.
+        """
+        n = len(self._room)
+        if n == 1:
+            return False  # nobody's room is bounded
+        brought = np.bincount(self._into, rate, n).astype(np.float64)
+        self._net = brought - np.bincount(self._out_of, rate, n)
+        self._net[UNBOUNDED] = 0.0
+        has_room = self._room - self._stored > SLACK_BYTES
+        rests = self._is_full & has_room & (self._net >= -SAME_RATE * brought)
+        self._is_full &= ~rests
+        return bool(rests.any())
 
     def advance(self, passed_s: float) -> None:
         """Let the relays fill and empty."""
-        for host, net in self._net.items():
-            self._stored[host] = max(0.0, self._stored.get(host, 0.0) + net * passed_s)
+        self._stored[: len(self._net)] += self._net * passed_s
 
     def next_s(self) -> float:
         """Return in how long a relay becomes full, or has room again."""
-        soonest_s = math.inf
-        for host, net in self._net.items():
-            stored = self._stored.get(host, 0.0)
-            if host in self._full and net < 0:
-                room = stored - (1 - FREE_SHARE) * self._limit_bytes
-                soonest_s = min(soonest_s, max(0.0, room) / -net)
-            elif host not in self._full and net > 0:
-                soonest_s = min(soonest_s, max(0.0, self._limit_bytes - stored) / net)
-        return soonest_s
+        n = len(self._net)
+        if n == 1:
+            return math.inf
+        stored, room, is_full = self._stored[:n], self._room[:n], self._is_full[:n]
+        to_free = stored - (1 - FREE_SHARE) * room
+        fills = ~is_full & (self._net > 0)
+        empties = is_full & (self._net < 0) & (to_free > SLACK_BYTES)
+        times_s = np.concatenate(
+            [(room - stored)[fills] / self._net[fills], to_free[empties] / -self._net[empties]]
+        )
+        return max(0.0, float(times_s.min(initial=math.inf)))
 
     def lose(self, host: FluidHost) -> None:
-        """Forget a lost host."""
-        self._stored.pop(host.number, None)
-        self._full.discard(host.number)
+        """Forget what a lost host stored."""
+        self._stored[self._place.get(host.name, UNBOUNDED)] = 0.0
 
-    def _look(self) -> None:
-        for host, stored in self._stored.items():
-            if stored >= self._limit_bytes - SLACK_BYTES:
-                self._full.add(host)
-            elif stored <= (1 - FREE_SHARE) * self._limit_bytes + SLACK_BYTES:
-                self._full.discard(host)
+    def _place_of(self, host: FluidHost, source: str) -> int:
+        """Return where data of a source at a host are counted."""
+        if host.name in (source, self._destination):
+            return UNBOUNDED
+        place = self._place.get(host.name)
+        if place is None:
+            place = self._place[host.name] = self._new_place(host.name)
+        return place
 
-    def _is_foreign(self, connection: FluidConnection, host: FluidHost) -> bool:
-        """Whether a connection's head is others' data at a relay."""
-        source = connection.queue[0].source if connection.queue else host.name
-        return host.name not in (source, self._destination)
+    def _new_place(self, host: str) -> int:
+        room = min(self._limit_bytes, self._storage_bytes.get(host, math.inf))
+        if room == math.inf:
+            return UNBOUNDED
+        self._room = np.append(self._room, room * (1 + ROOM_ROUNDING))
+        self._stored = np.append(self._stored, 0.0)
+        self._is_full = np.append(self._is_full, np.False_)
+        return len(self._room) - 1

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.byteranges import ByteRanges
-from datacollect.simulation.fluid_buffers import RelayBuffers
-from datacollect.simulation.fluid_rates import SAME_RATE, FluidRates
+from datacollect.simulation.fluid_buffers import SAME_RATE, FullRelay, RelayBuffers
+from datacollect.simulation.fluid_rates import FluidRates
 
 if TYPE_CHECKING:
     from datacollect.simulation.fluid_wires import FluidNetwork, Path
@@ -106,7 +106,7 @@ class FluidState:
         self.connections: list[FluidConnection] = []
         self.flow_rates = FluidRates(network.n_resources, network.background_paths)
         self.n_background = self.flow_rates.n_background
-        self.buffers = RelayBuffers(relay_buffer_bytes, destination)
+        self.buffers = RelayBuffers(relay_buffer_bytes, network.storage_bytes, destination)
         # One entry per connection.
         self.left = np.zeros(0)
         self.gap = np.zeros(0)
@@ -119,7 +119,7 @@ class FluidState:
         self.moved_bytes = np.zeros(self.n_background)
         self.all_rates = np.zeros(self.n_background)
         self._dirty: dict[int, FluidConnection] = {}
-        self._solved: tuple[bytes, bytes, int] | None = None
+        self._solved: tuple[object, ...] | None = None
         self.refresh_network()
 
     def host(self, name: str) -> FluidHost:
@@ -159,6 +159,7 @@ class FluidState:
         self.idle_since_s = np.append(self.idle_since_s, math.inf)
         self.moved_bytes = np.append(self.moved_bytes, 0.0)
         self.all_rates = np.append(self.all_rates, 0.0)
+        self.buffers.add_connection()
         return connection
 
     def enqueue(self, connection: FluidConnection, queued: QueuedRange) -> None:
@@ -178,6 +179,7 @@ class FluidState:
         here = self.host(host)
         here.ranges(source).add(offset_bytes, n_bytes)
         self.recorder.put(host, source, self.now_s, n_bytes)
+        self.buffers.put(here, source, n_bytes)
         self._dirty |= here.dependents
 
     def gone(self, connection: FluidConnection) -> int:
@@ -269,6 +271,7 @@ class FluidState:
         i = connection.index
         self.left[i] = connection.queue[0].n_bytes if connection.queue else 0.0
         connection.since_s, connection.since_left = self.now_s, float(self.left[i])
+        self.buffers.new_head(connection)
         self._dirty[i] = connection
         # The next range starts without an instant's rest: those behind it look again.
         self._dirty |= connection.to_host.dependents
@@ -329,30 +332,37 @@ class FluidState:
         waits = (self.upstream >= 0) & (self.gap <= 0)
         upstream = np.full(n + len(self.rate), NO_FLOW)
         upstream[n:][waits] = self.upstream[waits] + n
-        solved = (self.active.tobytes(), upstream.tobytes(), len(self.rate))
-        if solved == self._solved and not self.buffers.is_bounded:
-            self.rate[:] = self.all_rates[n:]
-        else:
-            self._solved = solved
-            halted = self.buffers.halted(self.connections, self.active)
-            self._set_rates(
-                self.flow_rates.rates(
-                    self._capacity,
-                    np.concatenate([self._background_active, self.active]),
-                    upstream,
-                    halted + n if len(halted) else None,
-                )
-            )
-            self.buffers.set_rates(self.connections, self.rate)
-            idle = self.active & (self.rate <= 0) & ~waits
-            idle[halted] = False
-            since_s = np.minimum(self.idle_since_s, self.now_s)
-            self.idle_since_s = np.where(idle, since_s, math.inf)
+        self._find_rates(waits, upstream)
+        while self.buffers.set_rates(self.rate):
+            self._find_rates(waits, upstream)
         brought = np.where(self.upstream >= 0, self.rate[self.upstream], 0.0)
         closes = self.rate - brought
         closes[waits & (np.abs(closes) <= SAME_RATE * brought)] = 0.0
         closes[self.gap == math.inf] = 0.0
         self.gap_closes = closes
+
+    def _find_rates(self, waits: BoolArray, upstream: IntArray) -> None:
+        """Share the network out, unless all is as it was the last time."""
+        n, full = self.n_background, self.buffers.full(self.active)
+        at_full = [flows.tobytes() for relay in full for flows in relay]
+        solved = (self.active.tobytes(), upstream.tobytes(), len(self.rate), *at_full)
+        if solved == self._solved:
+            self.rate[:] = self.all_rates[n:]
+            return
+        self._solved = solved
+        self._set_rates(
+            self.flow_rates.rates(
+                self._capacity,
+                np.concatenate([self._background_active, self.active]),
+                upstream,
+                [FullRelay(relay.brings + n, relay.takes + n) for relay in full],
+            )
+        )
+        idle = self.active & (self.rate <= 0) & ~waits
+        for relay in full:
+            idle[relay.brings] = False
+        since_s = np.minimum(self.idle_since_s, self.now_s)
+        self.idle_since_s = np.where(idle, since_s, math.inf)
 
     def _set_rates(self, all_rates: FloatArray) -> None:
         rate = all_rates[self.n_background :]
@@ -375,12 +385,18 @@ class FluidState:
     def _book(self, connection: FluidConnection, head: QueuedRange, done_bytes: int) -> None:
         """Count what has moved at both ends, each byte once however often it is sent."""
         moved_bytes = sum(n for _, _, n in head.moves)
+        stored_bytes = freed_bytes = 0
+        if done_bytes > 0:
+            tail = connection.from_host.departed.setdefault(head.source, ByteRanges())
+            freed_bytes = tail.add(head.offset_bytes, done_bytes)
+            there = connection.to_host.ranges(head.source)
+            stored_bytes = there.add(head.offset_bytes, done_bytes)
+        self.buffers.booked(
+            connection, head.source, stored_bytes - moved_bytes, freed_bytes - moved_bytes
+        )
         if done_bytes <= 0 or moved_bytes <= 0:
             return
-        tail = connection.from_host.departed.setdefault(head.source, ByteRanges())
-        freed = tail.add(head.offset_bytes, done_bytes) / moved_bytes
-        there = connection.to_host.ranges(head.source)
-        stored = there.add(head.offset_bytes, done_bytes) / moved_bytes
+        freed, stored = freed_bytes / moved_bytes, stored_bytes / moved_bytes
         whole = done_bytes / moved_bytes  # 1 but for rounding
         for start_s, finish_s, n in head.moves:
             self.recorder.moved(

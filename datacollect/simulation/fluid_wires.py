@@ -12,6 +12,8 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from datacollect.simulation.network import BackgroundFlow, SimulatedNetwork
@@ -56,6 +58,11 @@ class FluidNetwork(Protocol):
     @property
     def background_paths(self) -> tuple[Path, ...]:
         """Paths of others' flows that take what they get."""
+        ...
+
+    @property
+    def storage_bytes(self) -> Mapping[str, float]:
+        """Room for others' data at hosts; unlimited at those left out."""
         ...
 
     def path(self, from_host: str, to_host: str) -> Path | None:
@@ -119,6 +126,7 @@ class WireNetwork:
         header_bytes: int = 0,
     ) -> None:
         segment = network.transport.segment_bytes
+        self.storage_bytes: Mapping[str, float] = {}
         self._network = network
         self._useful_share = segment / (segment + header_bytes)
         self._raw = np.asarray(network.rate_bytes_per_s) * self._useful_share

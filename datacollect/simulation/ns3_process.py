@@ -76,6 +76,11 @@ class Worker:
         self._control.settimeout(None)
 
     @property
+    def pid(self) -> int:
+        """The process's number."""
+        return self._process.pid
+
+    @property
     def runs(self) -> bool:
         """True while the process is there."""
         return self._process.poll() is None

@@ -40,6 +40,10 @@ MOST_HOPS = 64
 # The first addresses after 10.0.0.0 are given to nodes.
 MOST_NODES = 1 << 20
 
+# Entries of the routing tables, one per node and target. The process of ns-3 needs 200 MB, 17
+# bytes per entry and 30 kB per node: 0.5 GB for 3000 nodes that are all hosts, 1.5 GB at most.
+MOST_ROUTES = 64_000_000
+
 
 def ns3_defaults(transport: Transport) -> dict[str, str]:
     """Return every attribute that a run sets, by ns-3's name: none is left to a default.
@@ -207,13 +211,19 @@ def check_network(network: SimulatedNetwork) -> set[tuple[str, str]]:
     """
     if network.n_nodes > MOST_NODES:
         raise SimulationError(f"{network.n_nodes} nodes; ns-3 runs take at most {MOST_NODES}")
+    targets = targets_of(network)
+    n_routes = network.n_nodes * len(targets)
+    if n_routes > MOST_ROUTES:
+        raise SimulationError(
+            f"{network.n_nodes} nodes with {len(targets)} hosts and ends of background flows need "
+            f"{n_routes} routes; ns-3 runs take at most {MOST_ROUTES}: take fewer hosts or nodes"
+        )
     short = np.flatnonzero(network.queue_packets < 1)
     if len(short):
         raise ProblemError(
             f"wire {network.wire_name(int(short[0]))}: queue must hold >= 1 packet, got "
             f"{network.queue_packets[short[0]]}"
         )
-    targets = targets_of(network)
     hops = hops_to_targets(network, targets)
     column = {node: i for i, node in enumerate(targets)}
     for number, flow in enumerate(network.background):

@@ -351,6 +351,13 @@ def _rehearse(collect: Any) -> None:
     simulation.__destruct__()
 
 
+def _end(runs: Mapping[int, socket.socket]) -> None:
+    """End runs that nobody waits for: between two heartbeats one may compute for minutes."""
+    for pid in runs:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def serve(control: socket.socket) -> None:
     """Load ns-3, then fork for every run that is asked for, until the other end is closed."""
     collect = load_ns3()
@@ -362,6 +369,7 @@ def serve(control: socket.socket) -> None:
         if ready:
             _, fds, _, _ = socket.recv_fds(control, 1, 2)
             if len(fds) < 2:
+                _end(children)
                 return
             channel, stderr = socket.socket(fileno=fds[0]), fds[1]
             pid = os.fork()

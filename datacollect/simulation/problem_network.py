@@ -24,8 +24,8 @@ class ProblemNetwork:
     """Links, hosts' limits and shared bottlenecks of a problem, with its periods.
 
     A plan made for one problem may so be judged on another: with the bandwidths that turned out
-    to be true, or with bottlenecks that the plan did not know. Backlogs and storage limits of the
-    problem play no part. A connection along a pair that is no link cannot be had.
+    to be true, or with bottlenecks that the plan did not know. Backlogs of the problem play no
+    part. A connection along a pair that is no link cannot be had.
 
     Parameters
     ----------
@@ -46,6 +46,11 @@ class ProblemNetwork:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
+        self.storage_bytes = {
+            name: room
+            for name, room in zip(problem.names, problem.storage_bytes.tolist(), strict=True)
+            if room < math.inf and name != problem.destination
+        }
         n_links = problem.n_links
         limits: list[tuple[str, str, float]] = []
         self._uplink: dict[int, int] = {}

@@ -239,10 +239,12 @@ class Recorder:
             for others in (0, 1):
                 mine = (host == number) & (is_others == others)
                 curves.append((time_s[mine], before[mine], after[mine]))
-            rows.append(_host_rows(name, curves, self._lost_s.get(name, math.inf)))
-        if not rows:
-            return pd.DataFrame(columns=["host", "time_s", "own_bytes", "others_bytes"])
-        return pd.concat(rows, ignore_index=True)
+            rows.append(_host_rows(curves, self._lost_s.get(name, math.inf)))
+        table = np.concatenate(rows, axis=1)
+        hosts = np.repeat(np.array(names, dtype=object), [part.shape[1] for part in rows])
+        return pd.DataFrame(
+            {"host": hosts, "time_s": table[0], "own_bytes": table[1], "others_bytes": table[2]}
+        )
 
     def _names(self) -> list[str]:
         names = [put[0] for put in self._puts]
@@ -300,11 +302,9 @@ def _piecewise(
 
 
 def _host_rows(
-    name: str, curves: list[tuple[FloatArray, FloatArray, FloatArray]], lost_s: float
-) -> pd.DataFrame:
-    """Own and others' bytes of a host at the instants of both curves."""
-    import pandas as pd
-
+    curves: list[tuple[FloatArray, FloatArray, FloatArray]], lost_s: float
+) -> FloatArray:
+    """Instants of both curves, and a host's own and others' bytes then, one row each."""
     instants = np.unique(np.concatenate([[0.0], *(time_s for time_s, _, _ in curves)]))
     if lost_s < math.inf:
         instants = np.append(instants[instants < lost_s], lost_s)
@@ -320,14 +320,7 @@ def _host_rows(
     rank = np.concatenate([np.ones(len(instants)), np.zeros(int(jumps.sum()))])
     rows = np.lexsort((rank, order))
     values = np.where(values < NOTHING_BYTES, 0.0, values)[:, rows]
-    return pd.DataFrame(
-        {
-            "host": name,
-            "time_s": instants[order[rows]],
-            "own_bytes": values[0],
-            "others_bytes": values[1],
-        }
-    )
+    return np.vstack([instants[order[rows]], values])
 
 
 def _values_at(
