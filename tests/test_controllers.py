@@ -139,6 +139,39 @@ def test_connections_are_per_route_or_shared_per_hop(shared, connections):
     assert len(opens(controller.start())) == connections
 
 
+def test_shared_connections_carry_all_in_one_order():
+    """By the starts, B's range would leave K before A's two; A's are the first to leave their
+    source. K has them cut as the first hop cuts them."""
+    plan = plan_of(
+        [("A", "K", "D"), ("B", "K", "D")],
+        [
+            (0, 0, 0, 4, 0.0, 1.0),
+            (0, 0, 4, 6, 1.0, 2.0),
+            (1, 0, 0, 7, 1.5, 2.5),
+            (1, 1, 0, 7, 2.0, 3.0),
+            (0, 1, 0, 10, 3.0, 4.0),
+        ],
+    )
+
+    def from_relay(shared):
+        decisions = AsapController(plan, shared_connections=shared).start()
+        relays = {number for number, *ends in opens(decisions) if ends == ["K", "D"]}
+        ranges = [d for d in decisions if isinstance(d, Send) and d.connection in relays]
+        return [(d.source, d.offset_bytes, d.n_bytes) for d in ranges]
+
+    assert from_relay(shared=True) == [("A", 0, 4), ("A", 4, 6), ("B", 0, 7)]
+    assert from_relay(shared=False) == [("B", 0, 7), ("A", 0, 10)]
+
+
+def test_slotted_transfer_is_sent_slot_by_slot():
+    """10 bytes in three slots: 3, 3 and 4; the relay sends each when it is there."""
+    rows = [(0, 0, 0, 10, 0.0, 3.0), (0, 1, 0, 10, 1.0, 4.0)]
+    drive = ByHand(PlannedController(plan_of([("S", "K", "D")], rows, slot_s=1.0), open_ahead_s=0))
+    assert sends(drive.start()) == [(0, 0, 3)]
+    assert sends(drive.tell(Timer(1.0, 0))) == [(0, 3, 3)]
+    assert sends(drive.arrive(1.2, 0)) == [(1, 0, 3)]
+
+
 def test_lanes_divide_each_range_into_consecutive_stripes():
     plan = plan_of([("S", "D")], [(0, 0, 5, 10, 0.0, 1.0)])
     decisions = AsapController(plan, lanes=3).start()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One transfer."""
+    """One transfer, in a slotted schedule one slot of it."""
 
     route: int
     hop: int
@@ -26,7 +26,11 @@ class Row(NamedTuple):
 
 
 def rows_of(schedule: Schedule, lanes: int | None) -> list[Row]:
-    """Return the transfers in order of start, route, hop; `lanes` replaces their streams."""
+    """Return the transfers in order of start, route, hop; `lanes` replaces their streams.
+
+    Slotted transfers are cut into slots: a relay has to pass on what came in one slot in the
+    next, before the rest of the transfer is there.
+    """
     columns = schedule.columns
     rows = zip(
         columns.route.tolist(),
@@ -43,8 +47,25 @@ def rows_of(schedule: Schedule, lanes: int | None) -> list[Row]:
         for r, hop, offset, n, start, finish, streams in rows
         if n
     ]
+    if schedule.slot_s is not None:
+        listed = [part for row in listed for part in _slots_of(row, schedule.slot_s)]
     listed.sort(key=lambda row: (row.start_s, row.route, row.hop, row.piece.offset_bytes))
     return listed
+
+
+def _slots_of(row: Row, slot_s: float) -> list[Row]:
+    """Cut a transfer into what it carries in each of its slots."""
+    n_slots = max(1, round((row.finish_s - row.start_s) / slot_s))
+    length_s = (row.finish_s - row.start_s) / n_slots
+    return [
+        row._replace(
+            piece=piece,
+            start_s=row.start_s + i * length_s,
+            finish_s=row.start_s + (i + 1) * length_s,
+        )
+        for i, piece in enumerate(stripes(row.piece, n_slots))
+        if piece.n_bytes
+    ]
 
 
 def lanes_of_rows(

@@ -65,8 +65,8 @@ class _ScheduleController(ABC):
         self._schedule = schedule
         self._rows = rows_of(schedule, lanes)
         self._lanes = lanes_of_rows(schedule, self._rows, shared=shared_connections)
-        self._slotted = schedule.slot_s is not None
-        self._whole = WholeRanges(self._rows) if self._slotted else None
+        self._shared = shared_connections
+        self._whole = WholeRanges(self._rows) if schedule.slot_s is not None else None
         self._collected: dict[str, ByteRanges] = {}
         self._dead_routes: set[int] = set()
         self._table = ConnectionTable(
@@ -242,7 +242,9 @@ class AsapController(_ScheduleController):
     """Carry out a schedule without waiting for its times, in its order.
 
     All connections are opened, and all first hops queued, at time 0. Relays forward as data
-    arrive (pipelined) or when a range is entirely there (slotted).
+    arrive (pipelined) or when a range is entirely there (slotted). Pipelined over shared
+    connections, all hops carry ranges as the first hop cuts them, in the order of their starts
+    there.
 
     Parameters
     ----------
@@ -252,9 +254,28 @@ class AsapController(_ScheduleController):
 
     def start(self) -> list[Decision]:
         """Return the first decisions, at time 0."""
+        if self._shared and self._whole is None:
+            return self._send_in_one_order()
         decisions: list[Decision] = []
         for row in range(len(self._rows)):
             decisions += self._open(row) if self._waits_for_whole(row) else self._send(row)
+        return decisions
+
+    def _send_in_one_order(self) -> list[Decision]:
+        """Queue ranges on all their hops, in the same order on every connection.
+
+        In different orders, two connections can wait for each other for ever: each for a range
+        that a full relay keeps queued behind another on the other one. In one order the first
+        range that has not arrived is the next on all its hops, and so it gets on.
+        """
+        hops: dict[int, dict[int, tuple[Lane, ...]]] = {}
+        for row, lanes in zip(self._rows, self._lanes, strict=True):
+            hops.setdefault(row.route, {}).setdefault(row.hop, lanes)
+        decisions: list[Decision] = []
+        for row in self._rows:
+            if row.hop == 0:
+                for hop, lanes in sorted(hops[row.route].items()):
+                    decisions += self._send_striped(row.piece, lanes, Job(row.route, hop))
         return decisions
 
     def _on_time(self, time_s: float) -> list[Decision]:
