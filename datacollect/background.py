@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import ProblemError
 from datacollect.kinds import wrong
 from datacollect.placement import nodes_in
+from datacollect.scenario import require_known
 from datacollect.simulation.network import NO_WIRE, BackgroundFlow
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from datacollect.topologies import Topology
 
 PLACE = "background"
+
+# Flows that a warning names.
+MOST_NAMED = 3
 
 
 def draw_background(
@@ -74,7 +78,7 @@ def split_evenly(n: int, ratio: Sequence[float]) -> list[int]:
 
 
 def strangers(network: SimulatedNetwork) -> list[str]:
-    """Say of which background flows no wire is on any route between two hosts."""
+    """Say, in one text if any, which background flows cross no wire that hosts' routes cross."""
     if not network.background:
         return []
     nodes = np.unique(list(network.host_node.values()))
@@ -86,11 +90,16 @@ def strangers(network: SimulatedNetwork) -> list[str]:
     for number, flow in enumerate(network.background):
         if used.isdisjoint(_path_or_none(network, flow.from_node, flow.to_node)):
             ends = f"{network.node_names[flow.from_node]} -> {network.node_names[flow.to_node]}"
-            found.append(
-                f"background flow {number} ({ends}) shares no wire with any route between hosts: "
-                "it changes nothing"
-            )
-    return found
+            found.append(f"{number} ({ends})")
+    if not found:
+        return []
+    if len(found) == 1:
+        what, does = f"background flow {found[0]} shares", "it changes"
+    else:
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+        what = f"background flows {', '.join(found[:MOST_NAMED])}{more} share"
+        does = "they change"
+    return [f"{what} no wire with any route between hosts: {does} nothing"]
 
 
 def _path_or_none(network: SimulatedNetwork, a: int, b: int) -> list[int]:
@@ -109,9 +118,7 @@ def _wires(section: Mapping[str, Any], topology: Topology) -> list[str | None]:
                         "name them in over")  # fmt: skip
         return list(peering) or [None]
     for i, name in enumerate(section["over"]):
-        if name not in topology.wire_names:
-            hint = nearest_hint(name, topology.wire_names).lstrip("; ")
-            raise wrong(f"{PLACE}.over[{i}]", "must be a wire of the topology", name, hint)
+        require_known(name, topology.wire_names, f"{PLACE}.over[{i}]", "a wire of the topology")
     if len(set(section["over"])) < len(section["over"]):
         raise wrong(f"{PLACE}.over", "must name each wire once", section["over"], "use split")
     return list(section["over"])
@@ -231,9 +238,7 @@ def _draw_pairs(pairs: IntArray, count: int, random: np.random.Generator) -> Int
 def _named(pair: Mapping[str, Any], place: str, topology: Topology) -> BackgroundFlow:
     nodes = []
     for key in ("from", "to"):
-        if pair[key] not in topology.index:
-            hint = nearest_hint(pair[key], topology.names).lstrip("; ")
-            raise wrong(f"{place}.{key}", "must be a node of the topology", pair[key], hint)
+        require_known(pair[key], topology.names, f"{place}.{key}", "a node of the topology")
         nodes.append(topology.index[pair[key]])
     a, b = nodes
     if a == b:

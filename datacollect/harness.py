@@ -10,13 +10,14 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from datacollect.comparison import summary
 from datacollect.errors import ProblemError, SimulationError, nearest_hint
 from datacollect.planning import controller_of, plan, require_schedule_fits
 from datacollect.probing import planning_problem
-from datacollect.scenario import Scenario
+from datacollect.scenario import Scenario, naming
 from datacollect.scenario_fields import ENGINES
 from datacollect.setting import build
 from datacollect.simulation.network import SimulatedNetwork
@@ -154,27 +155,33 @@ def carry_out(
     progress: Callable[[float, int], None] | None = None,
     cache_dir: str | PathLike[str] | None = None,
     stage: Callable[[str], None] | None = None,
+    setting: Setting | None = None,
 ) -> Outcome:
     """Do what `simulate` does, and return all of it.
 
     Parameters
     ----------
+    setting : Setting, optional
+        Take this instead of building the scenario: of one that differs in [method] and
+        [estimates] only.
     stage : callable, optional
         Told what begins: ``"building"``, ``"measuring"``, ``"planning"``, ``"simulating"``.
     """
     tell = stage or (lambda _: None)
     chosen = _with_overrides(scenario, method, seed, time_limit_s)
     _require_engine(engine, chosen)
-    tell("building")
-    setting = build(chosen)
-    tell("measuring")
-    problem, measurement = planning_problem(setting, engine, cache_dir, progress)
-    tell("planning")
-    if schedule is None:
-        schedule = plan(problem, chosen.section("method"))
-    else:
-        require_schedule_fits(schedule, problem)
-    controller, connections = controller_of(problem, schedule, chosen.section("method"))
+    with chosen.naming_file():
+        tell("building")
+        setting = dataclasses.replace(setting, scenario=chosen) if setting else build(chosen)
+        tell("measuring")
+        problem, measurement = planning_problem(setting, engine, cache_dir, progress)
+        tell("planning")
+        if schedule is None:
+            with naming("method"):
+                schedule = plan(problem, chosen.section("method"))
+        else:
+            require_schedule_fits(schedule, problem)
+        controller, connections = controller_of(problem, schedule, chosen.section("method"))
     tell("simulating")
     run = _simulate(setting, controller, engine, progress)
     settings = {
@@ -189,7 +196,7 @@ def carry_out(
         "problem_sha256": problem.sha256,
         "measurement": None if measurement is None else measurement.cost,
         f"{engine}_settings": run.settings,
-        "versions": _versions(),
+        "versions": dict(versions()),
     }
     run = dataclasses.replace(run, settings=settings)
     return Outcome(run, setting, problem, schedule, measurement)
@@ -296,7 +303,9 @@ def _fluid_options(setting: Setting) -> dict[str, Any]:
     return {"release_s": {name: at_s for name, at_s in release if at_s}, "held": problem.held}
 
 
-def _versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
+    """Return the versions of what shapes a run, as far as it is installed."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 

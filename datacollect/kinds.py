@@ -21,6 +21,9 @@ from datacollect.errors import ProblemError, nearest_hint
 # Values of others go into messages shortened to this many characters.
 SHOWN_LENGTH = 60
 
+# Sums of as many bytes still fit into 64 bits.
+BYTES_STOP = 2**62
+
 # Whole numbers with more bits are not even approximately a float.
 FLOAT_BITS = 1023
 
@@ -133,7 +136,7 @@ class Whole:
 
     of: str = ""
     minimum: int = 0
-    stop: int | None = 2**62
+    stop: int | None = BYTES_STOP
     remedy: str = ""
 
     def read(self, value: Any, place: str) -> int:
@@ -152,8 +155,10 @@ class Whole:
         if number < self.minimum:
             raise wrong(place, rule, value, self.remedy or f"write {self.minimum} or more")
         if self.stop is not None and number >= self.stop:
-            rule += f" and below 2**{self.stop.bit_length() - 1}"
-            raise wrong(place, rule, value, "plan in parts, or count blocks instead of bytes")
+            if self.stop == BYTES_STOP:
+                rule += f" and below 2**{BYTES_STOP.bit_length() - 1}"
+                raise wrong(place, rule, value, "plan in parts, or count blocks instead of bytes")
+            raise wrong(place, f"{rule} and below {self.stop}", value, "write a smaller one")
         if number.bit_length() > FLOAT_BITS:
             raise wrong(place, rule, value, self.remedy or "no quantity needs so many digits")
         return number
@@ -181,9 +186,11 @@ class Number:
             number = float(value)
         except OverflowError:
             number = math.inf
-        too_low = (number < 0 and not self.signed) or (number == 0 and self.positive)
-        if too_low or not math.isfinite(number):
+        if not math.isfinite(number):
             raise wrong(place, rule, value, self.remedy or "write a number that is known")
+        if (number < 0 and not self.signed) or (number == 0 and self.positive):
+            least = "a number above 0" if self.positive else "0 or more"
+            raise wrong(place, rule, value, self.remedy or f"write {least}")
         return number + 0.0  # -0.0 becomes 0.0
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect import topologies
-from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import shown, wrong
+from datacollect.errors import ProblemError
+from datacollect.kinds import shown
+from datacollect.scenario import naming, require_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +53,8 @@ def place(scenario: Scenario) -> Placement:
     ProblemError
         A node or domain does not exist, a name is given twice, backlogs cannot be drawn.
     """
-    topology = make_topology(scenario)
+    with naming("topology"):
+        topology = make_topology(scenario)
     bare = topology
     hosts, random = scenario.section("hosts"), scenario.random("hosts")
     used: dict[str, int] = {}
@@ -63,11 +65,11 @@ def place(scenario: Scenario) -> Placement:
             raise ProblemError(f"{at}: host {name!r} is named twice; give each a name of its own")
         node = entry["at"]
         if node is None:
-            nodes = nodes_in(bare, entry["domain"], entry["among"], at)
+            key = "among" if entry["domain"] is None else "domain"
+            nodes = nodes_in(bare, entry["domain"], entry["among"], f"{at}.{key}")
             node = _least_used(nodes, used, random)
-        elif node not in bare.index:
-            raise wrong(f"{at}.at", "must be a node of the topology", node,
-                        nearest_hint(node, bare.names).lstrip("; "))  # fmt: skip
+        else:
+            require_known(node, bare.names, f"{at}.at", "a node of the topology")
         if bare.kinds[bare.index[node]] == "host":
             _require_unused(at, node, entry, host_node)
             host_node[name] = node
@@ -137,14 +139,8 @@ def nodes_in(topology: Topology, domain: str | None, among: str | None, place: s
             i for i in inside if domains[i] == domain or domains[i].rpartition(".")[0] in transit
         ]
         if not inside:
-            known = [d for d in dict.fromkeys(domains) if d]
-            raise wrong(
-                f"{place}",
-                "must name a domain of the topology",
-                domain,
-                nearest_hint(domain, known).lstrip("; ")
-                or (f"there are {', '.join(known[:8])}" if known else "it has no domains"),
-            )
+            known = [name for name in dict.fromkeys(domains) if name]
+            require_known(domain, known, place, "a domain of the topology")
     routers = [i for i in inside if kinds[i] != "host"]
     if among is None:
         stubs = [i for i in routers if kinds[i] == "stub"]

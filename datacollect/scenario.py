@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.documents import document_name, read_tree
-from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import join, wrong
+from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
+from datacollect.kinds import shown_text, wrong
 from datacollect.scenario_fields import (
     ALWAYS,
     SCENARIO,
@@ -23,11 +24,15 @@ from datacollect.scenario_fields import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from os import PathLike
 
 # What random numbers are for. Each has a stream of its own: to change the number of background
 # flows, or the method, leaves places and backlogs what they are.
 STREAMS = ("topology", "hosts", "backlog", "background", "run", "estimates")
+
+# Names that a message lists where none is like the one given.
+MOST_LISTED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,8 @@ class Scenario:
         The file's tables as it would be with every default written out.
     folder : Path
         What file names in it are relative to.
+    file : str
+        The file's name, for messages; empty where there is none.
 
     Examples
     --------
@@ -58,6 +65,7 @@ class Scenario:
 
     sections: Mapping[str, Any]
     folder: Path
+    file: str = ""
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Scenario:
@@ -72,10 +80,9 @@ class Scenario:
         folder = Path() if str(path) == "-" else Path(path).parent
         if isinstance(tree, dict) and "name" not in tree and str(path) != "-":
             tree = {"name": Path(path).stem, **tree}
-        try:
-            return cls.from_dict(tree, folder)
-        except ProblemError as error:
-            raise ProblemError(f"{document_name(path)}: {error}") from None
+        file = document_name(path)
+        with naming(file):
+            return replace(cls.from_dict(tree, folder), file=file)
 
     @classmethod
     def from_dict(
@@ -153,7 +160,7 @@ class Scenario:
                 table.pop(key, None)
             else:
                 table[key] = deepcopy(value)
-        return type(self).from_dict(tree, self.folder)
+        return replace(type(self).from_dict(tree, self.folder), file=self.file)
 
     def seed_of(self, stream: str) -> np.random.SeedSequence:
         """Return the seed of one stream of random numbers: the section's own, or the run's."""
@@ -168,6 +175,10 @@ class Scenario:
     def number(self, stream: str) -> int:
         """Return a seed between 1 and 2^31 - 1 for what takes a number."""
         return int(self.seed_of(stream).generate_state(1)[0]) % (2**31 - 1) + 1
+
+    def naming_file(self) -> AbstractContextManager[None]:
+        """Put the scenario's file before what errors say that arise inside."""
+        return naming(self.file) if self.file else nullcontext()
 
     @property
     def sha256(self) -> str:
@@ -187,19 +198,21 @@ def _filled(values: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, A
 
 
 def _reject_other_format(tree: Any) -> None:
-    if isinstance(tree, Mapping):
-        given = tree.get("format")
-        if isinstance(given, str) and given != SCENARIO_FORMAT and given.startswith("datacollect-"):
-            what = given.removeprefix("datacollect-").partition("/")[0]
-            raise ProblemError(
-                f'format must be "{SCENARIO_FORMAT}", got {given!r}: this is a {what} file; '
-                "a scenario can name it"
-            )
-        if "destination" in tree and "links" in tree:
-            raise ProblemError(
-                "this looks like a problem file, not a scenario; write a scenario with "
-                'problem = "FILE" in it'
-            )
+    if not isinstance(tree, Mapping):
+        remedy = "`datacollect example scenario_small` writes one to compare with"
+        raise wrong("", "must be a table of keys and values", tree, remedy)
+    given = tree.get("format")
+    if isinstance(given, str) and given != SCENARIO_FORMAT and given.startswith("datacollect-"):
+        what = given.removeprefix("datacollect-").partition("/")[0]
+        remedy = "carry it out with --schedule" if what == "schedule" else "a scenario can name it"
+        raise ProblemError(
+            f'format must be "{SCENARIO_FORMAT}", got {given!r}: this is a {what} file; {remedy}'
+        )
+    if "destination" in tree and "topology" not in tree:
+        raise ProblemError(
+            "this looks like a problem file, not a scenario; write a scenario with "
+            'problem = "FILE" in it'
+        )
 
 
 def _require_one_network(values: Mapping[str, Any]) -> None:
@@ -225,11 +238,6 @@ def _check_together(sections: Mapping[str, Any]) -> None:
         return
     _check_hosts(sections["hosts"])
     background, estimates = sections["background"], sections["estimates"]
-    for section, key in (("background", "tcp_probability"), ("background", "udp_share"),
-                         ("estimates", "quantile"), ("estimates", "a")):  # fmt: skip
-        if not sections[section][key] <= 1:
-            value = sections[section][key]
-            raise wrong(f"{section}.{key}", "must be between 0 and 1", value, "write a share")
     if background["least_mean_s"] > background["most_mean_s"]:
         raise wrong(
             "background.least_mean_s",
@@ -279,10 +287,31 @@ def _check_method(method: Mapping[str, Any]) -> None:
         raise ProblemError("method: total_streams and streams_as exclude each other; give one")
 
 
-def require_known(name: str, known: Any, place: str, what: str) -> None:
-    """Refuse a name that is not among those of the topology."""
-    if name not in known:
-        raise wrong(place, f"must be {what}", name, nearest_hint(name, known).lstrip("; "))
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Put a place, or a file's name, before what errors say that arise inside.
+
+    >>> with naming("small.toml"):
+    ...     raise ProblemError("scale must be > 0, got 0")
+    Traceback (most recent call last):
+    datacollect.errors.ProblemError: small.toml: scale must be > 0, got 0
+    """
+    try:
+        yield
+    except ProblemError as error:
+        raise ProblemError(f"{place}: {error}") from None
+    except InfeasibleError as error:
+        raise InfeasibleError(f"{place}: {error}", error.hosts) from None
+
+
+def require_known(name: str, known: Iterable[str], place: str, what: str) -> None:
+    """Refuse a name that the topology does not have; suggest the nearest, or list them."""
+    names = list(known)
+    if name not in names:
+        more = ", ..." if len(names) > MOST_LISTED else ""
+        there = f"there are {', '.join(map(shown_text, names[:MOST_LISTED]))}{more}"
+        listed = there if names else "there is none"
+        raise wrong(place, f"must be {what}", name, nearest_hint(name, names)[2:] or listed)
 
 
 def _without_none(tree: Any) -> Any:
@@ -291,11 +320,3 @@ def _without_none(tree: Any) -> Any:
     if isinstance(tree, list | tuple):
         return [_without_none(value) for value in tree]
     return tree
-
-
-def place_of(*parts: str) -> str:
-    """Return the place of a value, for messages."""
-    place = ""
-    for part in parts:
-        place = join(place, part)
-    return place

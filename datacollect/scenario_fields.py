@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from datacollect.kinds import Field, Kind, ListOf, Number, Rows, Table, Text, Whole
-from datacollect.scenario_kinds import Choice, Flag, Part
+from datacollect.scenario_kinds import Choice, Flag, Part, Share
 from datacollect.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
@@ -49,14 +49,14 @@ _PLACE = (
 DESTINATION = _table(
     "the destination",
     "The host that collects everything.",
-    _optional("name", NAME, "Its name.", "D"),
+    _optional("name", NAME, "Name of the host.", "D"),
     *_PLACE,
 )
 SOURCES = _table(
     "the sources",
     "One host with data, or several alike.",
     _optional("name", NAME, "Name, or with count its beginning; default S1, S2, ..."),
-    _optional("count", Whole(minimum=1), "How many.", 1),
+    _optional("count", Whole(minimum=1), "How many hosts.", 1),
     *_PLACE,
     _optional("backlog_bytes", BYTES, "Bytes of each; without it, [backlog] draws them."),
 )
@@ -64,7 +64,7 @@ RELAYS = _table(
     "the relays",
     "One host without data, or several alike, for others' data to pass.",
     _optional("name", NAME, "Name, or with count its beginning; default K1, K2, ..."),
-    _optional("count", Whole(minimum=1), "How many.", 1),
+    _optional("count", Whole(minimum=1), "How many hosts.", 1),
     *_PLACE,
 )
 HOSTS = _table(
@@ -83,7 +83,7 @@ BACKLOG = _table(
     _optional("seed", SEED, "Seed; default: from run.seed."),
     _optional("least_bytes", BYTES, "Least of each source, bytes."),
     _optional("most_bytes", BYTES, "Most of each source, bytes."),
-    _optional("total_bytes", BYTES, "What they add up to, exactly; without it, independent."),
+    _optional("total_bytes", BYTES, "Bytes that they add up to, exactly; without it, independent."),
 )
 
 PAIR = _table(
@@ -93,7 +93,11 @@ PAIR = _table(
     Field("to", NAME, "Node that receives.", required=True),
     _optional("kind", Choice(("tcp", "udp")), "Endless TCP, or on-off UDP.", "tcp"),
     _optional("start_s", SECONDS, "Start, seconds.", 0.0),
-    _optional("rate_bytes_per_s", Number("bytes per second", positive=True), "UDP: rate while on."),
+    _optional(
+        "rate_bytes_per_s",
+        Number("bytes per second", positive=True),
+        "UDP: bytes per second while on.",
+    ),
     _optional("mean_on_s", POSITIVE_S, "UDP: mean on time, seconds.", 1.0),
     _optional("mean_off_s", POSITIVE_S, "UDP: mean off time, seconds.", 1.0),
 )
@@ -107,14 +111,16 @@ BACKGROUND = _table(
     _optional("among", WHERE, "Kind of nodes at their ends; default: stub where there are any."),
     _optional("over", ListOf(NAME, 1), "Wires to cross; default: all peering wires."),
     _optional("split", ListOf(Number()), "Ratio of flows over these wires; default: equal parts."),
-    _optional("tcp_probability", Number(), "Of a flow to be endless TCP, else on-off UDP.", 0.75),
+    _optional("tcp_probability", Share(), "Of a flow to be endless TCP, else on-off UDP.", 0.75),
     _optional(
         "udp_share",
-        Number(),
+        Share(),
         "Share of each wire that its UDP flows take on average; 0 silences them.",
         0.05,
     ),
-    _optional("least_mean_s", POSITIVE_S, "Mean on and off times are uniform from here, ...", 0.2),
+    _optional(
+        "least_mean_s", POSITIVE_S, "Mean on and off times are uniform from here, seconds, ...", 0.2
+    ),
     _optional("most_mean_s", POSITIVE_S, "... to here, seconds.", 3.0),
     _optional("latest_start_s", SECONDS, "Starts are uniform from 0 to here, seconds.", 2.0),
     _optional("pairs", Rows(PAIR), "Further flows, between named nodes.", ()),
@@ -124,17 +130,20 @@ TRANSPORT = _table(
     "the transport",
     "How TCP is set up; for the fluid engine header and round-trip times only.",
     _optional("variant", NAME, "Congestion control by ns-3's name.", "NewReno"),
-    _optional("segment_bytes", Whole("bytes", 64, 65_000), "Segment size.", 1448),
-    _optional("buffer_bytes", BYTES, "Send and receive buffer of each socket.", 1 << 20),
+    _optional("segment_bytes", Whole("bytes", 64, 65_000), "Segment size, bytes.", 1448),
+    _optional("buffer_bytes", BYTES, "Send and receive buffer of each socket, bytes.", 1 << 20),
     _optional("initial_window_segments", Whole(minimum=1), "Initial window.", 10),
     _optional("delayed_ack_segments", Whole(minimum=1), "Segments per acknowledgement.", 2),
-    _optional("syn_timeout_s", POSITIVE_S, "First retry of a SYN; doubles each time.", 1.0),
+    _optional(
+        "syn_timeout_s", POSITIVE_S, "First retry of a SYN, seconds; doubles each time.", 1.0
+    ),
     _optional("syn_retries", Whole(), "Retries of a SYN.", 20),
     _optional("data_retries", Whole(), "Retries of data in a row.", 20),
     _optional(
         "header_bytes",
         Whole("bytes"),
-        "fluid engine: headers of each segment; 54 is TCP with time stamps over PPP, as in ns-3.",
+        "fluid engine: header bytes of each segment; 54 is TCP with time stamps over PPP, as in "
+        "ns-3.",
         54,
     ),
 )
@@ -168,8 +177,8 @@ ESTIMATES = _table(
     _optional("give_up_s", POSITIVE_S, "ns3: a probe ends after this time, seconds.", 1000.0),
     _optional("seed", SEED, "Seed of the probes' run; default: from run.seed."),
     _optional("how", Choice(("ewma", "last", "median", "quantile")), "Way to estimate.", "ewma"),
-    _optional("a", Number(), "ewma: weight of the past.", 0.9),
-    _optional("quantile", Number(), "quantile: which one.", 0.25),
+    _optional("a", Share(), "ewma: weight of the past.", 0.9),
+    _optional("quantile", Share(), "quantile: which one.", 0.25),
     _optional("know_access", Flag(), "Tell the planner the rates of hosts' access links.", False),
     _optional("perturbations", Rows(PERTURBATION), "What is estimated wrongly.", ()),
 )
@@ -180,7 +189,7 @@ METHOD = _table(
     _optional("name", Choice(METHODS), "Planning method.", "coordinated"),
     _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
     _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
-    _optional("solver", NAME, "Solver.", "auto"),
+    _optional("solver", NAME, "Name of the solver.", "auto"),
     _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
     _optional(
         "timing",
@@ -190,9 +199,11 @@ METHOD = _table(
     ),
     _optional("lanes", Whole(minimum=1), "Connections per hop.", 1),
     _optional("shared_connections", Flag(), "Routes share the connections of a hop.", False),
-    _optional("open_ahead_s", SECONDS, "planned: open connections so long before use.", 1.0),
+    _optional(
+        "open_ahead_s", SECONDS, "planned: open connections so many seconds before use.", 1.0
+    ),
     _optional("pace", Flag(), "Cap each connection at its planned rate.", False),
-    _optional("window_bytes", BYTES, "Window of each connection; default: the transport's."),
+    _optional("window_bytes", BYTES, "Window of each connection, bytes; default: the transport's."),
     _optional("streams", Whole(minimum=1), "direct: connections of each source.", 1),
     _optional("total_streams", Whole(minimum=1), "direct: connections of all sources together."),
     _optional(
@@ -208,8 +219,13 @@ METHOD = _table(
     ),
     _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
     _optional("order", ListOf(NAME), "direct: order of the sources."),
-    _optional("stall_patience_s", SECONDS, "Replace a stalled connection after this.", 0.0),
-    _optional("retry_s", POSITIVE_S, "Open a lost connection again after this.", 1.0),
+    _optional(
+        "stall_patience_s",
+        SECONDS,
+        "Replace a stalled connection after so many seconds.",
+        0.0,
+    ),
+    _optional("retry_s", POSITIVE_S, "Open a lost connection again after so many seconds.", 1.0),
     _optional("most_retries", Whole(), "Failures in a row before it is given up.", 10),
 )
 
@@ -217,9 +233,15 @@ RUN = _table(
     "the run",
     "What is left to say.",
     _optional("seed", SEED, "Seed of everything that has none of its own.", 1),
-    _optional("time_limit_s", POSITIVE_S, "Simulated time after which the run ends.", 86_400.0),
-    _optional("relay_buffer_bytes", BYTES, "Room for others' data at relays; default: unlimited."),
-    _optional("stall_s", POSITIVE_S, "A connection without progress for so long stalls.", 30.0),
+    _optional("time_limit_s", POSITIVE_S, "Simulated seconds after which the run ends.", 86_400.0),
+    _optional(
+        "relay_buffer_bytes",
+        BYTES,
+        "Room for others' data at each relay, bytes; default: unlimited.",
+    ),
+    _optional(
+        "stall_s", POSITIVE_S, "A connection without progress for so many seconds stalls.", 30.0
+    ),
     _optional("warm_up_s", SECONDS, "Background alone before, and again after, seconds.", 20.0),
     _optional("udp_on_off", Flag(), "fluid engine: UDP's on and off times, not its mean.", False),
 )

@@ -1,4 +1,4 @@
-"""Kinds of values that only scenario files hold: flags, choices, pairs, tables by their kind."""
+"""Kinds that only scenario files hold: flags, choices, shares, pairs, tables by their kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import Kind, ListOf, Table, plain, shown, wrong
+from datacollect.kinds import Kind, ListOf, Number, Table, plain, shown, wrong
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,24 @@ class Choice:
                 f"{place} {rule}, got {shown(value)}" + nearest_hint(value, self.words)
             )
         return value
+
+
+@dataclass(frozen=True)
+class Share:
+    """A number from 0 to 1; not 0 if `positive`."""
+
+    positive: bool = False
+
+    def read(self, value: Any, place: str) -> float:
+        """Return the share."""
+        rule = "must be > 0 and <= 1" if self.positive else "must be between 0 and 1"
+        try:
+            share = Number(positive=self.positive).read(value, place)
+        except ProblemError:
+            raise wrong(place, rule, value, "write a share") from None
+        if share > 1:
+            raise wrong(place, rule, value, "write a share")
+        return share
 
 
 @dataclass(frozen=True)

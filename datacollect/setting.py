@@ -12,6 +12,7 @@ from datacollect.background import draw_background, strangers
 from datacollect.errors import ProblemError
 from datacollect.placement import Placement, place
 from datacollect.problem import Problem
+from datacollect.scenario import naming
 from datacollect.simulation.network import NO_WIRE, SimulatedNetwork, Transport
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ def _nodes_of_hosts(placed: Placement) -> dict[str, str]:
 def _from_problem(scenario: Scenario) -> Setting:
     from datacollect.simulation.problem_network import ProblemNetwork
 
-    problem = Problem.from_file(scenario.folder / scenario.sections["problem"])
+    with naming("problem"):
+        problem = Problem.from_file(scenario.folder / scenario.sections["problem"])
     scale = float(scenario.sections["scale"])
     if scale != 1.0:
         raise ProblemError(

@@ -241,7 +241,7 @@ def _measured(outcome: Outcome) -> str:
 def _why_incomplete(outcome: Outcome) -> str:
     limit_s = outcome.setting.scenario.section("run")["time_limit_s"]
     return (
-        f"incomplete: {_collected(outcome)} collected within {limit_s:g} s of simulated time, or "
-        "until nothing moved any more; allow more with --time-limit, or look for stuck "
-        "connections with -o DIR"
+        f"incomplete: {_collected(outcome)} collected within {limit_s:g} s of simulated time; "
+        "allow more with --time-limit, or, if nothing moves any more, look for stuck connections "
+        "with -o DIR"
     )

@@ -1,4 +1,7 @@
-"""The JSON Schema: what it refuses, reading refuses; what is right, it accepts."""
+"""The JSON Schemas of problems and schedules: what they refuse, reading refuses.
+
+What is right, they accept. Scenarios have tests of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,26 @@ import tomllib
 import jsonschema
 import pytest
 from broken_files import JSON, TOML
-from broken_trees import TREE, places, values, with_value
+from broken_trees import SCHEDULE, SCHEDULES, TREE, places, values, with_value
 from hypothesis import given
 from hypothesis import strategies as st
 
 import datacollect as dc
 from datacollect.examples import example_files, example_names
-from datacollect.files import problem_from_tree, problem_to_tree
-from datacollect.schema import problem_schema
+from datacollect.files import problem_from_tree, problem_to_tree, schedule_from_tree
+from datacollect.schema import SCHEMAS, problem_schema, schedule_schema
 
 VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
+OF_SCHEDULES = jsonschema.Draft202012Validator(schedule_schema())
 
 
 def accepts(tree):
     return VALIDATOR.is_valid(tree)
 
 
-def test_schema_is_one():
-    jsonschema.Draft202012Validator.check_schema(problem_schema())
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_schema_is_one(kind):
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[kind]())
 
 
 @pytest.mark.parametrize("name", example_names())
@@ -91,15 +96,47 @@ def test_what_reading_accepts_the_schema_accepts(place, value):
     assert accepts(tree)
 
 
-def test_every_key_is_described_for_editors():
-    schema = problem_schema()
+# Schedules ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [dc.direct, dc.best_path, dc.coordinated])
+def test_schedules_that_are_written_are_accepted(method):
+    """With a bottleneck and without a slot, which is null."""
+    OF_SCHEDULES.validate(method(problem_from_tree(TREE | {"held": [], "shared": []})).to_dict())
+
+
+@pytest.mark.parametrize("case", SCHEDULES.keys() - {"hop beyond the route", "infinite time"})
+def test_broken_schedules_are_refused_by_both(case):
+    """But for what two values say together, and for numbers that JSON does not have."""
+    tree, _ = SCHEDULES[case]
+    assert not OF_SCHEDULES.is_valid(tree)
+    with pytest.raises(dc.ProblemError):
+        schedule_from_tree(tree)
+
+
+@given(st.sampled_from(list(places(SCHEDULE))), values)
+def test_what_is_read_as_a_schedule_its_schema_accepts(place, value):
+    tree = with_value(SCHEDULE, place, value)
+    try:
+        schedule_from_tree(tree)
+    except dc.ProblemError:
+        return
+    OF_SCHEDULES.validate(tree)
+
+
+# What editors show --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "n_tables"), [("problem", 5), ("schedule", 3), ("scenario", 30)])
+def test_every_key_is_described_for_editors(kind, n_tables):
+    schema = SCHEMAS[kind]()
     tables = [schema, *schema["$defs"].values()]
-    assert len(tables) == 5
+    assert len(tables) == n_tables
     for table in tables:
         assert table["additionalProperties"] is False
         for name, field in table["properties"].items():
             assert len(field["description"]) > 10, name
-            if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s"):
+            if name.endswith(("_s", "_bytes")) and kind != "schedule":
                 assert "second" in field["description"] or "byte" in field["description"].lower()
 
 

@@ -1,0 +1,82 @@
+"""The core paper's scenario broken in many ways: place, value, what the message says.
+
+A value of None takes the key away.
+"""
+
+# What one value alone shows, or which tables there are: the JSON Schema refuses it too.
+ALONE = [
+    ("format", "datacollect-problem/1", "this is a problem file"),
+    ("topolgy", {}, "topolgy: unknown key; did you mean 'topology'?"),
+    ("topology", None, "key topology is missing; add [topology]"),
+    ("hosts", None, "key hosts is missing"),
+    ("scale", 0, "scale must be a finite number > 0, got 0"),
+    ("topology.kind", None, "topology: key kind is missing"),
+    ("topology.kind", "dumbell", "did you mean 'dumbbell'?"),
+    ("topology.seeds", 1, "topology.seeds: unknown key; did you mean 'seed'?"),
+    ("topology.peering", {"rate_bytes_per_s": 0}, "peering.rate_bytes_per_s must be a finite"),
+    ("hosts.sources.0.count", 0, "hosts.sources[0].count must be a whole number >= 1, got 0"),
+    ("hosts.sources.0.backlog_bytes", -5, "hosts.sources[0].backlog_bytes must be"),
+    ("background.tcp_probability", 1.5, "background.tcp_probability must be between 0 and 1"),
+    ("background.flows", -1, "background.flows must be a whole number >= 0, got -1"),
+    ("estimates.how", "mean", "estimates.how must be one of ewma, last, median, quantile"),
+    ("estimates.know_access", "yes", "estimates.know_access must be true or false"),
+    ("routing.kind", "hotpotato", "did you mean 'hot-potato'?"),
+    ("method.name", "coordinate", "did you mean 'coordinated'?"),
+    ("method.slot_s", -1, "method.slot_s must be a finite number of seconds > 0, got -1"),
+    ("run.time_limit_s", 0, "run.time_limit_s must be a finite number of seconds > 0, got 0"),
+    ("run.warm_up_s", -1.0, "run.warm_up_s must be a finite number of seconds >= 0, got -1.0"),
+    ("problem", "p.toml", "topology: a scenario with a problem has no topology"),
+    ("truth_csv", "t.csv", "truth_csv needs a problem"),
+    ("scale", "1", "scale must be a finite number > 0, got '1'; leave out the quotes"),
+    ("name", "", "name must not be empty"),
+    (
+        "topology",
+        {"kind": "line", "n_nodes": 2},
+        "key rate_bytes_per_s is missing; add it to the line",
+    ),
+    ("topology", {"kind": "star", "n_nodes": 2}, "topology.n_nodes: unknown key"),
+    (
+        "topology.stub",
+        {"queue_packets": 0},
+        "topology.stub.queue_packets must be a whole number >= 1",
+    ),
+    (
+        "topology",
+        {"kind": "transit-stub", "stub_edge_probability": 1.5},
+        "topology.stub_edge_probability must be > 0 and <= 1, got 1.5; write a share",
+    ),
+    (
+        "topology",
+        {"kind": "transit-stub", "nodes_per_stub": [1, 2, 3]},
+        "topology.nodes_per_stub must be one value or a list of two, got [1, 2, 3]",
+    ),
+    (
+        "topology",
+        {"kind": "explicit", "wires": [{"a": "X", "b": "Y", "rate_bytes_per_s": [1e6, 0]}]},
+        "topology.wires[0].rate_bytes_per_s[1] must be a finite number of bytes per second > 0",
+    ),
+    ("hosts.access", {"queue_packets": [5]}, "queue_packets must be one value or a list of two"),
+    ("hosts.access", {"delay_s": -1}, "delay_s must be a finite number of seconds >= 0, got -1"),
+    ("background.pairs", [{"from": "A0", "to": "B0", "start_s": -1}], "pairs[0].start_s must be"),
+    ("background.split", "1:3", "background.split must be a list, got '1:3'"),
+    (
+        "estimates.repeats",
+        5000,
+        "estimates.repeats must be a whole number >= 1 and below 1001, got 5000; write a smaller",
+    ),
+    ("estimates.quantile", -0.1, "estimates.quantile must be between 0 and 1, got -0.1"),
+    ("run.time_limit_s", -5, "> 0, got -5; write a number above 0"),
+    ("run.seed", 0.5, "run.seed must be a whole number >= 0, got 0.5"),
+    ("run.udp_on_off", 1, "run.udp_on_off must be true or false, got 1"),
+]
+
+# What values say together.
+TOGETHER = [
+    ("hosts.destination.at", "A0", "hosts.destination.domain excludes at, got 'A'"),
+    ("hosts.sources", [], "hosts.sources must not be empty"),
+    ("backlog.most_bytes", None, "least_bytes and most_bytes belong together"),
+    ("backlog.most_bytes", 5, "backlog.least_bytes must be <= most_bytes (5), got 25000000"),
+    ("background.least_mean_s", 4.0, "must be <= most_mean_s (3), got 4.0"),
+    ("background.pairs", [{"from": "A0", "to": "B0", "kind": "udp"}], "is needed there"),
+    ("estimates.kind", "given", 'estimates.file is for kind = "given"'),
+]

@@ -1,0 +1,141 @@
+"""From a scenario to a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from small_scenarios import line_of
+
+import datacollect as dc
+from datacollect.harness import carry_out
+from datacollect.planning import n_connections
+
+
+def test_one_transfer_takes_bytes_over_rate():
+    """5 MB at 1 MB/s; connections are there at once, as there is no delay."""
+    run = dc.simulate(line_of(), engine="fluid", method="direct")
+    assert run.complete
+    assert run.makespan_s == pytest.approx(5.0)
+    assert run.settings["predicted_makespan_s"] == pytest.approx(5.0)
+    assert run.settings["scenario"]["run"]["seed"] == 1
+
+
+@pytest.mark.parametrize("method", ["direct", "best-path", "coordinated"])
+@pytest.mark.parametrize("timing", ["asap", "planned"])
+def test_every_method_collects_every_byte(method, timing, paper):
+    run = dc.simulate(paper.with_values({"method.timing": timing}), engine="fluid", method=method)
+    assert run.complete
+    assert run.collected_bytes == 35_000_000
+    into = run.routes[run.routes["to"] == "D"].groupby("source")["bytes"].sum()
+    assert into.sum() == pytest.approx(35_000_000, abs=100)
+    assert set(into.index) == set(run.source_finish_s)
+    again = dc.simulate(paper.with_values({"method.timing": timing}), engine="fluid", method=method)
+    assert again.makespan_s == run.makespan_s
+
+
+def test_no_flows_equal_no_background(paper):
+    tree = paper.to_dict()
+    tree["background"]["flows"] = 0
+    without = {key: value for key, value in tree.items() if key != "background"}
+    runs = [dc.simulate(t, engine="fluid") for t in (tree, without)]
+    assert runs[0].makespan_s == runs[1].makespan_s
+    assert runs[0].background.empty
+
+
+def test_a_store_and_forward_plan_runs_too(paper):
+    run = dc.simulate(paper.with_values({"method.slot_s": 5.0}), engine="fluid")
+    assert run.complete
+
+
+def test_the_time_limit_leaves_a_partial_run():
+    """At 1 MB/s 2 of 5 MB are there after 2 s."""
+    run = dc.simulate(line_of(), engine="fluid", method="direct", time_limit_s=2.0)
+    assert not run.complete
+    assert np.isnan(run.makespan_s)
+    assert run.collected_bytes == pytest.approx(2_000_000, abs=2000)
+
+
+def test_direct_with_as_many_streams_as_the_coordinated_plan(paper):
+    coordinated = carry_out(paper, engine="fluid")
+    n = coordinated.run.settings["connections"]
+    assert len(coordinated.run.connections) == n
+    assert n == n_connections(coordinated.schedule, paper.section("method"))
+    for shared in ("by-data", "evenly"):
+        values = {"method.streams_as": "coordinated", "method.streams_shared": shared}
+        run = dc.simulate(paper.with_values(values), engine="fluid", method="direct")
+        assert len(run.connections) == n > 7
+        per_source = run.connections.groupby("from")["connection"].count()
+        if shared == "evenly":
+            assert per_source.max() - per_source.min() <= 1
+    few = paper.with_values({"method.total_streams": 3})
+    with pytest.raises(dc.ProblemError, match="total_streams must be >= 7, one for each source"):
+        dc.simulate(few, engine="fluid", method="direct")
+
+
+def test_parallel_streams_get_a_larger_share():
+    """Beside one endless transfer one stream gets a half, three get three quarters."""
+    background = {"pairs": [{"from": "N0", "to": "N1"}]}
+    scenario = line_of(background=background)
+    for streams, share in ((1, 1 / 2), (3, 3 / 4)):
+        run = dc.simulate(
+            scenario.with_values({"method.streams": streams}), engine="fluid", method="direct"
+        )
+        assert run.makespan_s == pytest.approx(5.0 / share, rel=1e-3)
+
+
+def test_a_given_schedule_is_carried_out_if_it_is_for_the_same_data(paper):
+    outcome = carry_out(paper, engine="fluid")
+    again = dc.simulate(paper, engine="fluid", schedule=outcome.schedule)
+    assert again.makespan_s == outcome.run.makespan_s
+    other = paper.with_values({"backlog.seed": 3})
+    with pytest.raises(dc.ProblemError, match=r"another problem: it collects \d+ bytes of 'S1'"):
+        dc.simulate(other, engine="fluid", schedule=outcome.schedule)
+    with pytest.raises(dc.ProblemError, match="host 'S1' takes no part"):
+        dc.simulate(line_of(), engine="fluid", schedule=outcome.schedule)
+    plan = dc.direct(dc.Problem.from_matrix(["S", "E"], [[0, 1.0], [0, 0]], [5, 0], "E"))
+    with pytest.raises(dc.ProblemError, match="its destination is 'E', the scenario's is 'D'"):
+        dc.simulate(line_of(), engine="fluid", schedule=plan)
+
+
+def test_wrong_engines_are_refused(paper):
+    with pytest.raises(dc.ProblemError, match="engine must be one of ns3, fluid, got 'ns2'"):
+        dc.simulate(paper, engine="ns2")
+
+
+PROBLEM = """
+destination = "D"
+[hosts.S]
+backlog_bytes = 1000
+release_s = 1.0
+[hosts.D]
+[[links]]
+from = "S"
+to = "D"
+bandwidth_bytes_per_s = 100.0
+"""
+
+
+@pytest.fixture
+def problem_scenario(tmp_path):
+    (tmp_path / "p.toml").write_text(PROBLEM)
+    (tmp_path / "truth.csv").write_text("from,to,bandwidth_bytes_per_s\nS,D,50\n")
+    (tmp_path / "s.toml").write_text('problem = "p.toml"\ntruth_csv = "truth.csv"\n')
+    return tmp_path / "s.toml"
+
+
+def test_a_plan_is_made_on_one_grid_and_judged_on_another(problem_scenario):
+    """1000 bytes, there after 1 s, at 100 bytes/s promised and 50 found: 11 s and 21 s."""
+    run = dc.simulate(problem_scenario, engine="fluid")
+    assert run.settings["predicted_makespan_s"] == pytest.approx(11.0)
+    assert run.makespan_s == pytest.approx(21.0)
+
+
+def test_a_problem_has_no_packets(problem_scenario):
+    with pytest.raises(dc.ProblemError, match="no packets to simulate"):
+        dc.simulate(problem_scenario)
+
+
+def test_scaling_a_problem_is_refused(problem_scenario):
+    scenario = dc.Scenario.from_file(problem_scenario).with_values({"scale": 0.5})
+    with pytest.raises(dc.ProblemError, match="scale must be 1 with a problem"):
+        dc.simulate(scenario, engine="fluid")
