@@ -180,10 +180,13 @@ def linear_bottleneck(
     sources = {parcel.source for pool in pools for parcel in pool.parcels}
     behind = name_hosts([problem.names[source] for source in sorted(sources)])
     ways = []
-    for number in shared:
+    named = shared if len(shared) <= MOST_LINKS_NAMED else shared[:1]
+    for number in named:
         bottleneck = problem.shared[number]
         rate = format_rate(bottleneck.bandwidth_bytes_per_s)
         ways.append(f"the shared bottleneck {bottleneck.name!r} ({rate})")
+    if len(named) < len(shared):
+        ways.append(f"{len(shared) - len(named)} more shared bottlenecks")
     if len(arcs):
         ways.append(_ways_out(problem, network, arcs))
     into_destination = len(arcs) > 0 and bool(

@@ -1,7 +1,7 @@
 """The fluid optimum: how soon everything can arrive, why not sooner, and by which routes.
 
-`fluid_optimum` answers the first two questions for any problem; `fluid_paths` the third, with
-as few hops as possible among the fastest flows.
+`fluid_optimum` answers the first two questions for any problem; `fluid_paths` the third: among
+the fastest flows, or those that meet a deadline, it takes the cheapest by a preference.
 
 - Constant bandwidth without limits: most meshes need two hops at most. The earliest conceivable
   end follows from the destination's cut and each source's own cut; a small bipartite flow from
@@ -23,11 +23,13 @@ import numpy.typing as npt
 
 from datacollect.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
 from datacollect.budget import Budget
-from datacollect.flow import FlowNetwork
-from datacollect.layered import breakpoints_s
-from datacollect.quickest import NeverArrives, Quickest, ScaledFlow, quickest
+from datacollect.cheapest import cheapest_bytes
+from datacollect.errors import InfeasibleError
+from datacollect.layered import breakpoints_s, layered_network
+from datacollect.preference import DEFAULT
+from datacollect.quickest import NeverArrives, Quickest, quickest
 from datacollect.routes import decompose
-from datacollect.shared_flow import quickest_shared
+from datacollect.shared_flow import earliest_shared, quickest_shared
 from datacollect.two_hops import two_hop_optimum
 
 if TYPE_CHECKING:
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from datacollect.layered import LayeredNetwork
     from datacollect.pools import Pool
     from datacollect.problem import Problem
+    from datacollect.quickest import ScaledFlow
     from datacollect.routes import PathFlow
     from datacollect.schedule import Bottleneck
+    from datacollect.shared_flow import SharedEnd
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -78,7 +82,10 @@ class FluidOptimum:
     plan : FluidPlan or None
         A fastest plan with fewest hops, where finding T* found it too.
     quickest : Quickest or None
-        Network and lengths of pieces, where Newton's method found T*.
+        Network and lengths of pieces, where Newton's method found T*; with shared bottlenecks
+        the same without them.
+    shared_end : SharedEnd or None
+        With shared bottlenecks: network, lengths of pieces, and what more bandwidth would save.
     """
 
     makespan_s: float
@@ -86,7 +93,11 @@ class FluidOptimum:
     solver: str
     plan: FluidPlan | None = None
     quickest: Quickest | None = None
+    shared_end: SharedEnd | None = None
 
+
+# A fastest plan by two hops has the fewest hops, and nothing is stored where nothing changes.
+TWO_HOPS_SATISFY = ("relay-bytes", "storage", "earliest-arrival")
 
 _optima: WeakKeyDictionary[Problem, dict[str, FluidOptimum]] = WeakKeyDictionary()
 _optima_lock = threading.Lock()
@@ -149,15 +160,21 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
         bottleneck = cut_bottleneck(problem, relaxed)
         name = flow_solver.name
         return FluidOptimum(relaxed.makespan_s, bottleneck, name, quickest=relaxed)
-    found = quickest_shared(problem, starts, 0.0, relaxed, budget)
-    return FluidOptimum(found.makespan_s, found.bottleneck, found.solver)
+    found = earliest_shared(problem, starts, 0.0, relaxed, budget)
+    return FluidOptimum(
+        found.makespan_s, found.bottleneck, found.solver, quickest=relaxed, shared_end=found
+    )
 
 
 def _quickest_or_infeasible(
-    problem: Problem, starts_s: FloatArray, guard_s: float, solver: FlowSolver
+    problem: Problem,
+    starts_s: FloatArray,
+    guard_s: float,
+    solver: FlowSolver,
+    known: ScaledFlow | None = None,
 ) -> Quickest:
     try:
-        return quickest(problem, starts_s, guard_s, solver)
+        return quickest(problem, starts_s, guard_s, solver, known)
     except NeverArrives as never:
         network = never.network
         cut_off = ~_reaching_sink(network)
@@ -179,45 +196,99 @@ def _reaching_sink(network: LayeredNetwork) -> BoolArray:
 
 
 def fluid_paths(
-    problem: Problem, optimum: FluidOptimum, guard_s: float, budget: Budget
+    problem: Problem,
+    optimum: FluidOptimum,
+    guard_s: float,
+    budget: Budget,
+    prefer: str = DEFAULT,
+    end_s: float | None = None,
+    starts_s: FloatArray | None = None,
 ) -> FluidPlan:
-    """Return a fastest plan with as few hops as possible.
+    """Return the cheapest plan by a preference that ends as early as possible, or by `end_s`.
 
-    Every piece of time but the last ends `guard_s` early: pipelines drain before rates change.
+    Parameters
+    ----------
+    problem : Problem
+    optimum : FluidOptimum
+        Of the problem.
+    guard_s : float
+        Every piece of time that another follows ends this much early: pipelines drain before
+        rates change.
+    budget : Budget
+    prefer : str
+        A key of `PREFERENCES`. ``"earliest-arrival"`` is met at the ends of pieces: it needs
+        pieces that begin wherever the most that can have arrived bends.
+    end_s : float, optional
+        The last piece ends by then.
+    starts_s : ndarray of float, optional
+        Instants at which pieces begin; `breakpoints_s` and maybe more.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot arrive, or not by `end_s`.
     """
-    if optimum.plan is not None:
+    changes = breakpoints_s(problem)
+    starts = changes if starts_s is None else starts_s
+    nothing_changes = len(starts) == 1 and end_s is None
+    if optimum.plan is not None and nothing_changes and prefer in TWO_HOPS_SATISFY:
         return optimum.plan
-    starts = breakpoints_s(problem)
-    flow_solver = budget.flow_solver()
-    found = optimum.quickest if guard_s == 0 else None
-    if found is None:
-        found = _quickest_or_infeasible(problem, starts, guard_s, flow_solver)
-    network, lengths, solver = found.network, found.lengths_s, flow_solver.name
-    flow: IntArray | FloatArray
+    found = optimum.quickest if guard_s == 0 and len(starts) == len(changes) else None
+    if end_s is not None and not problem.shared:
+        found = _up_to(problem, starts, guard_s, end_s)
+    elif found is None:
+        known = optimum.quickest.scaled if optimum.quickest is not None else None
+        found = _quickest_or_infeasible(problem, starts, guard_s, budget.flow_solver(), known)
     if problem.shared:
-        shared = quickest_shared(problem, starts, guard_s, found, budget)
+        known_end = optimum.shared_end if found is optimum.quickest else None
+        shared = quickest_shared(problem, starts, guard_s, found, budget, prefer, end_s, known_end)
         network, lengths, solver = shared.network, shared.lengths_s, shared.solver
-        flow = shared.flow_bytes
+        flow_bytes = shared.flow_bytes
     else:
-        flow = fewest_hops(network, lengths, flow_solver)
-    paths = decompose(network, network.piece, flow)
+        network, lengths, solver = found.network, found.lengths_s, budget.flow_solver().name
+        try:
+            flow_bytes = cheapest_bytes(problem, found, prefer, budget.flow_solver())
+        except InfeasibleError:
+            raise _too_early(problem, found.makespan_s) from None
+    if end_s is not None:
+        lengths = np.append(lengths[:-1], _needed_s(problem, network, flow_bytes, lengths[-1]))
+    paths = decompose(network, network.piece, flow_bytes)
     return FluidPlan(network.starts_s, lengths, network.pools, paths, solver)
 
 
-def fewest_hops(network: LayeredNetwork, lengths_s: FloatArray, solver: FlowSolver) -> IntArray:
-    """Return the flow, in units, that empties all pools with the fewest hops, then least storage.
+def _up_to(problem: Problem, starts_s: FloatArray, guard_s: float, end_s: float) -> Quickest:
+    """Return the layered network of all pieces until `end_s`, whether or not that suffices."""
+    late = [p.source for p in problem.parcels if p.release_s >= end_s]
+    n_pieces = int(np.searchsorted(starts_s, end_s))
+    if late or n_pieces == 0:
+        raise _too_early(problem, end_s)
+    full = np.maximum(np.diff(starts_s) - guard_s, 0.0)
+    rest_s = end_s - float(starts_s[n_pieces - 1])
+    last_s = min([rest_s, *full[n_pieces - 1 : n_pieces].tolist()])
+    network = layered_network(problem, starts_s[:n_pieces])
+    return Quickest(network, np.append(full[: n_pieces - 1], last_s), cut=None)
 
-    One hop costs more than storing through all pieces, so storage only breaks ties per byte.
-    """
-    scaled = ScaledFlow(network, solver)
-    hop_cost = network.n_pieces
-    cost = np.where(network.link >= 0, hop_cost, 0) + network.stored
-    supply = np.zeros(network.n_nodes, dtype=np.int64)
-    for pool, units in zip(network.pools, scaled.supply_units.tolist(), strict=True):
-        supply[pool.node] += units
-    supply[network.sink] -= int(scaled.supply_units.sum())
-    capacity = scaled.capacity_units(lengths_s)
-    problem = FlowNetwork(
-        network.n_nodes, network.tail, network.head, capacity, cost.astype(np.int64)
+
+def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
+    return InfeasibleError(
+        f"not all data can arrive at {problem.destination!r} by {end_s:g} s", problem.sources
     )
-    return scaled.solver.min_cost_flow(problem, supply)
+
+
+def _needed_s(
+    problem: Problem, network: LayeredNetwork, flow_bytes: FloatArray, most_s: float
+) -> float:
+    """Return how much of the last piece, `most_s` long, its flow needs: a plan need not dawdle."""
+    in_last = np.flatnonzero((network.piece == network.n_pieces - 1) & (flow_bytes > 0))
+    needed_s = flow_bytes[in_last] / network.rate_bytes_per_s[in_last]  # 0 for stored data
+    longest_s = float(needed_s.max(initial=0.0))
+    on_link = np.bincount(
+        np.maximum(network.link[in_last], 0),
+        np.where(network.link[in_last] >= 0, flow_bytes[in_last], 0.0),
+        minlength=problem.n_links,
+    )
+    for shared, links in zip(problem.shared, problem.shared_links, strict=True):
+        together = float(on_link[links].sum())
+        if together > 0:
+            longest_s = max(longest_s, together / shared.bandwidth_bytes_per_s)
+    return min(longest_s, most_s)

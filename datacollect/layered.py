@@ -13,6 +13,7 @@ at the boundaries holds in between.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -81,11 +82,22 @@ class LayeredNetwork:
         """Number of pieces of time."""
         return len(self.starts_s)
 
-    def capacity_bytes(self, lengths_s: FloatArray) -> FloatArray:
-        """What each arc carries when the pieces last this long; shape (n_arcs,)."""
-        limited = np.isfinite(self.rate_bytes_per_s)
-        capacity = self.room_bytes.copy()
-        capacity[limited] = self.rate_bytes_per_s[limited] * lengths_s[self.piece[limited]]
+    @cached_property
+    def unlimited(self) -> IntArray:
+        """Arcs without a rate: those of storage."""
+        return np.flatnonzero(np.isinf(self.rate_bytes_per_s))
+
+    def capacity_bytes(self, lengths_s: FloatArray, arcs: IntArray | None = None) -> FloatArray:
+        """What each arc, or each of `arcs`, carries when the pieces last this long."""
+        if arcs is not None:
+            rate, room = self.rate_bytes_per_s[arcs], self.room_bytes[arcs]
+            limited = np.isfinite(rate)
+            rate[~limited] = 0.0
+            return np.where(limited, rate * lengths_s[self.piece[arcs]], room)
+        rate = self.rate_bytes_per_s
+        with np.errstate(invalid="ignore"):  # an infinite rate in a piece of no length
+            capacity = rate * (lengths_s[0] if len(lengths_s) == 1 else lengths_s[self.piece])
+        capacity[self.unlimited] = self.room_bytes[self.unlimited]
         return capacity
 
 
@@ -122,7 +134,7 @@ class _Builder:
         self.columns = []
         self.stored_rows: list[npt.NDArray[np.bool_]] = []
 
-    def host_nodes(self, hosts: IntArray, piece: int) -> IntArray:
+    def host_nodes(self, hosts: IntArray, piece: IntArray | int) -> IntArray:
         return np.where(hosts == self.sink, self.sink, hosts + piece * self.n)
 
     def new_nodes(self, hosts: IntArray) -> IntArray:
@@ -135,7 +147,7 @@ class _Builder:
         self,
         tail: IntArray,
         head: IntArray,
-        piece: int,
+        piece: IntArray | int,
         *,
         rate: FloatArray | float = np.inf,
         room: FloatArray | float = np.inf,
@@ -149,7 +161,7 @@ class _Builder:
                 head,
                 np.broadcast_to(np.asarray(rate, dtype=float), shape),
                 np.broadcast_to(np.asarray(room, dtype=float), shape),
-                np.full(shape, piece),
+                np.broadcast_to(np.asarray(piece, dtype=np.int64), shape),
                 np.broadcast_to(np.asarray(link, dtype=np.int64), shape),
             )
         )
@@ -172,17 +184,17 @@ class _Builder:
         self, limit: FloatArray, hosts: npt.NDArray[np.integer], piece: int, *, out: bool
     ) -> IntArray:
         """Return the nodes at which links end, after inserting arcs for finite limits."""
-        ends = self.host_nodes(hosts.astype(np.int64), piece)
-        limited = np.unique(hosts[np.isfinite(limit[hosts])]).astype(np.int64)
-        if len(limited) == 0:
-            return ends
-        gates = self.new_nodes(limited)
-        inner = self.host_nodes(limited, piece)
-        tail, head = (inner, gates) if out else (gates, inner)
-        self.add(tail, head, piece, rate=limit[limited])
-        gate_of = np.full(self.n, -1)
-        gate_of[limited] = gates
-        return np.where(gate_of[hosts] >= 0, gate_of[hosts], ends)
+        nodes: IntArray = self.host_nodes(np.arange(self.n), piece)
+        is_end = np.zeros(self.n, dtype=bool)
+        is_end[hosts] = True
+        limited = np.flatnonzero(is_end & np.isfinite(limit))
+        if len(limited):
+            gates, inner = self.new_nodes(limited), nodes[limited]
+            tail, head = (inner, gates) if out else (gates, inner)
+            self.add(tail, head, piece, rate=limit[limited])
+            nodes[limited] = gates
+        ends: IntArray = nodes[hosts]
+        return ends
 
     def add_holdover(self) -> None:
         relays = np.flatnonzero(np.arange(self.n) != self.sink)
@@ -199,20 +211,29 @@ class _Builder:
     def add_pools(self) -> tuple[Pool, ...]:
         if len(self.starts_s) == 1:
             return tuple(pools_by_host(self.problem))  # nothing is released late or stored
-        return tuple(
-            replace(pool, node=self._own_chain(pool.host, pool.release_s)) if pool.is_own else pool
-            for pool in pools_by_owner(self.problem)
-        )
+        pools = pools_by_owner(self.problem)
+        nodes = iter(self._own_chains([pool for pool in pools if pool.is_own]))
+        return tuple(replace(p, node=next(nodes)) if p.is_own else p for p in pools)
 
-    def _own_chain(self, host: int, release_s: float) -> int:
-        """Own data wait at the source without using its room for others' data."""
-        pieces = np.arange(np.searchsorted(self.starts_s, release_s), len(self.starts_s))
-        chain = self.new_nodes(np.full(len(pieces), host))
-        for i, piece in enumerate(pieces.tolist()):
-            self.add(chain[i : i + 1], self.host_nodes(np.array([host]), piece), piece)
-            if i + 1 < len(chain):
-                self.add(chain[i : i + 1], chain[i + 1 : i + 2], piece)
-        return int(chain[0])
+    def _own_chains(self, pools: Sequence[Pool]) -> list[int]:
+        """Own data wait at the source without using its room for others' data.
+
+        A node in each piece from the release on, an arc to the host's node there, and one to the
+        next piece's; returns the first node of each pool.
+        """
+        if not pools:
+            return []
+        hosts = np.array([pool.host for pool in pools], dtype=np.int64)
+        first = np.searchsorted(self.starts_s, [pool.release_s for pool in pools])
+        counts = len(self.starts_s) - first
+        begins = np.cumsum(counts) - counts
+        host = np.repeat(hosts, counts)
+        piece = np.arange(len(host)) - np.repeat(begins - first, counts)
+        chain = self.new_nodes(host)
+        self.add(chain, self.host_nodes(host, piece), piece)
+        goes_on = np.flatnonzero(piece < len(self.starts_s) - 1)
+        self.add(chain[goes_on], chain[goes_on] + 1, piece[goes_on])
+        return [int(node) for node in chain[begins]]
 
     def finish(self, pools: tuple[Pool, ...]) -> LayeredNetwork:
         tail, head, rate, room, piece, link = (

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import SolverError
-from datacollect.flow import CAPACITY_SUM_LIMIT, FlowNetwork, source_side
-from datacollect.layered import LayeredNetwork, layered_network
+from datacollect.flow import CAPACITY_SUM_LIMIT
+from datacollect.layered import NO_LINK, LayeredNetwork, layered_network
+from datacollect.restricted_flow import SupplyNetwork, largest_flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +35,15 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Capacities are widened by this before they become integers, so that a flow that is feasible in
-# real numbers still saturates after rounding; far below the 1e-6 at which schedules are judged.
-ROUNDING_SLACK = 1e-11
+# real numbers still saturates after rounding: some times what sums of doubles lose. No more than
+# that: what passes too much before a very slow last piece would have to wait long there.
+ROUNDING_SLACK = 1e-14
+
+# Networks with fewer arcs than this per node are solved as they are.
+FEW_PER_NODE = 24
+
+# Relays that each host with data begins with, in each piece of time.
+FIRST_RELAYS = 12
 
 # Newton's method takes a handful of cuts; this many mean that rounding keeps it from ending.
 MOST_ITERATIONS = 1000
@@ -44,12 +53,14 @@ MOST_ITERATIONS = 1000
 class Quickest:
     """The earliest end: lengths of the pieces used, and the cut that forbids an earlier one.
 
-    ``cut`` marks the nodes on the sources' side; None where no single cut was needed.
+    ``cut`` marks the nodes on the sources' side, None where no cut was needed; ``scaled`` knows the
+    arcs that fastest flows need, where some were computed.
     """
 
     network: LayeredNetwork
     lengths_s: FloatArray
     cut: BoolArray | None
+    scaled: ScaledFlow | None = None
 
     @property
     def makespan_s(self) -> float:
@@ -69,10 +80,13 @@ class NeverArrives(Exception):
 class ScaledFlow:
     """Maximum flows on one layered network, in integer units that cannot overflow.
 
-    The scale is a power of two, so multiplying by it is exact.
+    The scale is a power of two, so multiplying by it is exact. ``active`` marks the arcs that
+    flows have needed so far: see `datacollect.restricted_flow`.
     """
 
-    def __init__(self, network: LayeredNetwork, solver: FlowSolver) -> None:
+    def __init__(
+        self, network: LayeredNetwork, solver: FlowSolver, known: ScaledFlow | None = None
+    ) -> None:
         self.network = network
         self.solver = solver
         self.supply_bytes = np.array([pool.n_bytes for pool in network.pools], dtype=float)
@@ -84,28 +98,36 @@ class ScaledFlow:
         self.scale = 2.0 ** math.floor(
             math.log2(CAPACITY_SUM_LIMIT / (2 * (degree + len(network.pools)) * self.total_bytes))
         )
-        self.supply_units = np.rint(self.supply_bytes * self.scale).astype(np.int64)
+        units = np.rint(self.supply_bytes * self.scale).astype(np.int64)
+        self.supply_units = np.maximum(units, 1)  # few bytes among very many are not lost
+        self.node_supply_units = np.zeros(network.n_nodes, dtype=np.int64)
         pool_nodes = np.array([pool.node for pool in network.pools], dtype=np.int64)
-        self.tail = np.concatenate([network.tail, np.full(len(pool_nodes), network.n_nodes)])
-        self.head = np.concatenate([network.head, pool_nodes])
+        np.add.at(self.node_supply_units, pool_nodes, self.supply_units)
+        self.active = _first_arcs(network, known)
 
     def capacity_units(self, lengths_s: FloatArray) -> IntArray:
         """Capacity of the network's arcs; more than the total is never needed."""
-        capacity = np.minimum(self.network.capacity_bytes(lengths_s), self.total_bytes)
+        capacity = self.network.capacity_bytes(lengths_s)
+        np.minimum(capacity, self.total_bytes, out=capacity)
         capacity *= (1 + ROUNDING_SLACK) * self.scale
-        # A unit of at most a byte may be rounded up: schedules are judged to one byte.
-        rounded = np.ceil(capacity, out=capacity) if self.scale >= 1 else np.floor(capacity)
-        return rounded.astype(np.int64)
+        # Rounded up, by far less than a byte or 1e-14 of all data: a narrow link stays one.
+        return np.ceil(capacity, out=capacity).astype(np.int64)
+
+    def supplied(self, lengths_s: FloatArray) -> SupplyNetwork:
+        """Return the network in whole units."""
+        network = self.network
+        return SupplyNetwork(
+            network.n_nodes,
+            network.sink,
+            network.tail,
+            network.head,
+            self.capacity_units(lengths_s),
+            self.node_supply_units,
+        )
 
     def saturate(self, lengths_s: FloatArray) -> tuple[IntArray, BoolArray | None]:
         """Return a maximum flow per arc, in units, and the minimum cut if it leaves some behind."""
-        capacity = np.concatenate([self.capacity_units(lengths_s), self.supply_units])
-        network = FlowNetwork(self.network.n_nodes + 1, self.tail, self.head, capacity)
-        flow = self.solver.max_flow(network, self.network.n_nodes, self.network.sink)
-        n_arcs = self.network.n_arcs
-        if int(flow[n_arcs:].sum()) == int(self.supply_units.sum()):
-            return flow[:n_arcs], None
-        return flow[:n_arcs], source_side(network, flow, self.network.n_nodes)[:-1]
+        return largest_flow(self.supplied(lengths_s), self.solver, self.active)
 
     def supply_behind(self, cut: BoolArray) -> float:
         """Bytes that enter on the sources' side of a cut."""
@@ -113,7 +135,62 @@ class ScaledFlow:
         return float(self.supply_bytes[cut[nodes]].sum())
 
 
-def newton(network: LayeredNetwork, lengths_s: FloatArray, solver: FlowSolver) -> Quickest:
+def _first_arcs(network: LayeredNetwork, known: ScaledFlow | None) -> BoolArray:
+    if known is None:
+        return promising_arcs(network)
+    if known.network is network:
+        return known.active.copy()  # threads may share what is known
+    return promising_arcs(network) | _same_links(network, known.network, known.active)
+
+
+def promising_arcs(network: LayeredNetwork) -> BoolArray:
+    """Mark arcs that fast flows with few hops are likely to need; all where there are few.
+
+    All that is no link, all links into the destination, and of each host with data, in each
+    piece, those to the relays that can pass on the most.
+    """
+    n_hosts = int(network.node_host.max()) + 1
+    if network.n_arcs <= FEW_PER_NODE * network.n_nodes:
+        return np.ones(network.n_arcs, dtype=bool)
+    host_to = network.node_host[network.head]
+    active: BoolArray = (network.link == NO_LINK) | (host_to == network.sink)
+    into = np.flatnonzero((network.link != NO_LINK) & (host_to == network.sink))
+    onward = np.zeros((network.n_pieces, n_hosts))
+    onward[network.piece[into], network.node_host[network.tail[into]]] = network.rate_bytes_per_s[
+        into
+    ]
+    holders = np.unique([pool.host for pool in network.pools])
+    for piece, links in enumerate(_links_of_pieces(network)):
+        host_from = network.node_host[network.tail[links]]
+        bounds = np.searchsorted(host_from, np.array([holders, holders + 1]))
+        for begin, end in bounds.T.tolist():
+            arcs = links[begin:end]
+            passed_on = np.minimum(network.rate_bytes_per_s[arcs], onward[piece, host_to[arcs]])
+            if len(arcs) > FIRST_RELAYS:
+                arcs = arcs[np.argpartition(passed_on, -FIRST_RELAYS)[-FIRST_RELAYS:]]
+            active[arcs] = True
+    return active
+
+
+def _same_links(network: LayeredNetwork, other: LayeredNetwork, marked: BoolArray) -> BoolArray:
+    """Mark the links that are marked in another network of the same problem, piece by piece."""
+    links = np.flatnonzero(marked & (other.link != NO_LINK))
+    n_links = 1 + max(int(net.link.max(initial=0)) for net in (network, other))
+    known = np.zeros((max(network.n_pieces, other.n_pieces), n_links), dtype=bool)
+    known[other.piece[links], other.link[links]] = True
+    same: BoolArray = (network.link != NO_LINK) & known[network.piece, network.link]
+    return same
+
+
+def _links_of_pieces(network: LayeredNetwork) -> Iterator[IntArray]:
+    """Arcs of links, piece by piece; within each they are sorted by the host that they leave."""
+    links = np.flatnonzero(network.link != NO_LINK)
+    bounds = np.searchsorted(network.piece[links], np.arange(network.n_pieces + 1))
+    for begin, end in pairwise(bounds.tolist()):
+        yield links[begin:end]
+
+
+def newton(scaled: ScaledFlow, lengths_s: FloatArray) -> Quickest:
     """Find the least length of the last piece; ``lengths_s[-1]`` is ignored.
 
     Raises
@@ -121,27 +198,22 @@ def newton(network: LayeredNetwork, lengths_s: FloatArray, solver: FlowSolver) -
     NeverArrives
         Some cut stays too small however long the last piece is.
     """
-    scaled = ScaledFlow(network, solver)
+    network = scaled.network
     lengths = np.array(lengths_s, dtype=float)
     lengths[-1] = 0.0
     binding: BoolArray | None = None
     # Cuts around one node are cheap to try and often the answer.
     for simple in _single_node_cuts(scaled):
-        length = _length_through(network, scaled.supply_behind(simple), simple, lengths)
-        if length is None:
-            raise NeverArrives(network, simple)
+        length, _ = _length_through(scaled, simple, lengths)
         if length > lengths[-1]:
             lengths[-1], binding = length, simple
     for _ in range(MOST_ITERATIONS):
         _, cut = scaled.saturate(lengths)
         if cut is None:
-            return Quickest(network, lengths, binding)
-        length = _length_through(network, scaled.supply_behind(cut), cut, lengths)
-        if length is None:
-            raise NeverArrives(network, cut)
-        binding = cut
-        # Rounding could return the same length for ever; the step is far below what counts.
-        lengths[-1] = max(length, lengths[-1] * (1 + ROUNDING_SLACK))
+            return Quickest(network, lengths, binding, scaled)
+        length, rounding_s = _length_through(scaled, cut, lengths)
+        # Rounding could return the same length for ever.
+        lengths[-1], binding = max(length, lengths[-1] + rounding_s), cut
     raise SolverError(
         f"Newton's method did not settle in {MOST_ITERATIONS} cuts; capacities may span too many "
         "orders of magnitude: leave out links that carry next to nothing"
@@ -164,25 +236,33 @@ def _single_node_cuts(scaled: ScaledFlow) -> Iterator[BoolArray]:
 
 
 def _length_through(
-    network: LayeredNetwork, supply_bytes: float, cut: BoolArray, lengths_s: FloatArray
-) -> float | None:
-    """How long the last piece must be for `supply_bytes` to cross `cut`; None: for ever."""
+    scaled: ScaledFlow, cut: BoolArray, lengths_s: FloatArray
+) -> tuple[float, float]:
+    """How long the last piece must be for all supply to cross `cut`, and what rounding adds."""
+    network = scaled.network
     crossing = cut[network.tail] & ~cut[network.head]
     last = network.n_pieces - 1
     variable = crossing & (network.piece == last)
     rate = float(network.rate_bytes_per_s[variable].sum())
-    fixed = float(network.capacity_bytes(lengths_s)[crossing & ~variable].sum())
     if rate <= 0:
-        return None
-    return (supply_bytes - fixed) / rate
+        raise NeverArrives(network, cut)
+    before = np.flatnonzero(crossing & ~variable)
+    fixed = float(network.capacity_bytes(lengths_s, before).sum())
+    supply = scaled.supply_behind(cut)
+    return (supply - fixed) / rate, ROUNDING_SLACK * (supply / rate + float(lengths_s[-1]))
 
 
 def quickest(
-    problem: Problem, starts_s: FloatArray, guard_s: float, solver: FlowSolver
+    problem: Problem,
+    starts_s: FloatArray,
+    guard_s: float,
+    solver: FlowSolver,
+    known: ScaledFlow | None = None,
 ) -> Quickest:
     """Find the earliest end over pieces that start at `starts_s`.
 
     Every piece but the last loses `guard_s`, which pipelines need to drain before it ends.
+    `known` are other flows of the same problem: a hint which arcs matter.
 
     Raises
     ------
@@ -196,10 +276,19 @@ def quickest(
     low, high = fewest, len(starts_s)
     while low < high:
         middle = (low + high) // 2
-        network = layered_network(problem, starts_s[:middle])
-        if ScaledFlow(network, solver).saturate(full[:middle])[1] is None:
+        known = _scaled_flow(problem, starts_s[:middle], solver, known)
+        if known.saturate(full[:middle])[1] is None:
             high = middle
         else:
             low = middle + 1
-    network = layered_network(problem, starts_s[:low])
-    return newton(network, np.append(full[: low - 1], 0.0), solver)
+    scaled = _scaled_flow(problem, starts_s[:low], solver, known)
+    return newton(scaled, np.append(full[: low - 1], 0.0))
+
+
+def _scaled_flow(
+    problem: Problem, starts_s: FloatArray, solver: FlowSolver, known: ScaledFlow | None
+) -> ScaledFlow:
+    """Return flows over these pieces, on the known network where it is the same."""
+    if known is not None and np.array_equal(known.network.starts_s, starts_s):
+        return ScaledFlow(known.network, solver, known)
+    return ScaledFlow(layered_network(problem, starts_s), solver, known)

@@ -1,30 +1,42 @@
-"""The fluid optimum with shared bottlenecks: a linear program on the layered network.
+"""The fluid optimum with shared bottlenecks: linear programs on the layered network.
 
-A capacity that arbitrary links share breaks the network structure, so the earliest end is the
-optimum of a linear program: minimise the length of the last piece of time, subject to
-conservation at every node, each arc's capacity and each shared bottleneck's. A second program
-keeps that length and takes as few hops as possible.
+A capacity that arbitrary links share breaks the network structure. For a given length of the last
+piece of time, a linear program tells the largest share of all data that can arrive
+(`arc_pricing`). Its dual values bound the share for every other length, too: a weighted sum of
+capacities that all data must pass, of which those in the last piece grow with its length. The
+length at which that bound lets everything through is the next one to try: Newton's method, as for
+cuts in `quickest` (Dinkelbach, Management Science 13, 1967). With one piece all capacities grow
+alike, and the first bound is exact.
 
-Flows are fractions of all data and the length is relative to the optimum without shared
-bottlenecks, which is a lower bound: coefficients stay near 1 whatever the units.
+A last linear program keeps the earliest end, or a given one, and takes the cheapest flow.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.bottleneck import linear_bottleneck
-from datacollect.errors import InfeasibleError
-from datacollect.flow import LinearProgram
+from datacollect.arc_pricing import (
+    TOLERANCE,
+    PricedFlow,
+    SharedNetwork,
+    cheapest,
+    largest_share,
+)
+from datacollect.bottleneck import cut_bottleneck, linear_bottleneck
+from datacollect.errors import InfeasibleError, SolverError
 from datacollect.layered import NO_LINK, layered_network
+from datacollect.preference import DEFAULT, arc_costs, path_costs
+from datacollect.routes import decompose
+from datacollect.savings import Savings, savings_by_cut, savings_by_prices
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from datacollect.budget import Budget
-    from datacollect.flow import LinearSolution
     from datacollect.layered import LayeredNetwork
     from datacollect.problem import Problem
     from datacollect.quickest import Quickest
@@ -33,18 +45,52 @@ if TYPE_CHECKING:
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
-# The second program may end this much later (relative): both are solved to about 1e-9.
-LENGTH_SLACK = 1e-9
+# The cheapest flow may exceed capacities by this part: the earliest end leaves no room otherwise,
+# and is known to about 1e-9. The next is tried where rounding forbids the one before. All are far
+# below the 1e-6 at which schedules are judged.
+CAPACITY_SLACK = (1e-9, 1e-8, 1e-7)
+
+# What arrives of a source is what it holds up to this part, at which schedules are judged, or up
+# to half a byte.
+SUPPLY_TOLERANCE = 1e-6
+
+# What grows by less than this part is what is left of rounding; what is worth less than the second
+# part of all prices together is not named.
+NOISE = 1e-10
+PRICED = 1e-7
+
+# Parts of a piece, or of the time before it, with which to begin where the end may lie in it.
+SHORTEST = (1e-6, 1e-12)
+
+# Newton's method takes a handful of steps.
+MOST_STEPS = 200
+
+# A share below this is known too roughly to scale a flow up by its inverse.
+LEAST_SHARE_TO_SCALE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class SharedQuickest:
-    """The earliest end with shared bottlenecks, a flow that attains it, and what binds."""
+class SharedEnd:
+    """The earliest end with shared bottlenecks, and what forbids an earlier one.
+
+    Attributes
+    ----------
+    network : LayeredNetwork
+    lengths_s : ndarray of float, shape (n_pieces,)
+        Data move during the first ``lengths_s[k]`` seconds of piece k.
+    bottleneck : Bottleneck
+    savings : Savings
+        What one more byte/s would save where.
+    arcs : ndarray of int
+        Arcs of the network on which all can arrive by then.
+    solver : str
+    """
 
     network: LayeredNetwork
     lengths_s: FloatArray
-    flow_bytes: FloatArray
     bottleneck: Bottleneck
+    savings: Savings
+    arcs: IntArray
     solver: str
 
     @property
@@ -54,25 +100,88 @@ class SharedQuickest:
 
 
 @dataclass(frozen=True, eq=False)
-class _Model:
-    """The linear program of one network, with what is needed to read its solution.
+class SharedQuickest:
+    """A cheapest flow that ends as early as possible, or by a given instant.
 
-    Columns: one per arc (fraction of all data), then the last piece's length in `unit_s`.
-    Rows: conservation per node, capacity per arc of the last piece, then shared bottlenecks.
+    Attributes
+    ----------
+    network : LayeredNetwork
+    lengths_s : ndarray of float, shape (n_pieces,)
+        Data move during the first ``lengths_s[k]`` seconds of piece k.
+    flow_bytes : ndarray of float, shape (n_arcs,)
+    solver : str
+    gap : float
+        Another flow is cheaper by at most this part of the costs.
     """
 
     network: LayeredNetwork
-    program: LinearProgram
-    unit_s: float
-    total_bytes: float
-    arc_rows: IntArray  # arcs whose capacity is a row, in order of rows
-    shared_of_row: IntArray  # shared bottleneck of each of the last rows
+    lengths_s: FloatArray
+    flow_bytes: FloatArray
+    solver: str
+    gap: float
+
+    @property
+    def makespan_s(self) -> float:
+        """The end of the last piece."""
+        return float(self.network.starts_s[-1] + self.lengths_s[-1])
 
 
 def quickest_shared(
-    problem: Problem, starts_s: FloatArray, guard_s: float, relaxed: Quickest, budget: Budget
+    problem: Problem,
+    starts_s: FloatArray,
+    guard_s: float,
+    relaxed: Quickest,
+    budget: Budget,
+    prefer: str = DEFAULT,
+    end_s: float | None = None,
+    known: SharedEnd | None = None,
 ) -> SharedQuickest:
-    """Find the earliest end; `relaxed` is the optimum without shared bottlenecks.
+    """Find the cheapest flow with the earliest end, or one that ends by `end_s`.
+
+    Parameters
+    ----------
+    problem : Problem
+        With shared bottlenecks.
+    starts_s : ndarray of float
+        Instants at which pieces of time begin.
+    guard_s : float
+        Every piece that another follows ends this much early.
+    relaxed : Quickest
+        The optimum without shared bottlenecks, with the same pieces and guard.
+    budget : Budget
+    prefer : str
+        A key of `datacollect.preference.PREFERENCES`.
+    end_s : float, optional
+        When the last piece ends; without it as early as possible.
+    known : SharedEnd, optional
+        What `earliest_shared` found for the same arguments.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot arrive at all, or not by `end_s`.
+    """
+    if end_s is None:
+        end = known or earliest_shared(problem, starts_s, guard_s, relaxed, budget)
+        network, lengths, arcs = end.network, end.lengths_s, end.arcs
+        model = _Model.build(problem, network)
+    else:
+        network, lengths = _until(problem, starts_s, guard_s, relaxed, end_s)
+        model = _Model.build(problem, network)
+        possible = largest_share(model.at(lengths), budget)
+        if possible.share < 1 - TOLERANCE:
+            raise _too_early(problem, end_s)
+        arcs = possible.arcs
+    found = _cheapest(model, lengths, prefer, budget, arcs)
+    return SharedQuickest(
+        network, lengths, found.flow_bytes, budget.linear_solver().name, found.gap
+    )
+
+
+def earliest_shared(
+    problem: Problem, starts_s: FloatArray, guard_s: float, relaxed: Quickest, budget: Budget
+) -> SharedEnd:
+    """Find the earliest end; see `quickest_shared`.
 
     Raises
     ------
@@ -80,135 +189,278 @@ def quickest_shared(
         Shared bottlenecks and forecasts together let some data never arrive.
     """
     full = np.maximum(np.diff(starts_s) - guard_s, 0.0)
-    solver = budget.linear_solver()
-    for n_pieces in range(relaxed.network.n_pieces, len(starts_s) + 1):
-        network = relaxed.network
+
+    def end_in(n_pieces: int) -> SharedEnd | None:
+        network, length = relaxed.network, float(relaxed.lengths_s[-1])
         if n_pieces > network.n_pieces:
-            network = layered_network(problem, starts_s[:n_pieces])
-        longest = np.inf if n_pieces == len(starts_s) else float(full[n_pieces - 1])
-        unit = relaxed.lengths_s[-1] if n_pieces == relaxed.network.n_pieces else 0.0
-        unit = float(unit) or (longest if np.isfinite(longest) else 1.0)
-        model = _model(problem, network, full[: n_pieces - 1], unit, longest)
-        try:
-            first = solver.solve(model.program, time_limit_s=budget.remaining_s())
-        except InfeasibleError:
-            continue
-        best = _fewest_hops(model, first, budget)
-        lengths = np.append(full[: n_pieces - 1], first.x[-1] * unit)
-        return SharedQuickest(
-            network,
-            lengths,
-            np.maximum(best.x[:-1], 0.0) * model.total_bytes,
-            _bottleneck(problem, model, first),
-            solver.name,
+            network, length = layered_network(problem, starts_s[:n_pieces]), 0.0
+        longest = float(full[n_pieces - 1]) if n_pieces < len(starts_s) else np.inf
+        model = _Model.build(problem, network)
+        if length > 0:
+            return _newton(model, full[: n_pieces - 1], (length,), longest, relaxed, budget)
+        # Where the last piece has no length its arcs have no price: begin with next to none.
+        scale_s = min(longest, float(starts_s[n_pieces - 1]))
+        tries = tuple(scale_s * part for part in SHORTEST)
+        return _newton(model, full[: n_pieces - 1], tries, longest, relaxed, budget)
+
+    found = _first(end_in, relaxed.network.n_pieces, len(starts_s))
+    if found is None:
+        raise InfeasibleError(
+            "shared bottlenecks and forecasts together let some data never arrive at "
+            f"{problem.destination!r}; raise a shared bottleneck or the last period's bandwidth",
+            problem.sources,
         )
-    raise InfeasibleError(
-        "shared bottlenecks and forecasts together let some data never arrive at "
-        f"{problem.destination!r}; raise a shared bottleneck or the last period's bandwidth",
+    return found
+
+
+def _first(attempt: Callable[[int], SharedEnd | None], low: int, high: int) -> SharedEnd | None:
+    """Return the attempt with the smallest number that succeeds; beyond it all succeed."""
+    found = attempt(low)
+    if found is not None:
+        return found
+    step = 1
+    while found is None:
+        if low == high:
+            return None
+        probe = min(low + step, high)
+        found = attempt(probe)
+        if found is None:
+            low, step = probe, 2 * step
+        else:
+            high = probe
+    while high - low > 1:
+        middle = (low + high) // 2
+        earlier = attempt(middle)
+        if earlier is None:
+            low = middle
+        else:
+            found, high = earlier, middle
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A layered network with the arcs of shared bottlenecks, one side constraint per piece.
+
+    Shared bottleneck k in piece p is side constraint ``k * n_pieces + p``.
+    """
+
+    problem: Problem
+    network: LayeredNetwork
+    supply_bytes: FloatArray
+    member_row: IntArray
+    member_arc: IntArray
+    shared_bytes_per_s: FloatArray
+
+    @classmethod
+    def build(cls, problem: Problem, network: LayeredNetwork) -> _Model:
+        supply = np.zeros(network.n_nodes)
+        for pool in network.pools:
+            supply[pool.node] += pool.n_bytes
+        used = np.flatnonzero(network.link != NO_LINK)
+        arc_of = np.full((network.n_pieces, problem.n_links), -1)
+        arc_of[network.piece[used], network.link[used]] = used
+        rows, arcs = [], []
+        for number, members in enumerate(problem.shared_links):
+            piece, position = np.nonzero(arc_of[:, members] >= 0)
+            rows.append(number * network.n_pieces + piece)
+            arcs.append(arc_of[piece, members[position]])
+        rates = np.array([shared.bandwidth_bytes_per_s for shared in problem.shared])
+        return cls(problem, network, supply, np.concatenate(rows), np.concatenate(arcs), rates)
+
+    def at(self, lengths_s: FloatArray, slack: float = 0.0) -> SharedNetwork:
+        """Return the capacities of pieces with these lengths, a part `slack` wider."""
+        network = self.network
+        room = np.outer(self.shared_bytes_per_s, lengths_s).ravel()
+        return SharedNetwork(
+            network.n_nodes,
+            network.sink,
+            network.tail,
+            network.head,
+            network.capacity_bytes(lengths_s) * (1 + slack),
+            self.supply_bytes,
+            self.member_row,
+            self.member_arc,
+            room * (1 + slack),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """A weighted sum of capacities that all data must pass, read from prices.
+
+    What enters is worth 1 in all. Prices are per unit as a fraction of all data.
+
+    Attributes
+    ----------
+    arc_price : ndarray of float, shape (n_arcs,)
+        Of capacity; >= 0.
+    row_price : ndarray of float, shape (n_shared, n_pieces)
+        Of room in shared bottlenecks; >= 0.
+    node_price : ndarray of float, shape (n_nodes,)
+    slope_per_s : float
+        How much more passes per second of the last piece.
+    least_s : float
+        The last piece takes at least this long; infinite if no length suffices.
+    """
+
+    arc_price: FloatArray
+    row_price: FloatArray
+    node_price: FloatArray
+    slope_per_s: float
+    least_s: float
+
+
+def _bound(model: _Model, lengths_s: FloatArray, found: PricedFlow) -> _Bound:
+    """Read from the prices at some length of the last piece how long it must be at least."""
+    network, total = model.network, float(model.supply_bytes.sum())
+    last, length = network.n_pieces - 1, float(lengths_s[-1])
+    capacity = np.minimum(network.capacity_bytes(lengths_s) / total, 1.0)
+    price = -np.minimum(found.reduced_cost, 0.0)
+    row_price = -found.row_price.reshape(-1, network.n_pieces)
+    shared = model.shared_bytes_per_s / total
+    passing = float(price @ capacity) + float((row_price * np.outer(shared, lengths_s)).sum())
+    # What carries everything already need not grow.
+    growing = (network.piece == last) & np.isfinite(network.rate_bytes_per_s) & (capacity < 1)
+    growing &= price > 0
+    arc_terms = price[growing] * network.rate_bytes_per_s[growing] / total
+    row_terms = row_price[:, last] * shared
+    slope = float(arc_terms.sum() + row_terms.sum())
+    needed = float(model.supply_bytes @ found.node_price) / total
+    largest = max(float(arc_terms.max(initial=0.0)), float(row_terms.max(initial=0.0)))
+    grows = largest * length > NOISE * needed
+    least = length + max(needed - passing, 0.0) / slope if grows else np.inf
+    return _Bound(price, row_price, found.node_price, slope, least)
+
+
+def _newton(
+    model: _Model,
+    full_s: FloatArray,
+    tries_s: Sequence[float],
+    longest_s: float,
+    relaxed: Quickest,
+    budget: Budget,
+) -> SharedEnd | None:
+    """Find the least length of the last piece; None beyond `longest_s`.
+
+    It begins with the first of `tries_s` that does not suffice; if all do, the last is taken.
+    """
+    tries, arcs, bound = list(tries_s), None, None
+    length = tries.pop(0)
+    for _ in range(MOST_STEPS):
+        lengths = np.append(full_s, length)
+        found = largest_share(model.at(lengths), budget, arcs)
+        arcs = found.arcs
+        if found.share >= 1 - TOLERANCE:
+            if bound is not None or not tries:
+                return _end(model, lengths, bound, relaxed, arcs, budget)
+            length = tries.pop(0)
+            continue
+        if length >= longest_s:
+            return None
+        bound = _bound(model, lengths, found)
+        if not np.isfinite(bound.least_s):
+            return None
+        only_piece = len(full_s) == 0 and found.share > LEAST_SHARE_TO_SCALE
+        if only_piece and bound.least_s <= longest_s:
+            return _end(model, np.array([bound.least_s]), bound, relaxed, arcs, budget)
+        # Rounding could return the same length for ever; the step is far below what counts.
+        length = min(max(bound.least_s, length * (1 + TOLERANCE / 10)), longest_s)
+    raise SolverError(
+        f"Newton's method did not settle in {MOST_STEPS} linear programs; capacities may span too "
+        "many orders of magnitude: leave out links that carry next to nothing"
+    )
+
+
+def _end(
+    model: _Model,
+    lengths_s: FloatArray,
+    bound: _Bound | None,
+    relaxed: Quickest,
+    arcs: IntArray,
+    budget: Budget,
+) -> SharedEnd:
+    """Put together the end found; without a bound shared bottlenecks do not delay it."""
+    problem, network = model.problem, model.network
+    if bound is None:
+        bottleneck, savings = cut_bottleneck(problem, relaxed), savings_by_cut(problem, relaxed)
+    else:
+        bottleneck = _bottleneck(model, lengths_s, bound)
+        savings = _savings(model, lengths_s, bound)
+    return SharedEnd(network, lengths_s, bottleneck, savings, arcs, budget.linear_solver().name)
+
+
+def _bottleneck(model: _Model, lengths_s: FloatArray, bound: _Bound) -> Bottleneck:
+    """Name what has a price: shared bottlenecks, arcs of the last piece, and data behind them."""
+    network, total = model.network, float(model.supply_bytes.sum())
+    room = np.outer(model.shared_bytes_per_s, lengths_s) / total
+    shared = np.flatnonzero((bound.row_price * room > PRICED).any(axis=1))
+    capacity = np.minimum(network.capacity_bytes(lengths_s) / total, 1.0)
+    tight = bound.arc_price * capacity > PRICED
+    arcs = np.flatnonzero(
+        tight & (network.piece == network.n_pieces - 1) & np.isfinite(network.rate_bytes_per_s)
+    )
+    pools = [pool for pool in network.pools if bound.node_price[pool.node] > PRICED]
+    return linear_bottleneck(model.problem, network, shared.tolist(), arcs, pools)
+
+
+def _savings(model: _Model, lengths_s: FloatArray, bound: _Bound) -> Savings:
+    """One byte/s more lets more through in every piece, which the last need not."""
+    network, total = model.network, float(model.supply_bytes.sum())
+    capacity = np.minimum(network.capacity_bytes(lengths_s) / total, 1.0)
+    limits = np.isfinite(network.rate_bytes_per_s) & (capacity < 1)
+    limits &= bound.arc_price * capacity > PRICED
+    unit = total * bound.slope_per_s
+    seconds = np.where(limits, bound.arc_price * lengths_s[network.piece] / unit, 0.0)
+    return savings_by_prices(model.problem, network, seconds, bound.row_price @ lengths_s / unit)
+
+
+def _until(
+    problem: Problem, starts_s: FloatArray, guard_s: float, relaxed: Quickest, end_s: float
+) -> tuple[LayeredNetwork, FloatArray]:
+    """Return the layered network of all pieces until `end_s`, and their lengths."""
+    n_pieces = int(np.searchsorted(starts_s, end_s))
+    if n_pieces < relaxed.network.n_pieces:
+        raise _too_early(problem, end_s)
+    network = relaxed.network
+    if n_pieces > network.n_pieces:
+        network = layered_network(problem, starts_s[:n_pieces])
+    full = np.append(np.maximum(np.diff(starts_s) - guard_s, 0.0), np.inf)[:n_pieces]
+    full[-1] = min(full[-1], end_s - float(starts_s[n_pieces - 1]))
+    return network, full
+
+
+def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
+    return InfeasibleError(
+        f"not everything can arrive at {problem.destination!r} within {end_s:g} s; allow more time",
         problem.sources,
     )
 
 
-def _model(
-    problem: Problem, network: LayeredNetwork, full_s: FloatArray, unit_s: float, longest_s: float
-) -> _Model:
-    total = float(problem.total_bytes)
-    n_arcs, last = network.n_arcs, network.n_pieces - 1
-    in_last = (network.piece == last) & np.isfinite(network.rate_bytes_per_s)
-    arc_rows = np.flatnonzero(in_last)
-    fixed = network.capacity_bytes(np.append(full_s, 0.0)) / total
-    upper = np.append(np.where(in_last, 1.0, np.minimum(fixed, 1.0)), longest_s / unit_s)
-    supply = np.zeros(network.n_nodes)
-    for pool in network.pools:
-        supply[pool.node] += pool.n_bytes / total
-    kept = np.delete(np.arange(network.n_nodes), network.sink)
-    row_of_node = np.full(network.n_nodes, -1)
-    row_of_node[kept] = np.arange(len(kept))
-    entries = _Entries()
-    arcs = np.arange(n_arcs)
-    leaves, enters = row_of_node[network.tail] >= 0, row_of_node[network.head] >= 0
-    entries.add(row_of_node[network.tail[leaves]], arcs[leaves], 1.0)
-    entries.add(row_of_node[network.head[enters]], arcs[enters], -1.0)
-    first_row = len(kept)
-    rows = first_row + np.arange(len(arc_rows))
-    entries.add(rows, arc_rows, 1.0)
-    entries.add(rows, n_arcs, -network.rate_bytes_per_s[arc_rows] * unit_s / total)
-    first_row += len(arc_rows)
-    right_side: list[float] = []
-    shared_of_row: list[int] = []
-    lengths = np.append(full_s, unit_s)
-    for number, members in enumerate(problem.shared_links):
-        bandwidth = problem.shared[number].bandwidth_bytes_per_s
-        users = np.flatnonzero(np.isin(network.link, members) & (network.link != NO_LINK))
-        for piece in np.unique(network.piece[users]).tolist():
-            row = first_row + len(right_side)
-            entries.add(row, users[network.piece[users] == piece], 1.0)
-            room = bandwidth * lengths[piece] / total
-            if piece == last:
-                entries.add(row, np.array([n_arcs]), -room)
-            right_side.append(0.0 if piece == last else room)
-            shared_of_row.append(number)
-    capacity = np.concatenate([np.zeros(len(arc_rows)), right_side])
-    cost = np.zeros(n_arcs + 1)
-    cost[-1] = 1.0
-    rows_of, columns_of, values_of = entries.columns()
-    program = LinearProgram(
-        cost=cost,
-        lower=np.zeros(n_arcs + 1),
-        upper=upper,
-        row_lower=np.concatenate([supply[kept], np.full(len(capacity), -np.inf)]),
-        row_upper=np.concatenate([supply[kept], capacity]),
-        rows=rows_of,
-        columns=columns_of,
-        values=values_of,
-    )
-    return _Model(
-        network, program, unit_s, total, arc_rows, np.array(shared_of_row, dtype=np.int64)
-    )
-
-
-class _Entries:
-    """Collects a sparse matrix by blocks."""
-
-    def __init__(self) -> None:
-        self.blocks: list[tuple[npt.NDArray[np.generic], ...]] = []
-
-    def add(
-        self, rows: IntArray | int, columns: IntArray | int, values: FloatArray | float
-    ) -> None:
-        self.blocks.append(
-            tuple(np.broadcast_arrays(np.asarray(rows), np.asarray(columns), np.asarray(values)))
-        )
-
-    def columns(self) -> tuple[IntArray, IntArray, FloatArray]:
-        rows, columns, values = (np.concatenate(parts) for parts in zip(*self.blocks, strict=True))
-        return rows.astype(np.int64), columns.astype(np.int64), values.astype(float)
-
-
-def _fewest_hops(model: _Model, first: LinearSolution, budget: Budget) -> LinearSolution:
-    """Keep the length; take as few hops as possible, then as little storage."""
-    network, program = model.network, model.program
-    cost = np.where(network.link != NO_LINK, 1.0, 0.0)
-    cost[network.stored] = 1.0 / (1 + network.n_pieces)
-    upper = program.upper.copy()
-    upper[-1] = first.x[-1] * (1 + LENGTH_SLACK)
-    try:
-        return budget.linear_solver().solve(
-            replace(program, cost=np.append(cost, 0.0), upper=upper),
-            time_limit_s=budget.remaining_s(),
-        )
-    except InfeasibleError:
-        return first  # the length was at the edge of the solver's tolerance; its flow attains it
-
-
-def _bottleneck(problem: Problem, model: _Model, solution: LinearSolution) -> Bottleneck:
-    """Read what binds from the dual values: each is seconds saved per unit of capacity."""
+def _cheapest(
+    model: _Model, lengths_s: FloatArray, prefer: str, budget: Budget, arcs: IntArray
+) -> PricedFlow:
     network = model.network
-    dual = np.abs(solution.row_dual)
-    tight = dual > 1e-7 * max(float(dual.max(initial=0.0)), 1e-300)
-    n_nodes, n_arcs = network.n_nodes - 1, len(model.arc_rows)
-    shared = sorted(set(model.shared_of_row[tight[n_nodes + n_arcs :]].tolist()))
-    arcs = model.arc_rows[tight[n_nodes : n_nodes + n_arcs]]
-    rows = [pool.node - (pool.node > network.sink) for pool in network.pools]
-    pools = [pool for pool, row in zip(network.pools, rows, strict=True) if tight[row]]
-    return linear_bottleneck(problem, network, shared, arcs, pools)
+    costs = path_costs(model.problem, prefer, lengths_s, network.n_nodes)
+    cost = arc_costs(costs, network, network.piece).astype(float)
+    for slack in CAPACITY_SLACK:
+        try:
+            found = cheapest(model.at(lengths_s, slack), cost, budget, arcs)
+        except InfeasibleError:
+            continue
+        if _everything_arrives(model, found.flow_bytes):
+            return found
+    raise SolverError(
+        f"{budget.linear_solver().name}: amounts span too many orders of magnitude for its "
+        "tolerances; leave out sources and links of next to nothing, or choose 'ortools'"
+    )
+
+
+def _everything_arrives(model: _Model, flow_bytes: FloatArray) -> bool:
+    """Say whether paths carry all that every source holds: small ones may drown on the way."""
+    pools = model.network.pools
+    paths = decompose(model.network, model.network.piece, flow_bytes)
+    numbers = np.array([path.pool for path in paths], dtype=np.int64)
+    arrived = np.bincount(numbers, [path.amount for path in paths], len(pools))
+    held = [pool.n_bytes for pool in pools]
+    return np.allclose(arrived, held, rtol=SUPPLY_TOLERANCE, atol=0.5)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.pipeline import RouteBook, transfers_from_rows
+from datacollect.schedule import Transfers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from datacollect.pools import Pool
     from datacollect.problem import Problem
-    from datacollect.schedule import Route, Transfers
+    from datacollect.schedule import Route
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Beyond this many slots a plan is of no use to anybody, and would fill the memory.
 MOST_SLOTS = 1_000_000
@@ -29,8 +29,7 @@ MOST_SLOTS = 1_000_000
 SLOT_ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """Bytes of one job (a pool's data on one route) that cross one hop in one slot."""
 
     job: int
@@ -51,6 +50,15 @@ def require_slots(n_slots: float, name: str = "slot_s") -> None:
 def slots_until(time_s: float, slot_s: float) -> int:
     """Return how many slots have begun before `time_s`: the first slot boundary at or after it."""
     return int(np.ceil(time_s / slot_s * (1 - 1e-12)))
+
+
+def slots_within(time_s: float, slot_s: float) -> int:
+    """Return how many whole slots end by `time_s`.
+
+    >>> slots_within(0.3, 0.1), slots_within(2.9, 1.0)
+    (3, 2)
+    """
+    return int(np.floor(time_s / slot_s * (1 + 1e-12)))
 
 
 def slot_bandwidth_row(problem: Problem, slot: int, slot_s: float) -> IntArray:
@@ -76,7 +84,7 @@ def whole_slot_bytes(rate_bytes_per_s: FloatArray, slot_s: float, most_bytes: in
 def slotted_transfers(
     problem: Problem,
     jobs: Sequence[tuple[Pool, tuple[int, ...]]],
-    pieces: Iterable[Piece],
+    pieces: Sequence[Piece] | IntArray,
     slot_s: float,
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Lay pieces on the grid: first in, first out on every hop; equal neighbours become one.
@@ -85,71 +93,104 @@ def slotted_transfers(
     ----------
     jobs : sequence of (Pool, hosts)
         Jobs of the same pool follow one another in its data.
-    pieces : iterable of Piece
+    pieces : sequence of Piece, or ndarray of int64, shape (n_pieces, 4)
         Per job every hop moves the same number of bytes.
     """
-    moved: defaultdict[tuple[int, int], defaultdict[int, int]] = defaultdict(
-        lambda: defaultdict(int)
-    )
-    for piece in pieces:
-        moved[piece.job, piece.hop][piece.slot] += piece.n_bytes
+    table = np.asarray(pieces, dtype=np.int64).reshape(-1, 4)
+    if len(table) == 0:
+        return (), transfers_from_rows([])
+    job, hop, slot, n_bytes = _one_per_slot(table)
+    pools = list({id(pool): pool for pool, _ in jobs}.values())
+    first_byte = _first_bytes(jobs, pools, job[hop == 0], n_bytes[hop == 0])
+    moved = np.cumsum(n_bytes)  # of all pools together may exceed 64 bits: differences stay right
+    stream = _begins(job, hop)
+    begin = first_byte[job] + moved - n_bytes - (moved - n_bytes)[stream][np.cumsum(stream) - 1]
+    row, parcel, offset, part = _cut_at_parcels(pools, begin, n_bytes)
+    job, hop, slot = job[row], hop[row], slot[row]
+    new = _begins(job, hop, parcel, part, slot - np.arange(len(slot)))
+    new[1:] |= offset[1:] != offset[:-1] + part[:-1]
+    runs = np.flatnonzero(new)
+    count = np.diff(np.append(runs, len(new)))
+    source = np.array([parcel.source for pool in pools for parcel in pool.parcels])
     book = RouteBook(problem)
-    rows: list[tuple[int, int, int, int, float, float]] = []
-    first_byte = _first_bytes(jobs, moved)
-    for job, (pool, hosts) in enumerate(jobs):
-        for hop in range(len(hosts) - 1):
-            slots = sorted(moved[job, hop].items())
-            for source, offset, n_bytes, slot, count in _runs(pool, first_byte[job], slots):
-                route = book.number(source, hosts)
-                start, finish = slot * slot_s, (slot + count) * slot_s
-                rows.append((route, hop, offset, n_bytes * count, start, finish))
-    return book.routes(), transfers_from_rows(rows)
+    pairs, pair_of_run = np.unique(
+        np.stack([job[runs], source[parcel[runs]]]), axis=1, return_inverse=True
+    )
+    route = np.array([book.number(origin, jobs[i][1]) for i, origin in pairs.T.tolist()])
+    return book.routes(), Transfers.build(
+        route=route[pair_of_run.ravel()],
+        hop=hop[runs],
+        offset_bytes=offset[runs],
+        n_bytes=part[runs] * count,
+        start_s=slot[runs] * slot_s,
+        finish_s=(slot[runs] + count) * slot_s,
+    )
+
+
+def _one_per_slot(table: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Sort pieces by job, hop and slot; those of the same slot become one."""
+    table = table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+    first = np.flatnonzero(_begins(*table[:, :3].T))
+    job, hop, slot = table[first, :3].T
+    return job, hop, slot, np.add.reduceat(table[:, 3], first)
+
+
+def _begins(*columns: IntArray) -> BoolArray:
+    """Mark rows that differ from the row before in some column."""
+    new = np.ones(len(columns[0]), dtype=bool)
+    new[1:] = False
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return new
 
 
 def _first_bytes(
     jobs: Sequence[tuple[Pool, tuple[int, ...]]],
-    moved: dict[tuple[int, int], defaultdict[int, int]],
-) -> list[int]:
-    """Where each job's data begin within its pool's."""
-    used: defaultdict[int, int] = defaultdict(int)
+    pools: Sequence[Pool],
+    job: IntArray,
+    n_bytes: IntArray,
+) -> IntArray:
+    """Where each job's data begin, counted through the data of all pools."""
+    total = np.zeros(len(jobs), dtype=np.int64)
+    np.add.at(total, job, n_bytes)
+    begins = np.cumsum([0, *(pool.n_bytes for pool in pools[:-1])])
+    used = dict(zip(map(id, pools), begins.tolist(), strict=True))
     first = []
-    for job, (pool, _) in enumerate(jobs):
+    for (pool, _), size in zip(jobs, total.tolist(), strict=True):
         first.append(used[id(pool)])
-        used[id(pool)] += sum(moved[job, 0].values())
-    return first
+        used[id(pool)] += size
+    return np.array(first, dtype=np.int64)
 
 
-def _runs(
-    pool: Pool, first_byte: int, slots: Sequence[tuple[int, int]]
-) -> Iterable[tuple[int, int, int, int, int]]:
-    """Yield (source, offset_bytes, bytes per slot, first slot, number of slots)."""
-    run: tuple[int, int, int, int, int] | None = None
-    for slot, source, offset, n_bytes in _in_parcels(pool, first_byte, slots):
-        if run is not None:
-            same = (run[0], run[2], run[3] + run[4]) == (source, n_bytes, slot)
-            if same and run[1] + run[2] * run[4] == offset:
-                run = (*run[:4], run[4] + 1)
-                continue
-            yield run
-        run = (source, offset, n_bytes, slot, 1)
-    if run is not None:
-        yield run
+def cut_at(
+    bounds: IntArray, begin: IntArray, end: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Cut ranges at `bounds`: return row, interval between bounds, begin and end of each part.
+
+    >>> [part.tolist() for part in cut_at(np.array([0, 4, 9]), np.array([1, 5]), np.array([6, 7]))]
+    [[0, 0, 1], [0, 1, 1], [1, 4, 5], [4, 6, 7]]
+    """
+    first = np.searchsorted(bounds, begin, side="right") - 1
+    count = np.searchsorted(bounds, end, side="left") - first
+    row = np.repeat(np.arange(len(begin)), count)
+    interval = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
+    return (
+        row,
+        interval,
+        np.maximum(begin[row], bounds[interval]),
+        np.minimum(end[row], bounds[interval + 1]),
+    )
 
 
-def _in_parcels(
-    pool: Pool, first_byte: int, slots: Sequence[tuple[int, int]]
-) -> Iterable[tuple[int, int, int, int]]:
-    """Yield (slot, source, offset_bytes, bytes) for a stream laid over the pool's parcels."""
-    parcels = iter(pool.parcels)
-    parcel = next(parcels)
-    begin = 0  # of the parcel, within the pool's data
-    position = first_byte
-    for slot, n_bytes in slots:
-        end = position + n_bytes
-        while position < end:
-            while position >= begin + parcel.n_bytes:
-                begin += parcel.n_bytes
-                parcel = next(parcels)
-            part = min(end, begin + parcel.n_bytes) - position
-            yield slot, parcel.source, parcel.offset_bytes + position - begin, part
-            position += part
+def _cut_at_parcels(
+    pools: Sequence[Pool], begin: IntArray, n_bytes: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Cut rows where parcels end.
+
+    Returns row, number of the parcel, offset within its source's backlog, and bytes, per part.
+    """
+    parcels = [parcel for pool in pools for parcel in pool.parcels]
+    bounds = np.cumsum([0, *(parcel.n_bytes for parcel in parcels)])
+    row, parcel, start, end = cut_at(bounds, begin, begin + n_bytes)
+    offset = np.array([parcel.offset_bytes for parcel in parcels], dtype=np.int64)
+    return row, parcel, offset[parcel] + start - bounds[parcel], end - start

@@ -8,6 +8,7 @@ Fulkerson, Operations Research 6, 1958). A flow through it is a schedule in slot
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -16,10 +17,12 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError
 from datacollect.layered import NO_LINK
 from datacollect.pools import pools_by_owner
+from datacollect.preference import arc_costs
 from datacollect.slots import (
     SLOT_ROUNDING,
     require_slots,
     slot_bandwidth_bytes_per_s,
+    slot_bandwidth_row,
     slots_until,
     whole_slot_bytes,
 )
@@ -28,16 +31,13 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from datacollect.pools import Pool
+    from datacollect.preference import Costs
     from datacollect.problem import Problem
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
 # About 150 bytes of memory an arc, solver included: 6 GB.
 MOST_ARCS = 40_000_000
-
-
-# Costs stay below this over the square of the number of nodes: what 64-bit solvers bear.
-COST_RANGE = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,161 +154,155 @@ def time_expanded_graph(problem: Problem, slot_s: float, n_slots: int) -> TimeEx
     >>> graph.capacity_bytes[graph.link >= 0].tolist()
     [5, 5]
     """
-    if not (0 < slot_s < np.inf and n_slots >= 1):
-        raise ProblemError(f"slot_s must be > 0 and n_slots >= 1, got {slot_s} and {n_slots}")
     require_slots(n_slots)
-    n_arcs = (problem.n_links + 2 * problem.n_hosts) * n_slots
+    _require_memory((problem.n_links + 2 * problem.n_hosts) * n_slots, problem, n_slots)
+    expansion = TimeExpansion(problem, slot_s, n_slots)
+    return expansion.graph(*expansion.all_arcs())
+
+
+def _require_memory(n_arcs: int, problem: Problem, n_slots: int) -> None:
     if n_arcs > MOST_ARCS:
         raise ProblemError(
-            f"the time-expanded graph of {problem.n_links} links and {n_slots} slots would have "
-            f"{n_arcs:.2g} arcs, at most {MOST_ARCS:.2g} fit; use a longer slot or a pipelined plan"
+            f"the time-expanded graph of {problem.n_hosts} hosts, {problem.n_links} links and "
+            f"{n_slots} slots would have {n_arcs:.2g} arcs, at most {MOST_ARCS:.2g} fit; use a "
+            "longer slot or a pipelined plan"
         )
-    builder = _Builder(problem, slot_s, n_slots)
-    for slot in range(n_slots):
-        builder.add_links(slot)
-    builder.add_holdover()
-    return builder.finish()
 
 
-def slot_costs(graph: TimeExpandedGraph) -> IntArray:
-    """Cost per byte of each arc: arrival slot first, then hops, then slots in storage.
+def slot_costs(costs: Costs, graph: TimeExpandedGraph) -> IntArray:
+    """Cost per byte of each arc.
 
-    One path's weights are in strict order as long as solvers bear the numbers; on very large
-    graphs the weights of storage and hops shrink to the smallest that still prefer less.
+    Storage counts at slot boundaries: what arrives at a relay is there at one, and at one more for
+    every slot in which it waits. Else two relays could pass data to and fro for free.
+
+    Parameters
+    ----------
+    costs : Costs
+        Of `datacollect.preference.path_costs`, for the graph's slots.
+    graph : TimeExpandedGraph
     """
-    most_hops = min(graph.n_slots, int(graph.node_host.max(initial=0)) + 1)
-    hop = graph.n_slots + 1
-    arrival = hop * (most_hops + 1)
-    if arrival * (graph.n_slots + 1) >= COST_RANGE // max(graph.n_nodes, 1) ** 2:
-        hop, arrival = 2, 8
-    cost = np.where(graph.link >= 0, hop, 0) + graph.stored
-    arrives = (graph.head == graph.sink) & (graph.link >= 0)
-    cost[arrives] += arrival * graph.slot[arrives]
-    return cost.astype(np.int64)
+    relayed = (graph.link >= 0) & (graph.node_host[graph.head] != graph.sink)
+    last = len(costs.stored) - 1
+    arriving = np.where(relayed, costs.stored[np.minimum(graph.slot, last)], 0)
+    return arc_costs(costs, graph, graph.slot) + arriving
 
 
-class _Builder:
-    """Hands out node numbers and collects arcs."""
+class TimeExpansion:
+    """All nodes of a time-expanded graph and all arcs but those of links.
+
+    Nodes and other arcs are few, links times slots are many: a plan needs few of them. `graph`
+    adds those that are asked for; node numbers do not depend on which these are.
+
+    Parameters
+    ----------
+    problem : Problem
+    slot_s : float
+    n_slots : int
+
+    Attributes
+    ----------
+    leaves, enters : ndarray of int, shape (n_slots, n_hosts)
+        Where the arcs of a slot that lead out of a host begin, and those that lead to it end.
+    pools : tuple of Pool
+        Where data enter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> expansion = TimeExpansion(problem, slot_s=1.0, n_slots=3)
+    >>> expansion.carried_bytes(2).tolist()
+    [5]
+    >>> graph = expansion.graph(link=np.array([0]), slot=np.array([2]))
+    >>> graph.slot[graph.link >= 0].tolist()
+    [2]
+    """
 
     def __init__(self, problem: Problem, slot_s: float, n_slots: int) -> None:
+        if not (0 < slot_s < np.inf and n_slots >= 1):
+            raise ProblemError(f"slot_s must be > 0 and n_slots >= 1, got {slot_s} and {n_slots}")
+        require_slots(n_slots)
+        _require_memory(2 * problem.n_hosts * n_slots, problem, n_slots)
         self.problem, self.slot_s, self.n_slots = problem, slot_s, n_slots
-        self.n = problem.n_hosts
+        self.n_hosts = problem.n_hosts
         self.sink = problem.destination_index
         self.most = max(problem.total_bytes, 1)
         self.n_nodes = 0
-        self.nodes: list[tuple[IntArray, IntArray, str]] = []
-        self.columns: list[tuple[IntArray, ...]] = []
-        hosts = np.arange(self.n)
+        self._nodes: list[tuple[IntArray, IntArray, str]] = []
+        self._columns: list[tuple[IntArray, ...]] = []
+        self._carried = self._carried_by_slot()
         limited = np.isfinite(problem.storage_bytes)
         limited[self.sink] = False
-        boundaries = range(n_slots + 1)
-        self.host_node = np.stack([self._new(hosts, b, "host") for b in boundaries])
-        self.host_node[:, self.sink] = self.sink
-        self.limited = np.flatnonzero(limited)
-        # Others' data enter a limited host here, and pass its storage limit to be at `host_node`.
-        self.entry_node = self.host_node.copy()
-        for boundary in boundaries:
-            self.entry_node[boundary, self.limited] = self._new(self.limited, boundary, "arrivals")
+        self._add_hosts(np.flatnonzero(limited))
+        self.leaves, self.enters = self.host_node[:-1].copy(), self.entry_node[1:].copy()
+        for slot in range(n_slots):
+            self._add_gates(slot)
+        self._add_holdover(np.flatnonzero(limited))
+        self.pools = tuple(self._pools())
 
-    def _new(self, hosts: IntArray, boundary: int, kind: str) -> IntArray:
-        nodes = self.n_nodes + np.arange(len(hosts))
-        self.nodes.append((hosts, np.full(len(hosts), boundary), kind))
-        self.n_nodes += len(hosts)
-        return nodes
+    @property
+    def n_links(self) -> int:
+        """Number of links, with an arc each in every slot in which they carry anything."""
+        return self.problem.n_links
 
-    def _add(
-        self,
-        tail: IntArray,
-        head: IntArray,
-        capacity: IntArray | int,
-        slot: int,
-        *,
-        link: IntArray | int = NO_LINK,
-        stored: int = 0,
-    ) -> None:
-        parts = (tail, head, capacity, slot, link, stored)
-        self.columns.append(
-            tuple(np.broadcast_to(np.asarray(part, dtype=np.int64), tail.shape) for part in parts)
-        )
+    def carried_bytes(self, slot: int) -> IntArray:
+        """Whole bytes that each link carries in a slot; shape (n_links,)."""
+        return self._carried[slot]
 
-    def add_links(self, slot: int) -> None:
+    def _carried_by_slot(self) -> list[IntArray]:
+        """What links carry, one array for all slots that touch the same periods."""
         problem = self.problem
-        rate = slot_bandwidth_bytes_per_s(problem, slot, self.slot_s)
-        carried = whole_slot_bytes(rate, self.slot_s, self.most)
+        known: dict[tuple[int, ...], IntArray] = {}
+        by_slot = []
+        for slot in range(self.n_slots):
+            periods = tuple(slot_bandwidth_row(problem, slot, self.slot_s).tolist())
+            if periods not in known:
+                rate = slot_bandwidth_bytes_per_s(problem, slot, self.slot_s)
+                known[periods] = self._usable_bytes(rate)
+            by_slot.append(known[periods])
+        return by_slot
+
+    def _usable_bytes(self, rate_bytes_per_s: npt.NDArray[np.float64]) -> IntArray:
+        """Whole bytes per slot; none out of the destination or through a wire without room."""
+        problem = self.problem
+        carried = whole_slot_bytes(rate_bytes_per_s, self.slot_s, self.most)
         for shared, links in zip(problem.shared, problem.shared_links, strict=True):
             if shared.bandwidth_bytes_per_s * self.slot_s * (1 + SLOT_ROUNDING) < 1:
                 carried[links] = 0
-        used = np.flatnonzero((carried > 0) & (problem.link_from != self.sink))
-        sender, receiver = problem.link_from[used], problem.link_to[used]
-        tail = self._limited(self.host_node[slot], problem.uplink_bytes_per_s, sender, slot, "up")
-        head = self._limited(
-            self.entry_node[slot + 1], problem.downlink_bytes_per_s, receiver, slot, "down"
-        )
-        self._add(tail, head, carried[used], slot, link=used)
+        carried[problem.link_from == self.sink] = 0
+        return carried
 
-    def _limited(
-        self,
-        node_of: IntArray,
-        limit: npt.NDArray[np.float64],
-        hosts: npt.NDArray[np.integer],
-        slot: int,
-        which: str,
-    ) -> IntArray:
-        """Return the nodes at which links end, behind arcs for finite host limits."""
-        limited = np.unique(hosts[np.isfinite(limit[hosts])]).astype(np.int64)
-        ends: IntArray = node_of[hosts]
-        if len(limited) == 0:
-            return ends
-        gates = self._new(limited, slot, f"{which}link")
-        inner = node_of[limited]
-        tail, head = (inner, gates) if which == "up" else (gates, inner)
-        self._add(tail, head, whole_slot_bytes(limit[limited], self.slot_s, self.most), slot)
-        gate_of = np.full(self.n, -1, dtype=np.int64)
-        gate_of[limited] = gates
-        return np.asarray(np.where(gate_of[hosts] >= 0, gate_of[hosts], ends))
+    def all_arcs(self) -> tuple[IntArray, IntArray]:
+        """Links and slots of all arcs that carry anything."""
+        links = [np.flatnonzero(self.carried_bytes(slot)) for slot in range(self.n_slots)]
+        slots = np.repeat(np.arange(self.n_slots), [len(used) for used in links])
+        return np.concatenate(links), slots
 
-    def add_holdover(self) -> None:
-        """Let others' data wait, within the storage limit of every boundary."""
-        keepers = np.flatnonzero(np.arange(self.n) != self.sink)
-        room = np.minimum(self.problem.storage_bytes[self.limited], self.most).astype(np.int64)
-        for boundary in range(self.n_slots + 1):
-            if len(self.limited):
-                entry = self.entry_node[boundary, self.limited]
-                self._add(entry, self.host_node[boundary, self.limited], room, boundary)
-            if boundary < self.n_slots:
-                tail = self.host_node[boundary, keepers]
-                self._add(
-                    tail, self.entry_node[boundary + 1, keepers], self.most, boundary, stored=1
-                )
+    def graph(self, link: IntArray, slot: IntArray) -> TimeExpandedGraph:
+        """Build the graph that has these arcs of links: ``link[i]`` in ``slot[i]``.
 
-    def _pools(self) -> list[Pool]:
-        return [
-            replace(
-                pool,
-                node=self._own_chain(pool.host, pool.release_s)
-                if pool.is_own
-                else int(self.entry_node[0, pool.host]),
-            )
-            for pool in pools_by_owner(self.problem)
+        Slots must be sorted.
+
+        Raises
+        ------
+        ProblemError
+            The graph would not fit in memory.
+        """
+        _require_memory(len(link), self.problem, self.n_slots)
+        bounds = np.searchsorted(slot, np.arange(self.n_slots + 1))
+        carried = [
+            self.carried_bytes(k)[link[begin:end]]
+            for k, (begin, end) in enumerate(pairwise(bounds))
         ]
-
-    def _own_chain(self, host: int, release_s: float) -> int:
-        """Own data wait at the source outside its room for others' data, until they leave."""
-        first = min(slots_until(release_s, self.slot_s), self.n_slots)
-        chain = np.concatenate(
-            [self._new(np.array([host]), b, "own") for b in range(first, self.n_slots + 1)]
-        )
-        boundaries = np.arange(first, self.n_slots + 1)
-        self._add(chain[:-1], chain[1:], self.most, first)
-        self._add(chain, self.host_node[boundaries, host], self.most, first)
-        return int(chain[0])
-
-    def finish(self) -> TimeExpandedGraph:
-        pools = self._pools()
+        fixed = [np.concatenate(column) for column in zip(*self._columns, strict=True)]
+        tail = self.leaves[slot, self.problem.link_from[link]]
+        head = self.enters[slot, self.problem.link_to[link]]
+        of_links = [tail, head, np.concatenate(carried), slot, link, np.zeros(len(link), np.int64)]
         tail, head, capacity, slot, link, stored = (
-            np.concatenate(column) for column in zip(*self.columns, strict=True)
+            np.concatenate(parts) for parts in zip(of_links, fixed, strict=True)
         )
-        hosts, boundaries, kinds = zip(*self.nodes, strict=True)
+        hosts, boundaries, kinds = zip(*self._nodes, strict=True)
         return TimeExpandedGraph(
             slot_s=self.slot_s,
             n_slots=self.n_slots,
@@ -323,5 +317,100 @@ class _Builder:
             slot=slot,
             link=link,
             stored=stored.astype(bool),
-            pools=tuple(pools),
+            pools=self.pools,
         )
+
+    def add_exits(self, hosts: IntArray) -> None:
+        """Let data that are at `hosts` after the last slot count as arrived."""
+        hosts = hosts[hosts != self.sink]
+        own = [pool.node for pool in self.pools if pool.is_own and pool.host in hosts]
+        nodes = np.append(self.host_node[-1, hosts], np.array(own, dtype=np.int64))
+        self._add(nodes, np.full(len(nodes), self.sink), self.most, self.n_slots)
+
+    def _new(self, hosts: IntArray, boundary: IntArray | int, kind: str) -> IntArray:
+        nodes = self.n_nodes + np.arange(len(hosts))
+        self._nodes.append((hosts, np.broadcast_to(boundary, hosts.shape), kind))
+        self.n_nodes += len(hosts)
+        return nodes
+
+    def _add(
+        self,
+        tail: IntArray,
+        head: IntArray,
+        capacity: IntArray | int,
+        slot: IntArray | int,
+        *,
+        stored: int = 0,
+    ) -> None:
+        parts = (tail, head, capacity, slot, NO_LINK, stored)
+        self._columns.append(
+            tuple(np.broadcast_to(np.asarray(part, dtype=np.int64), tail.shape) for part in parts)
+        )
+
+    def _add_hosts(self, limited: IntArray) -> None:
+        hosts, boundaries = np.arange(self.n_hosts), np.arange(self.n_slots + 1)
+        shape = (len(boundaries), len(hosts))
+        nodes = self._new(np.tile(hosts, shape[0]), np.repeat(boundaries, shape[1]), "host")
+        self.host_node = nodes.reshape(shape)
+        self.host_node[:, self.sink] = self.sink
+        # Others' data enter a limited host here, and pass its storage limit to be at `host_node`.
+        self.entry_node = self.host_node.copy()
+        if len(limited):
+            shape = (len(boundaries), len(limited))
+            entries = np.tile(limited, shape[0]), np.repeat(boundaries, shape[1])
+            self.entry_node[:, limited] = self._new(*entries, "arrivals").reshape(shape)
+
+    def _add_gates(self, slot: int) -> None:
+        """Put arcs for finite host limits before what leaves, and behind what enters."""
+        problem = self.problem
+        for limit, ends, ends_of, kind in (
+            (problem.uplink_bytes_per_s, problem.link_from, self.leaves, "uplink"),
+            (problem.downlink_bytes_per_s, problem.link_to, self.enters, "downlink"),
+        ):
+            limited = np.flatnonzero(np.isfinite(limit))
+            if len(limited) == 0:
+                continue
+            in_use = np.zeros(self.n_hosts, dtype=bool)
+            in_use[ends[self.carried_bytes(slot) > 0]] = True
+            limited = limited[in_use[limited]]
+            gates = self._new(limited, slot, kind)
+            inner = ends_of[slot, limited]
+            tail, head = (inner, gates) if kind == "uplink" else (gates, inner)
+            self._add(tail, head, whole_slot_bytes(limit[limited], self.slot_s, self.most), slot)
+            ends_of[slot, limited] = gates
+
+    def _add_holdover(self, limited: IntArray) -> None:
+        """Let others' data wait, within the storage limit of every boundary."""
+        keepers = np.flatnonzero(np.arange(self.n_hosts) != self.sink)
+        boundaries = np.arange(self.n_slots + 1)
+        tail, head = self.host_node[:-1, keepers].ravel(), self.entry_node[1:, keepers].ravel()
+        self._add(tail, head, self.most, np.repeat(boundaries[:-1], len(keepers)), stored=1)
+        if len(limited):
+            room = np.minimum(self.problem.storage_bytes[limited], self.most).astype(np.int64)
+            tail, head = self.entry_node[:, limited].ravel(), self.host_node[:, limited].ravel()
+            slots = np.repeat(boundaries, len(limited))
+            self._add(tail, head, np.tile(room, len(boundaries)), slots)
+
+    def _pools(self) -> list[Pool]:
+        return [
+            replace(
+                pool,
+                node=self._own_node(pool.host, pool.release_s)
+                if pool.is_own
+                else int(self.entry_node[0, pool.host]),
+            )
+            for pool in pools_by_owner(self.problem)
+        ]
+
+    def _own_node(self, host: int, release_s: float) -> int:
+        """Own data wait outside their source's room for others' data, until they leave."""
+        first = min(slots_until(release_s, self.slot_s), self.n_slots)
+        node = self._new(np.array([host]), first, "own")
+        boundaries = np.arange(first, self.n_slots)
+        self._add(
+            np.repeat(node, len(boundaries)),
+            self.host_node[boundaries, host],
+            self.most,
+            boundaries,
+        )
+        return int(node[0])

@@ -99,9 +99,11 @@ def _largest_simple_cut(
     """The later of: the destination's cut, and the slowest source's own cut."""
     into_destination = float(direct.sum())
     holders = np.flatnonzero(supply)
-    out = np.bincount(
-        problem.link_from, weights=problem.bandwidth_bytes_per_s[0], minlength=problem.n_hosts
-    )[holders]
+    # Links are sorted by where they begin: what leaves a host is a slice.
+    ends = np.array([holders, holders + 1], dtype=problem.link_from.dtype)
+    bounds = np.searchsorted(problem.link_from, ends)
+    bandwidth = problem.bandwidth_bytes_per_s[0]
+    out = np.array([bandwidth[begin:end].sum() for begin, end in bounds.T.tolist()])
     if into_destination <= 0 or out.min() <= 0:
         return None
     sources = [parcel.source for parcel in problem.parcels]
@@ -131,7 +133,7 @@ def _place_excess(
     sources, relays = np.flatnonzero(excess), np.flatnonzero(spare)
     if total == 0:
         return sources, sources, excess[:0]
-    links = _links_out_of(problem, sources)
+    links = problem.links_out_of(sources)
     links = links[spare[problem.link_to[links]] > 0]
     tail, head = problem.link_from[links], problem.link_to[links]
     n = problem.n_hosts
@@ -158,12 +160,3 @@ def _place_excess(
         return None
     used = np.flatnonzero(flow[: len(links)])
     return tail[used].astype(np.int64), head[used].astype(np.int64), flow[used] / scale
-
-
-def _links_out_of(problem: Problem, hosts: IntArray) -> IntArray:
-    """Indices of all links that leave `hosts` (sorted); links are sorted by their tail."""
-    first = np.searchsorted(problem.link_from, hosts, side="left")
-    last = np.searchsorted(problem.link_from, hosts, side="right")
-    counts = last - first
-    offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return np.repeat(first - offsets, counts) + np.arange(int(counts.sum()))

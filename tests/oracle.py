@@ -26,9 +26,14 @@ class _Rows:
         return self.columns.setdefault(key, len(self.columns))
 
     def minimise(self, key: object) -> float | None:
+        return self.cheapest({self.columns[key]: 1.0})
+
+    def cheapest(self, cost_of: dict[int, float]) -> float | None:
         n = len(self.columns)
+        # Tolerances are absolute: costs near 1.
+        unit = max(map(abs, cost_of.values()), default=1.0) or 1.0
         cost = np.zeros(n)
-        cost[self.columns[key]] = 1.0
+        cost[list(cost_of)] = np.array(list(cost_of.values())) / unit
         parts = {}
         for name, rows in (("eq", self.equal), ("ub", self.at_most)):
             if rows:
@@ -39,7 +44,7 @@ class _Rows:
                 parts[f"A_{name}"] = matrix
                 parts[f"b_{name}"] = np.array([side for _, side in rows])
         result = linprog(cost, bounds=(0, None), method="highs", **parts)
-        return float(result.fun) if result.status == 0 else None
+        return float(result.fun) * unit if result.status == 0 else None
 
 
 def fluid_makespan_s(problem: Problem) -> float | None:
@@ -103,6 +108,129 @@ def _last_length(problem: Problem, starts: list[float], end: float) -> float | N
                 rows.at_most.append((dict.fromkeys(kept, 1.0), problem.storage_bytes[host] / total))
     found = rows.minimise("length")
     return None if found is None else found * reference
+
+
+def most_arrived_bytes(problem: Problem, time_s: float) -> float:
+    """The most that can have arrived by an instant: a linear program of its own.
+
+    What a host holds of others takes up its storage until it leaves, whenever that is.
+    """
+    changes = sorted({0.0, *problem.periods_s.tolist(), *(p.release_s for p in problem.parcels)})
+    starts = [start for start in changes if start < time_s]
+    ends = [*starts[1:], time_s]
+    total = float(problem.total_bytes)
+    sources = sorted({parcel.source for parcel in problem.parcels})
+    links = list(zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True))
+    rows = _Rows()
+    for piece, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        period = int(np.searchsorted(problem.periods_s, start, side="right")) - 1
+        flow = {(s, e): rows.column((s, e, piece)) for s in sources for e in range(len(links))}
+
+        def limit(used: list[tuple[int, int]], capacity: float) -> None:
+            if np.isfinite(capacity):
+                columns = [flow[key] for key in used]  # noqa: B023
+                room = capacity * (end - start) / total  # noqa: B023
+                rows.at_most.append((dict.fromkeys(columns, 1.0), room))
+
+        for e in range(len(links)):
+            limit([(s, e) for s in sources], problem.bandwidth_bytes_per_s[period, e])
+        for members, shared in zip(problem.shared_links, problem.shared, strict=True):
+            used = [(s, e) for s in sources for e in members.tolist()]
+            limit(used, shared.bandwidth_bytes_per_s)
+        for host in range(problem.n_hosts):
+            limit([(s, e) for s in sources for e, (a, _) in enumerate(links) if a == host],
+                  problem.uplink_bytes_per_s[host])  # fmt: skip
+            limit([(s, e) for s in sources for e, (_, b) in enumerate(links) if b == host],
+                  problem.downlink_bytes_per_s[host])  # fmt: skip
+            for s in sources:
+                row = {rows.column(("at", s, host, piece)): 1.0}
+                if piece:
+                    row[rows.column(("at", s, host, piece - 1))] = -1.0
+                for e, (a, b) in enumerate(links):
+                    if host in (a, b):
+                        row[flow[s, e]] = 1.0 if host == a else -1.0
+                entering = sum(
+                    parcel.n_bytes / total
+                    for parcel in problem.parcels
+                    if (parcel.host, parcel.source, parcel.release_s) == (host, s, start)
+                )
+                rows.equal.append((row, entering))
+            others = [rows.column(("at", s, host, piece)) for s in sources if s != host]
+            is_limited = np.isfinite(problem.storage_bytes[host]) and others
+            if is_limited and host != problem.destination_index:
+                room = problem.storage_bytes[host] / total
+                rows.at_most.append((dict.fromkeys(others, 1.0), room))
+    last = len(starts) - 1
+    missing = rows.column("missing")
+    arrived = {rows.column(("at", s, problem.destination_index, last)): 1.0 for s in sources}
+    rows.equal.append((arrived | {missing: 1.0}, 1.0))
+    least = rows.minimise("missing")
+    assert least is not None  # to leave everything where it is breaks no rule
+    return (1.0 - least) * total
+
+
+def least_cost(problem: Problem, wish: str, end_s: float) -> float | None:
+    """Least cost of a fluid plan in which everything has arrived by `end_s`; None if there is none.
+
+    ``"relay-bytes"``: bytes times links. ``"storage"``: byte-seconds of others' data at relays.
+    ``"money"``: bytes times price. ``"arrived by T"``, T a number: bytes that have *not* arrived
+    by then.
+    """
+    total = float(problem.total_bytes)
+    arrival_s = float(wish.removeprefix("arrived by ")) if wish.startswith("arrived") else 0.0
+    changes = {0.0, arrival_s, *problem.periods_s.tolist()}
+    changes |= {parcel.release_s for parcel in problem.parcels}
+    if max(changes & {parcel.release_s for parcel in problem.parcels}) >= end_s:
+        return None
+    starts = sorted(change for change in changes if change < end_s)
+    lengths = np.diff([*starts, end_s])
+    sources = sorted({parcel.source for parcel in problem.parcels})
+    links = list(zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True))
+    destination = problem.destination_index
+    prices = np.zeros(len(links)) if problem.price_per_gb is None else problem.price_per_gb
+    rows, cost = _Rows(), {}
+
+    def limit(columns: list[int], capacity: float) -> None:
+        if np.isfinite(capacity):
+            rows.at_most.append((dict.fromkeys(columns, 1.0), min(capacity / total, 1e9)))
+
+    for piece, length in enumerate(lengths):
+        period = int(np.searchsorted(problem.periods_s, starts[piece], side="right")) - 1
+        flow = {
+            (s, e): rows.column(("flow", s, e, piece)) for s in sources for e in range(len(links))
+        }
+        for (_, e), column in flow.items():
+            late = links[e][1] == destination and starts[piece] >= arrival_s
+            per_byte = {"relay-bytes": 1.0, "money": prices[e] / 1e9, "storage": 0.0}
+            cost[column] = per_byte.get(wish, float(late))
+        for e in range(len(links)):
+            bandwidth = problem.bandwidth_bytes_per_s[period, e]
+            limit([flow[s, e] for s in sources], bandwidth * length)
+        for host in range(problem.n_hosts):
+            out = [flow[s, e] for s in sources for e, (a, _) in enumerate(links) if a == host]
+            into = [flow[s, e] for s in sources for e, (_, b) in enumerate(links) if b == host]
+            limit(out, problem.uplink_bytes_per_s[host] * length)
+            limit(into, problem.downlink_bytes_per_s[host] * length)
+        for shared, members in zip(problem.shared, problem.shared_links, strict=True):
+            used = [flow[s, e] for s in sources for e in members.tolist()]
+            limit(used, shared.bandwidth_bytes_per_s * length)
+        for s in sources:
+            for host in range(problem.n_hosts):
+                _balance(problem, rows, flow, links, s, host, piece, starts, total)
+        for host in range(problem.n_hosts):
+            kept = [rows.column(("kept", s, host, piece)) for s in sources if s != host]
+            if host == destination or not kept:
+                continue
+            limit(kept, problem.storage_bytes[host])
+            # What is stored changes linearly: half of it counts in this piece, half in the next.
+            following = lengths[piece + 1] if piece + 1 < len(lengths) else 0.0
+            for column in kept:
+                cost[column] = (length + following) / 2 * (wish == "storage")
+    held = sum(p.n_bytes for p in problem.parcels if p.host != p.source) / total
+    least = rows.cheapest(cost)
+    if least is None:
+        return None
+    return (least + held * lengths[0] / 2 * (wish == "storage")) * total
 
 
 def _balance(problem, rows, flow, links, s, host, piece, starts, total) -> None:

@@ -13,6 +13,7 @@ from datacollect.problem import Problem
 from datacollect.slots import (
     MOST_SLOTS,
     Piece,
+    cut_at,
     require_slots,
     slot_bandwidth_bytes_per_s,
     slot_bandwidth_row,
@@ -159,6 +160,37 @@ def test_a_slot_may_hold_data_of_several_sources():
         for route, _, offset, n_bytes, start, _ in rows(columns)
     ]
     assert sorted(moved) == [("K", 0, 2, 0.0), ("K", 2, 1, 1.0), ("S", 1, 2, 0.0)]
+
+
+def test_pieces_may_come_as_a_table():
+    """The same four columns as an array: job, hop, slot, bytes."""
+    problem = chain()
+    (pool,) = pools_by_host(problem)
+    pieces = [Piece(0, hop, slot + hop, 2) for hop in range(2) for slot in range(3)]
+    jobs = [(pool, (0, 1, 2))]
+    by_list, by_table = (
+        slotted_transfers(problem, jobs, table, 0.5)[1] for table in (pieces, np.array(pieces))
+    )
+    assert rows(by_table) == rows(by_list)
+
+
+def test_no_pieces_are_no_transfers():
+    routes, columns = slotted_transfers(chain(), [], [], 1.0)
+    assert (routes, len(columns)) == ((), 0)
+
+
+def test_ranges_are_cut_at_bounds_and_at_no_others():
+    """Bounds 0, 4, 9: 0-4 and 4-9 stay whole, 3-5 is cut, and 0-9 becomes both intervals."""
+    begin, end = np.array([0, 4, 3, 0]), np.array([4, 9, 5, 9])
+    parts = cut_at(np.array([0, 4, 9]), begin, end)
+    assert list(zip(*(part.tolist() for part in parts), strict=True)) == [
+        (0, 0, 0, 4),
+        (1, 1, 4, 9),
+        (2, 0, 3, 4),
+        (2, 1, 4, 5),
+        (3, 0, 0, 4),
+        (3, 1, 4, 9),
+    ]
 
 
 def test_own_and_held_data_are_pools_apart_for_methods_by_owner():

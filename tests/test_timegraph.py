@@ -14,8 +14,9 @@ from strategies import problems
 
 import datacollect as dc
 from datacollect.flow import FlowNetwork, load_flow_solver
+from datacollect.preference import path_costs
 from datacollect.problem import Held, Host, Problem
-from datacollect.timegraph import slot_costs, time_expanded_graph
+from datacollect.timegraph import TimeExpansion, slot_costs, time_expanded_graph
 
 
 def line(rates="5", backlog_bytes=10, periods_s=None, **source):
@@ -57,24 +58,21 @@ def largest_flow(graph, problem) -> int:
 
 
 def test_one_link_in_two_slots():
-    """Own data wait in a chain of their own and enter the host at any boundary.
+    """Own data wait at a node of their own and enter the host at any boundary before the last.
 
-    2 arcs of the link, 2 of the chain, 3 out of the chain, 2 for what waits at S.
+    2 arcs of the link, 2 for own data, 2 for what waits at S.
     """
     problem = line()
     graph = time_expanded_graph(problem, slot_s=1.0, n_slots=2)
     assert arcs(graph, problem) == {
         ("S@0", "sink", 5),
         ("S@1", "sink", 5),
-        ("S.own@0", "S.own@1", 10),
-        ("S.own@1", "S.own@2", 10),
         ("S.own@0", "S@0", 10),
-        ("S.own@1", "S@1", 10),
-        ("S.own@2", "S@2", 10),
+        ("S.own@0", "S@1", 10),
         ("S@0", "S@1", 10),
         ("S@1", "S@2", 10),
     }
-    assert graph.n_arcs == 9
+    assert graph.n_arcs == 6
     assert [(pool.n_bytes, pool.release_s) for pool in graph.pools] == [(10, 0.0)]
     assert graph.node_kind[graph.pools[0].node] == "own"
 
@@ -192,11 +190,40 @@ def test_columns_have_one_entry_per_arc_or_node():
         assert len(getattr(graph, name)) == graph.n_arcs
     for name in ("node_host", "node_boundary", "node_kind"):
         assert len(getattr(graph, name)) == graph.n_nodes
-    # 3 hosts at 4 boundaries; K's arrivals at 4; S's own chain at 4.
+    # 3 hosts at 4 boundaries; K's arrivals at 4; S's own data.
     kinds = Counter(graph.node_kind.tolist())
-    assert kinds == {"host": 12, "arrivals": 4, "own": 4}
+    assert kinds == {"host": 12, "arrivals": 4, "own": 1}
     # S and K wait over 3 slots each.
     assert int(graph.stored.sum()) == 6
+
+
+def test_nodes_have_the_same_numbers_whichever_links_are_built():
+    problem = relay(K={"storage_bytes": 1_000_000, "uplink_bytes_per_s": 2e6})
+    expansion = TimeExpansion(problem, slot_s=0.5, n_slots=3)
+    whole = time_expanded_graph(problem, slot_s=0.5, n_slots=3)
+    few = expansion.graph(link=np.array([1, 0]), slot=np.array([0, 2]))
+    everything = arcs(whole, problem)
+    assert arcs(few, problem) <= everything
+    assert few.n_nodes == whole.n_nodes
+    assert few.n_arcs == whole.n_arcs - (3 * 3 - 2)
+    assert few.slot[few.link >= 0].tolist() == [0, 2]
+    by_link = {(link, slot): whole.tail[i] for i, (link, slot) in
+               enumerate(zip(whole.link.tolist(), whole.slot.tolist(), strict=True))}  # fmt: skip
+    assert few.tail[:2].tolist() == [by_link[1, 0], by_link[0, 2]]
+
+
+def test_exits_take_what_is_at_a_host_after_the_last_slot():
+    """S -> K carries 5 a slot, K -> D nothing in time; what is at K after 2 slots counts: 10."""
+    problem = Problem.from_hosts(
+        [Host("S", 12), Host("K"), Host("D")],
+        links("S -> K 5 5, K -> D 0 9"),
+        "D",
+        periods_s=[0.0, 9.0],
+    )
+    expansion = TimeExpansion(problem, slot_s=1.0, n_slots=2)
+    assert largest_flow(expansion.graph(*expansion.all_arcs()), problem) == 0
+    expansion.add_exits(np.array([1]))
+    assert largest_flow(expansion.graph(*expansion.all_arcs()), problem) == 10
 
 
 # Flows -----------------------------------------------------------------------------------------
@@ -259,34 +286,66 @@ def test_networkx_and_our_solver_bring_the_same_amount(problem):
 # Costs -----------------------------------------------------------------------------------------
 
 
-def test_earlier_arrival_outweighs_hops_and_hops_outweigh_storage():
-    """Costs of four ways in 3 slots over S -> K -> L -> D and S -> D, summed along the arcs."""
-    problem = Problem.from_hosts(
+def two_relays():
+    """S -> K -> L -> D, and shortcuts K -> D and S -> D."""
+    return Problem.from_hosts(
         [Host("S", 1), Host("K"), Host("L"), Host("D")],
         links("S -> K 1, K -> L 1, L -> D 1, K -> D 1, S -> D 1"),
         "D",
     )
+
+
+def ways(prefer):
+    """Cost of a byte's way, given as (host, slot in which it leaves it), in 4 slots."""
+    problem = two_relays()
     graph = time_expanded_graph(problem, slot_s=1.0, n_slots=4)
-    cost = slot_costs(graph)
-    price = {
-        (int(graph.node_host[t]), int(graph.node_host[h]), int(s)): int(c)
-        for t, h, s, c, link in zip(
-            graph.tail, graph.head, graph.slot, cost, graph.link, strict=True
-        )
-        if link >= 0
-    }
-    waiting = set(cost[graph.stored].tolist())
-    free = set(cost[(graph.link < 0) & ~graph.stored].tolist())
-    assert (waiting, free) == ({1}, {0})
-    s, k, relay_l, d = range(4)
-    direct = [price[s, d, slot] for slot in range(4)]
-    by_k = price[s, k, 0] + price[k, d, 1]
-    by_k_and_l = price[s, k, 0] + price[k, relay_l, 1] + price[relay_l, d, 2]
-    assert direct == sorted(set(direct))
-    assert direct[1] < by_k < by_k + 1 < direct[2]
-    assert direct[2] < by_k_and_l < direct[3]
+    cost = slot_costs(path_costs(problem, prefer, np.ones(4), graph.n_nodes), graph).tolist()
+    names = [*problem.names]
+    columns = (graph.node_host[graph.tail], graph.node_host[graph.head], graph.slot, graph.link)
+    crossing, waiting = {}, {}
+    for (tail, head, slot, link), price in zip(
+        np.stack(columns, axis=1).tolist(), cost, strict=True
+    ):
+        if link >= 0:
+            crossing[names[tail], names[head], slot] = price
+        elif graph.stored[len(crossing) + len(waiting)]:
+            waiting[names[tail], slot] = price
+
+    def way(*stops):
+        total, arrived = 0, 0
+        for i, (host, slot) in enumerate(stops):
+            if i:  # at a relay from slot `arrived` on; at its source data wait for free
+                total += sum(waiting[host, k] for k in range(arrived, slot))
+            to = stops[i + 1][0] if i + 1 < len(stops) else "D"
+            total += crossing[host, to, slot]
+            arrived = slot + 1
+        return total
+
+    return way
+
+
+def test_fewest_relay_bytes_outweigh_storage_and_storage_outweighs_arrival():
+    way = ways("relay-bytes")
+    assert way(("S", 3)) < way(("S", 0), ("K", 1)) < way(("S", 0), ("K", 1), ("L", 2))
+    assert way(("S", 2), ("K", 3)) < way(("S", 0), ("K", 2))
+    assert way(("S", 0)) < way(("S", 1)) < way(("S", 3))
+
+
+def test_earliest_arrival_outweighs_hops_and_hops_outweigh_storage():
+    way = ways("earliest-arrival")
+    assert way(("S", 1)) < way(("S", 0), ("K", 1)) < way(("S", 2))
+    assert way(("S", 0), ("K", 1), ("L", 2)) < way(("S", 3))
     # At the same arrival, one hop less is worth any waiting.
-    assert price[s, k, 0] + 1 + price[k, d, 2] < by_k_and_l
+    assert way(("S", 0), ("K", 2)) < way(("S", 0), ("K", 1), ("L", 2))
+    assert way(("S", 1), ("K", 2)) < way(("S", 0), ("K", 2))
+
+
+def test_least_storage_counts_boundaries_at_relays():
+    """At K at one boundary, at K at two, at K and L at one each: hops break the tie."""
+    way = ways("storage")
+    assert way(("S", 3)) < way(("S", 2), ("K", 3)) < way(("S", 1), ("K", 3))
+    assert way(("S", 0), ("K", 2)) < way(("S", 0), ("K", 1), ("L", 2))
+    assert way(("S", 0), ("K", 1), ("L", 2)) < way(("S", 0), ("K", 3))
 
 
 # What is refused -------------------------------------------------------------------------------

@@ -1,68 +1,85 @@
 """The slotted coordinated plan: a flow through the time-expanded graph.
 
-First the fewest slots in which everything can arrive, then, with that many slots, the flow of
-least cost: a byte that arrives one slot earlier outweighs any number of hops on its path, and a
-hop saved outweighs any storage. The method of Chou et al. (2002) and of Cheng et al., "On a
-graph-theoretic approach to scheduling large-scale data transfers" (CS-TR-4322, University of
-Maryland, 2002).
+First the fewest slots in which everything can arrive, or as many as a deadline allows; then, with
+that many slots, the flow that is cheapest by the preference. The method of Chou et al. (2002) and
+of Cheng et al., "On a graph-theoretic approach to scheduling large-scale data transfers"
+(CS-TR-4322, University of Maryland, 2002), on the few arcs of the graph that matter.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.bottleneck import never_arrives
-from datacollect.errors import InfeasibleError, TimeLimitError
-from datacollect.flow import FlowNetwork
-from datacollect.layered import NO_LINK, breakpoints_s
-from datacollect.methods.slotted_shared import cheapest_shared
-from datacollect.routes import decompose
+from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
+from datacollect.layered import breakpoints_s
+from datacollect.methods.slot_pricing import cheapest
+from datacollect.methods.slotted_paths import Jobs, slotted_pieces
+from datacollect.methods.slotted_search import first_links, least, partial_graph, saturating
+from datacollect.methods.slotted_shared import cheapest_shared, shared_suffices
+from datacollect.preference import DEFAULT, path_costs
 from datacollect.schedule import OPTIMAL, TIME_LIMIT, Schedule
 from datacollect.slots import (
-    Piece,
+    MOST_SLOTS,
     require_slots,
     slot_bandwidth_bytes_per_s,
     slots_until,
+    slots_within,
     slotted_transfers,
     whole_slot_bytes,
 )
-from datacollect.timegraph import TimeExpandedGraph, slot_costs, time_expanded_graph
+from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.budget import Budget
     from datacollect.fluid import FluidOptimum
-    from datacollect.pools import Pool
+    from datacollect.methods.slotted_search import Found, PartialGraph
     from datacollect.problem import Problem
+    from datacollect.timegraph import TimeExpandedGraph
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 def slotted_schedule(
-    problem: Problem, optimum: FluidOptimum, slot_s: float, budget: Budget
+    problem: Problem,
+    optimum: FluidOptimum,
+    slot_s: float,
+    budget: Budget,
+    prefer: str = DEFAULT,
+    deadline_s: float | None = None,
 ) -> Schedule:
-    """Return the plan with fewest slots, then earliest arrivals, fewest hops, least storage."""
-    jobs: dict[tuple[int, tuple[int, ...]], int] = {}
-    pieces: list[Piece] = []
-    pools: tuple[Pool, ...] = ()
+    """Return the plan with fewest slots, or within a deadline, that is best by the preference.
+
+    Parameters
+    ----------
+    problem : Problem
+    optimum : FluidOptimum
+    slot_s : float
+        Length of a slot in seconds.
+    budget : Budget
+    prefer : str
+        A key of `datacollect.preference.PREFERENCES`.
+    deadline_s : float, optional
+        The plan may take all whole slots that end by then; without it, as few as possible.
+
+    Raises
+    ------
+    InfeasibleError
+        Not all can arrive in slots of this length, or not by the deadline.
+    """
+    jobs: Jobs = []
+    pieces = np.zeros((0, 4), dtype=np.int64)
     status, solver = OPTIMAL, optimum.solver
     if problem.total_bytes:
-        graph, flow, status, solver = _fewest_slots(problem, optimum, slot_s, budget)
-        pools = graph.pools
-        for path in decompose(graph, graph.slot, flow):
-            job = jobs.setdefault((path.pool, path.hosts), len(jobs))
-            pieces += [
-                Piece(job, hop, slot, int(path.amount)) for hop, slot in enumerate(path.pieces)
-            ]
-    routes, columns = slotted_transfers(
-        problem, [(pools[pool], hosts) for pool, hosts in jobs], pieces, slot_s
-    )
+        graph, flow, status, solver = _plan(problem, optimum, slot_s, budget, prefer, deadline_s)
+        jobs, pieces = slotted_pieces(graph, flow)
+    routes, columns = slotted_transfers(problem, jobs, pieces, slot_s)
     return Schedule(
         method="coordinated",
         destination=problem.destination,
@@ -79,81 +96,81 @@ def slotted_schedule(
     )
 
 
-def _fewest_slots(
-    problem: Problem, optimum: FluidOptimum, slot_s: float, budget: Budget
+def _plan(
+    problem: Problem,
+    optimum: FluidOptimum,
+    slot_s: float,
+    budget: Budget,
+    prefer: str,
+    deadline_s: float | None,
 ) -> tuple[TimeExpandedGraph, IntArray, str, str]:
-    """Return graph, flow, status and solvers for the least number of slots that suffices."""
+    """Return graph, flow, status and solvers."""
     fewest = max(1, slots_until(optimum.makespan_s * (1 - 1e-9), slot_s))
     require_slots(fewest)
-    _require_arrival(problem, slot_s, budget)
+    allowed = None if deadline_s is None else _allowed_slots(deadline_s, slot_s)
+    links = first_links(problem, optimum, max(fewest, allowed or 0), budget)
+    suffices = _sufficiency(problem, budget)
+    _require_arrival(problem, slot_s, links, suffices)
+
+    def attempt(n_slots: int) -> Found | None:
+        return suffices(partial_graph(problem, slot_s, n_slots, links))
+
+    if allowed is None:
+        part, flow = least(attempt, fewest)
+    else:
+        found = attempt(allowed) if allowed >= fewest else None
+        if found is None:
+            earliest, _ = least(attempt, max(fewest, allowed + 1))
+            raise _too_early(optimum, deadline_s or 0.0, slot_s, earliest.graph.n_slots)
+        part, flow = found
+    lengths = np.full(part.graph.n_slots, slot_s)
+    costs = path_costs(problem, prefer, lengths, part.graph.n_nodes)
     if problem.shared:
-        graph, flow = _search(
-            problem, slot_s, fewest, lambda graph: cheapest_shared(problem, graph, budget)
-        )
-        return graph, flow, OPTIMAL, budget.linear_solver().name
-    graph, flow = _search(problem, slot_s, fewest, lambda graph: _saturating(graph, budget))
+        part, flow = cheapest_shared(problem, part, costs, budget)
+        return part.graph, flow, OPTIMAL, budget.linear_solver().name
     try:
-        solver = budget.flow_solver()
-        return graph, _cheapest(graph, budget), OPTIMAL, solver.name
+        part, flow = cheapest(part, costs, budget)
+        return part.graph, flow, OPTIMAL, budget.flow_solver().name
     except TimeLimitError:
-        # The fastest flow is complete; only the secondary wishes are not met.
-        return graph, flow, TIME_LIMIT, optimum.solver
+        # The flow is complete; only the preference is not met.
+        return part.graph, flow, TIME_LIMIT, optimum.solver
 
 
-def _search(
+def _allowed_slots(deadline_s: float, slot_s: float) -> int:
+    """Return how many whole slots end by the deadline."""
+    if deadline_s / slot_s >= MOST_SLOTS:
+        raise ProblemError(
+            f"deadline_s = {deadline_s:g} allows {deadline_s / slot_s:.3g} slots of {slot_s:g} s, "
+            f"at most {MOST_SLOTS} are allowed; use a longer slot or an earlier deadline"
+        )
+    return slots_within(deadline_s, slot_s)
+
+
+def _sufficiency(problem: Problem, budget: Budget) -> Callable[[PartialGraph], Found | None]:
+    """Return the test whether a number of slots suffices."""
+    if problem.shared:
+        return lambda part: shared_suffices(problem, part, budget)
+    return lambda part: saturating(part, budget)
+
+
+def _too_early(
+    optimum: FluidOptimum, deadline_s: float, slot_s: float, n_slots: int
+) -> InfeasibleError:
+    late = format_duration(n_slots * slot_s - deadline_s)
+    return InfeasibleError(
+        f"deadline_s = {deadline_s:g} is too early: in slots of {slot_s:g} s all can have arrived "
+        f"after {n_slots} slots, {n_slots * slot_s:g} s, at the soonest, {late} later. "
+        f"{optimum.bottleneck.text}",
+        optimum.bottleneck.hosts,
+    )
+
+
+def _require_arrival(
     problem: Problem,
     slot_s: float,
-    fewest: int,
-    flow_through: Callable[[TimeExpandedGraph], IntArray | None],
-) -> tuple[TimeExpandedGraph, IntArray]:
-    """Find the least number of slots >= `fewest` with a flow that empties all pools."""
-
-    def attempt(n_slots: int) -> tuple[TimeExpandedGraph, IntArray] | None:
-        graph = time_expanded_graph(problem, slot_s, n_slots)
-        flow = flow_through(graph)
-        return None if flow is None else (graph, flow)
-
-    n, step, failed = fewest, 1, fewest - 1
-    while (found := attempt(n)) is None:
-        failed, n, step = n, n + step, 2 * step
-    while n - failed > 1:
-        middle = (n + failed) // 2
-        better = attempt(middle)
-        if better is None:
-            failed = middle
-        else:
-            n, found = middle, better
-    return found
-
-
-def _saturating(graph: TimeExpandedGraph, budget: Budget) -> IntArray | None:
-    """Return a flow that empties all pools, None if there is none."""
-    supply = np.array([pool.n_bytes for pool in graph.pools], dtype=np.int64)
-    nodes = np.array([pool.node for pool in graph.pools], dtype=np.int64)
-    network = FlowNetwork(
-        graph.n_nodes + 1,
-        np.concatenate([graph.tail, np.full(len(nodes), graph.n_nodes)]),
-        np.concatenate([graph.head, nodes]),
-        np.concatenate([graph.capacity_bytes, supply]),
-    )
-    flow = budget.flow_solver().max_flow(network, graph.n_nodes, graph.sink)
-    if int(flow[graph.n_arcs :].sum()) < int(supply.sum()):
-        return None
-    return flow[: graph.n_arcs]
-
-
-def _cheapest(graph: TimeExpandedGraph, budget: Budget) -> IntArray:
-    supply = np.zeros(graph.n_nodes, dtype=np.int64)
-    for pool in graph.pools:
-        supply[pool.node] += pool.n_bytes
-        supply[graph.sink] -= pool.n_bytes
-    network = FlowNetwork(
-        graph.n_nodes, graph.tail, graph.head, graph.capacity_bytes, slot_costs(graph)
-    )
-    return budget.flow_solver().min_cost_flow(network, supply)
-
-
-def _require_arrival(problem: Problem, slot_s: float, budget: Budget) -> None:
+    links: IntArray,
+    suffices: Callable[[PartialGraph], Found | None],
+) -> None:
     """Raise unless everything arrives in some number of slots.
 
     After the last change of bandwidth, data arrive some day wherever links and relays with
@@ -167,30 +184,9 @@ def _require_arrival(problem: Problem, slot_s: float, budget: Budget) -> None:
     if last == 0:
         raise _never_in_slots(problem, slot_s, stranded)
     require_slots(last)
-    graph = time_expanded_graph(problem, slot_s, last)
-    at_end = (graph.node_boundary == last) & (graph.node_kind != "arrivals")
-    graph = _with_exits(graph, np.flatnonzero(at_end & arriving[graph.node_host]))
-    arrives = (
-        cheapest_shared(problem, graph, budget) if problem.shared else _saturating(graph, budget)
-    )
-    if arrives is None:
+    exits = np.flatnonzero(arriving)
+    if suffices(partial_graph(problem, slot_s, last, links, exits)) is None:
         raise _never_in_slots(problem, slot_s, stranded)
-
-
-def _with_exits(graph: TimeExpandedGraph, nodes: IntArray) -> TimeExpandedGraph:
-    """Add arcs from `nodes` to the sink that carry anything."""
-    nodes = nodes[nodes != graph.sink]
-    more = len(nodes)
-    anything = sum(pool.n_bytes for pool in graph.pools)
-    return replace(
-        graph,
-        tail=np.append(graph.tail, nodes),
-        head=np.append(graph.head, np.full(more, graph.sink)),
-        capacity_bytes=np.append(graph.capacity_bytes, np.full(more, anything)),
-        slot=np.append(graph.slot, np.full(more, graph.n_slots)),
-        link=np.append(graph.link, np.full(more, NO_LINK)),
-        stored=np.append(graph.stored, np.zeros(more, dtype=bool)),
-    )
 
 
 def _eventually_arriving(problem: Problem, slot_s: float, slot: int) -> BoolArray:

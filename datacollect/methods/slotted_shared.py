@@ -1,4 +1,8 @@
-"""Slotted plans with shared bottlenecks: a linear program on the time-expanded graph."""
+"""Slotted plans with shared bottlenecks: a linear program on the time-expanded graph.
+
+As for plain flows few arcs are built. Among these the program finds the optimum; its prices tell
+which absent arcs are attractive, and these are added until there are none.
+"""
 
 from __future__ import annotations
 
@@ -7,93 +11,123 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from datacollect.arc_pricing import TOLERANCE, SharedNetwork, cheapest, largest_share
 from datacollect.errors import InfeasibleError
-from datacollect.flow import FlowNetwork, LinearProgram
+from datacollect.flow import FlowNetwork, source_side
+from datacollect.methods.slot_pricing import attractive, least_cost_flow, most_worth
+from datacollect.preference import Costs
 from datacollect.slots import whole_slot_bytes
 from datacollect.timegraph import slot_costs
 
 if TYPE_CHECKING:
+    from datacollect.arc_pricing import PricedFlow
     from datacollect.budget import Budget
+    from datacollect.methods.slotted_search import Found, PartialGraph
     from datacollect.problem import Problem
     from datacollect.timegraph import TimeExpandedGraph
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-
-# Solvers meet constraints to about this part of all data.
-SOLVER_TOLERANCE = 1e-9
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
-def cheapest_shared(problem: Problem, graph: TimeExpandedGraph, budget: Budget) -> IntArray | None:
-    """Return the cheapest flow that empties all pools, None if there is none.
+def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Found | None:
+    """Return a graph, and a flow of whole bytes that empties all pools; None if none does."""
+    n_slots = part.graph.n_slots
+    free = Costs(*(np.zeros(n, np.int64) for n in (problem.n_links, n_slots, n_slots)))
+    while True:
+        network = _network(problem, part.graph)
+        found = largest_share(network, budget, np.arange(network.n_arcs))
+        if found.share >= 1 - TOLERANCE:
+            return part, _whole(part.graph, slot_costs(free, part.graph), found, budget)
+        more = _worth_adding(part, free, network, found)
+        if len(more) == 0:
+            return None
+        part = part.extended(more)
+
+
+def cheapest_shared(problem: Problem, part: PartialGraph, costs: Costs, budget: Budget) -> Found:
+    """Return a graph, and the cheapest flow of whole bytes that empties all pools.
 
     The program's optimum may split bytes. A network flow within its arcs, each rounded up to a
     whole byte, exists and is whole (flows on integer capacities are integral), so a shared
     bottleneck is exceeded by less than a byte per arc.
+
+    Parameters
+    ----------
+    part : PartialGraph
+        Its arcs suffice to empty all pools, as those that `shared_suffices` returns.
     """
-    total = float(problem.total_bytes)
-    cost = slot_costs(graph)
-    try:
-        solution = budget.linear_solver().solve(
-            _program(problem, graph, cost, total), time_limit_s=budget.remaining_s()
-        )
-    except InfeasibleError:
-        return None
-    carried = np.maximum(solution.x, 0.0) * total
-    noise = SOLVER_TOLERANCE * total
-    try:
-        # What should be whole may be a hair more; a tenth of a byte never matters.
-        return _whole_flow(graph, cost, carried - min(noise, 0.1), budget)
-    except InfeasibleError:
-        return _whole_flow(graph, cost, carried + noise, budget)
+    while True:
+        network, cost = _network(problem, part.graph), slot_costs(costs, part.graph)
+        found = cheapest(network, cost.astype(float), budget, np.arange(network.n_arcs))
+        more = _worth_adding(part, costs, network, found)
+        if len(more) == 0:
+            return part, _whole(part.graph, cost, found, budget)
+        part = part.extended(more)
 
 
-def _whole_flow(
-    graph: TimeExpandedGraph, cost: IntArray, room_bytes: FloatArray, budget: Budget
-) -> IntArray:
-    """Return the cheapest flow of whole bytes within `room_bytes`, rounded up."""
-    room = np.ceil(np.minimum(room_bytes, graph.capacity_bytes)).astype(np.int64)
-    used = np.flatnonzero(room > 0)
-    supply = np.zeros(graph.n_nodes, dtype=np.int64)
-    for pool in graph.pools:
-        supply[pool.node] += pool.n_bytes
-        supply[graph.sink] -= pool.n_bytes
-    network = FlowNetwork(graph.n_nodes, graph.tail[used], graph.head[used], room[used], cost[used])
-    flow = np.zeros(graph.n_arcs, dtype=np.int64)
-    flow[used] = budget.flow_solver().min_cost_flow(network, supply)
-    return flow
-
-
-def _program(
-    problem: Problem, graph: TimeExpandedGraph, cost: IntArray, total: float
-) -> LinearProgram:
-    """Fractions of all data per arc; rows: conservation per node, shared bottlenecks per slot."""
-    arcs = np.arange(graph.n_arcs)
-    leaves, enters = graph.tail != graph.sink, graph.head != graph.sink
-    rows = [graph.tail[leaves], graph.head[enters]]
-    columns = [arcs[leaves], arcs[enters]]
-    values = [np.ones(int(leaves.sum())), -np.ones(int(enters.sum()))]
-    right_side: list[float] = []
-    for bottleneck, members in zip(problem.shared, problem.shared_links, strict=True):
-        rate = np.array([bottleneck.bandwidth_bytes_per_s])
-        room = float(whole_slot_bytes(rate, graph.slot_s, problem.total_bytes)[0]) / total
-        users = np.flatnonzero((graph.link >= 0) & np.isin(graph.link, members))
-        slots, row = np.unique(graph.slot[users], return_inverse=True)
-        rows.append(graph.n_nodes + len(right_side) + row)
-        columns.append(users)
-        values.append(np.ones(len(users)))
-        right_side += [room] * len(slots)
+def _network(problem: Problem, graph: TimeExpandedGraph) -> SharedNetwork:
+    """Say what the linear program needs to know: a side constraint per bottleneck and slot."""
     supply = np.zeros(graph.n_nodes)
     for pool in graph.pools:
-        supply[pool.node] += pool.n_bytes / total
-    open_side = np.full(len(right_side), -np.inf)
-    return LinearProgram(
-        cost=cost / max(int(cost.max(initial=1)), 1),
-        lower=np.zeros(graph.n_arcs),
-        upper=np.minimum(graph.capacity_bytes / total, 1.0),
-        row_lower=np.concatenate([supply, open_side]),
-        row_upper=np.concatenate([supply, np.array(right_side)]),
-        rows=np.concatenate(rows).astype(np.int64),
-        columns=np.concatenate(columns).astype(np.int64),
-        values=np.concatenate(values),
+        supply[pool.node] += pool.n_bytes
+    rows, arcs = [], []
+    for number, members in enumerate(problem.shared_links):
+        users = np.flatnonzero((graph.link >= 0) & np.isin(graph.link, members))
+        rows.append(number * graph.n_slots + graph.slot[users])
+        arcs.append(users)
+    rate = np.array([bottleneck.bandwidth_bytes_per_s for bottleneck in problem.shared])
+    room = whole_slot_bytes(rate, graph.slot_s, problem.total_bytes)
+    return SharedNetwork(
+        n_nodes=graph.n_nodes,
+        sink=graph.sink,
+        tail=graph.tail,
+        head=graph.head,
+        capacity_bytes=graph.capacity_bytes.astype(float),
+        supply_bytes=supply,
+        member_row=np.concatenate(rows),
+        member_arc=np.concatenate(arcs),
+        room_bytes=np.repeat(room, graph.n_slots).astype(float),
     )
+
+
+def _worth_adding(
+    part: PartialGraph, costs: Costs, network: SharedNetwork, found: PricedFlow
+) -> IntArray:
+    """Keys of the most attractive absent arcs; none if they promise less than solvers attain."""
+    graph = part.graph
+    price = found.node_price.copy()
+    # Nodes without a way on have no price of their own: too high to send there, so that ways on
+    # are attractive.
+    lost = ~_leading_on(network)
+    largest_cost = float(max(costs.link.max(initial=0), 1)) + float(costs.arrival.max(initial=0))
+    price[lost] = float(price[~lost].max()) + largest_cost
+    tolls = -found.row_price.reshape(-1, graph.n_slots)
+    keys, worth = attractive(part, costs, price, tolls)
+    value = abs(float(found.flow_bytes @ slot_costs(costs, graph))) or network.total_bytes
+    if float(worth.sum()) <= TOLERANCE * value:
+        return keys[:0]
+    return most_worth(part, keys, worth)
+
+
+def _leading_on(network: SharedNetwork) -> BoolArray:
+    """Mark the nodes from which arcs lead to the sink."""
+    room = np.ones(network.n_arcs, dtype=np.int64)
+    backwards = FlowNetwork(network.n_nodes, network.head, network.tail, room)
+    return source_side(backwards, np.zeros_like(room), network.sink)
+
+
+def _whole(graph: TimeExpandedGraph, cost: IntArray, found: PricedFlow, budget: Budget) -> IntArray:
+    """Return the cheapest flow of whole bytes within the program's, rounded up."""
+    noise = TOLERANCE * float(sum(pool.n_bytes for pool in graph.pools))
+
+    def within(allowance_bytes: float) -> IntArray:
+        room = np.minimum(found.flow_bytes + allowance_bytes, graph.capacity_bytes)
+        whole = np.ceil(np.maximum(room, 0.0)).astype(np.int64)
+        return least_cost_flow(graph, whole, cost, budget)
+
+    try:
+        # What should be whole may be a hair more; a tenth of a byte never matters.
+        return within(-min(noise, 0.1))
+    except InfeasibleError:
+        return within(noise)

@@ -1,0 +1,245 @@
+"""The arrival curve: the most bytes that can have arrived at the destination by each instant.
+
+By max-flow min-cut for flows over time, the most that can have arrived by an instant is the least
+that any cut lets through by then (Ford and Fulkerson, Operations Research 6, 1958). While
+capacities are constant each cut is a line in that instant, so the curve is concave there: the
+lower envelope of lines. Its breakpoints are found exactly: take the line of a minimum cut at both
+ends, evaluate the curve where the two cross, and recurse if a third line lies below (Eisner and
+Severance, J. ACM 23, 1976; for flows Gallo, Grigoriadis and Tarjan, SIAM J. Computing 18, 1989).
+
+Each point is the most for that instant; one plan can attain all of them together.
+
+Held data that have not left yet take up storage that the network does not count. That changes
+nothing: where others' data would need that room, held data can leave in their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.arrival_bounds import Timeline, tight_bounds
+from datacollect.bottleneck import cut_bottleneck, linear_bottleneck, name_hosts
+from datacollect.fluid import fluid_optimum
+from datacollect.layered import breakpoints_s, layered_network
+from datacollect.quickest import Quickest
+from datacollect.schedule import Bottleneck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from datacollect.arrival_bounds import Bound
+    from datacollect.budget import Budget
+    from datacollect.layered import LayeredNetwork
+    from datacollect.pools import Pool
+    from datacollect.problem import Problem
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Bounds that differ by less than this part of all data are the same one; linear programs are
+# solved less exactly than flows.
+TOLERANCE, PROGRAM_TOLERANCE = 1e-9, 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class ArrivalCurve:
+    """The most that can have arrived by each instant: piecewise linear.
+
+    Attributes
+    ----------
+    time_s : ndarray of float, shape (n_points,)
+        Breakpoints; the first is 0, the last the earliest instant by which all can have arrived.
+    arrived_bytes : ndarray of float, shape (n_points,)
+        The most that can have arrived by each of them.
+    bottlenecks : tuple of Bottleneck, length n_points - 1
+        What binds between two breakpoints. Kind ``"release"``: all that has been released has
+        arrived; otherwise as in `Bottleneck`.
+    network : LayeredNetwork or None
+        What the curve was found on; None where nothing is to be moved.
+    bounds : tuple of Bound, length n_points - 1
+        The resources behind each bottleneck, by the network's numbers.
+    """
+
+    time_s: FloatArray
+    arrived_bytes: FloatArray
+    bottlenecks: tuple[Bottleneck, ...]
+    network: LayeredNetwork | None
+    bounds: tuple[Bound, ...]
+
+    @property
+    def rates_bytes_per_s(self) -> FloatArray:
+        """Rate of arrival between two breakpoints, shape (n_points - 1,)."""
+        return np.diff(self.arrived_bytes) / np.diff(self.time_s)
+
+
+def arrival_curve(problem: Problem, budget: Budget) -> ArrivalCurve:
+    """Find the most bytes that can have arrived by each instant, and what forbids more.
+
+    Parameters
+    ----------
+    problem : Problem
+    budget : Budget
+        Choice of solver, and time left. With shared bottlenecks each point costs a linear
+        program, otherwise a maximum flow.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot reach the destination.
+
+    Examples
+    --------
+    A source that is done early leaves the other with its own link:
+
+    >>> import datacollect as dc
+    >>> from datacollect.budget import Budget
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["A", "B", "D"], [[0, 0, 5.0], [0, 0, 1.0], [0, 0, 0]], [10, 10, 0], "D"
+    ... )
+    >>> curve = arrival_curve(problem, Budget())
+    >>> curve.time_s.tolist(), curve.arrived_bytes.tolist()
+    ([0.0, 2.0, 10.0], [0.0, 12.0, 20.0])
+    """
+    if problem.total_bytes == 0:
+        return ArrivalCurve(np.zeros(1), np.zeros(1), (), None, ())
+    end_s = fluid_optimum(problem, budget).makespan_s
+    starts = breakpoints_s(problem)
+    timeline = Timeline(starts[starts < end_s], end_s)
+    network = layered_network(problem, timeline.starts_s)
+    tight_at = tight_bounds(problem, network, timeline, budget)
+    stretches = _lower_envelope(problem, network, timeline, tight_at)
+    return _curve(problem, network, timeline, stretches)
+
+
+# The envelope ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    """A part of the curve that one bound describes."""
+
+    start_s: float
+    end_s: float
+    piece: int
+    bound: Bound
+
+
+def _lower_envelope(
+    problem: Problem,
+    network: LayeredNetwork,
+    timeline: Timeline,
+    tight_at: Callable[[float], Bound],
+) -> list[_Stretch]:
+    """Find the stretches of the curve, from 0 to the last arrival."""
+    tolerance = (PROGRAM_TOLERANCE if problem.shared else TOLERANCE) * problem.total_bytes
+    ends = np.append(timeline.starts_s, timeline.end_s).tolist()
+    tight = [tight_at(end) for end in ends]
+    stretches: list[_Stretch] = []
+    for piece in range(network.n_pieces):
+        todo = [(ends[piece], tight[piece], ends[piece + 1], tight[piece + 1])]
+        while todo:
+            start, first, end, last = todo.pop()
+            at_start, at_end = timeline.lengths_until(start), timeline.lengths_until(end)
+            above = last.bytes_through(at_start) - first.bytes_through(at_start)
+            if above <= tolerance:  # tight at both ends, and the curve is concave
+                stretches.append(_Stretch(start, end, piece, last))
+                continue
+            if first.bytes_through(at_end) <= last.bytes_through(at_end) + tolerance:
+                stretches.append(_Stretch(start, end, piece, first))
+                continue
+            closing = first.rate_bytes_per_s[piece] - last.rate_bytes_per_s[piece]
+            crossing = start + above / float(closing)
+            lengths = timeline.lengths_until(crossing)
+            below = tight_at(crossing)
+            if below.bytes_through(lengths) >= first.bytes_through(lengths) - tolerance:
+                stretches.append(_Stretch(start, crossing, piece, first))
+                stretches.append(_Stretch(crossing, end, piece, last))
+            else:
+                todo += [(crossing, below, end, last), (start, first, crossing, below)]
+    return stretches
+
+
+def _curve(
+    problem: Problem, network: LayeredNetwork, timeline: Timeline, stretches: list[_Stretch]
+) -> ArrivalCurve:
+    """Join stretches between which nothing changes: capacities may, and not matter."""
+    times, arrived = [0.0], [0.0]
+    bottlenecks: list[Bottleneck] = []
+    bounds: list[Bound] = []
+    rate = 0.0
+    for stretch in stretches:
+        if stretch.end_s <= stretch.start_s:
+            continue
+        bottleneck = _bottleneck(problem, network, stretch)
+        before, rate = rate, float(stretch.bound.rate_bytes_per_s[stretch.piece])
+        same_rate = abs(rate - before) <= PROGRAM_TOLERANCE * max(rate, before)
+        if same_rate and bottlenecks and _alike(bottleneck, bottlenecks[-1]):
+            times.pop()
+            arrived.pop()
+        else:
+            bottlenecks.append(bottleneck)
+            bounds.append(stretch.bound)
+        times.append(stretch.end_s)
+        arrived.append(stretch.bound.bytes_through(timeline.lengths_until(stretch.end_s)))
+    return ArrivalCurve(
+        np.array(times), np.array(arrived), tuple(bottlenecks), network, tuple(bounds)
+    )
+
+
+# In words -------------------------------------------------------------------------------------
+
+
+def _alike(one: Bottleneck, other: Bottleneck) -> bool:
+    return (one.kind, one.hosts) == (other.kind, other.hosts)
+
+
+def _bottleneck(problem: Problem, network: LayeredNetwork, stretch: _Stretch) -> Bottleneck:
+    piece, bound = stretch.piece, stretch.bound
+    start_s = float(network.starts_s[piece])
+    behind = bound.behind
+    must_cross = [p for p in network.pools if behind[p.node] and p.release_s <= start_s]
+    if bound.rate_bytes_per_s[piece] <= 0:
+        return _standstill(problem, network, must_cross, start_s)
+    until = _network_until(network, piece)
+    if not bound.is_cut:
+        shared = sorted(number for number, in_piece in bound.shared if in_piece == piece)
+        arcs = bound.arcs[network.piece[bound.arcs] == piece]
+        arcs = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]
+        return linear_bottleneck(problem, network, shared, arcs, must_cross)
+    lengths = np.diff(until.starts_s, append=stretch.end_s)
+    return cut_bottleneck(problem, Quickest(until, lengths, behind))
+
+
+def _network_until(network: LayeredNetwork, piece: int) -> LayeredNetwork:
+    """Leave out later pieces, the way into them, and what is released later."""
+    start_s = float(network.starts_s[piece])
+    kept = (network.piece < piece) | (
+        (network.piece == piece) & np.isfinite(network.rate_bytes_per_s)
+    )
+    columns = ("tail", "head", "rate_bytes_per_s", "room_bytes", "piece", "link", "stored")
+    return replace(
+        network,
+        starts_s=network.starts_s[: piece + 1],
+        pools=tuple(pool for pool in network.pools if pool.release_s <= start_s),
+        **{column: getattr(network, column)[kept] for column in columns},
+    )
+
+
+def _standstill(
+    problem: Problem, network: LayeredNetwork, waiting: Sequence[Pool], start_s: float
+) -> Bottleneck:
+    """Say why nothing arrives in a piece of time."""
+    if waiting:
+        sources = sorted({parcel.source for pool in waiting for parcel in pool.parcels})
+        hosts = tuple(problem.names[source] for source in sources)
+        text = f"Nothing more of {name_hosts(hosts)} can arrive: no bandwidth leads there then."
+        return Bottleneck("source" if len(hosts) == 1 else "hosts", hosts, text)
+    late = sorted(pool.host for pool in network.pools if pool.release_s > start_s)
+    hosts = tuple(problem.names[host] for host in late)
+    text = f"All that is released has arrived; data of {name_hosts(hosts)} are released later."
+    return Bottleneck("release", hosts, text)

@@ -1,0 +1,189 @@
+"""The cheapest flow through a time-expanded graph of which few arcs are built.
+
+A flow that is cheapest on some arcs is cheapest on all if there are prices of data at nodes under
+which no absent arc is attractive: the optimality conditions of linear programs. Attractive arcs
+are added until there are none (column generation; Ford and Fulkerson, Management Science 5, 1958).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.flow import FlowNetwork, available_flow_solvers
+from datacollect.timegraph import slot_costs
+
+if TYPE_CHECKING:
+    from datacollect.budget import Budget
+    from datacollect.flow import FlowSolver
+    from datacollect.methods.slotted_search import Found, PartialGraph
+    from datacollect.preference import Costs
+    from datacollect.problem import Problem
+    from datacollect.timegraph import TimeExpandedGraph
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+# Arcs from which on OR-Tools' cost scaling is faster than LEMON's simplex on these graphs.
+LARGE = 50_000
+
+# A round lets in this many arcs per node: more rounds on small graphs, or fewer on large ones.
+NEW_ARCS_PER_NODE = 2
+
+UNREACHED = np.iinfo(np.int64).max // 4
+
+
+def cheapest(part: PartialGraph, costs: Costs, budget: Budget) -> Found:
+    """Return a graph, and a flow through it that empties all pools and is cheapest on all arcs.
+
+    Raises
+    ------
+    InfeasibleError
+        No flow on the arcs that are built empties all pools.
+    """
+    while True:
+        graph = part.graph
+        cost = slot_costs(costs, graph)
+        flow = least_cost_flow(graph, graph.capacity_bytes, cost, budget)
+        price = node_prices(graph, cost, flow)
+        more, worth = attractive(part, costs, price)
+        if len(more) == 0:
+            return part, flow
+        part = part.extended(most_worth(part, more, worth))
+
+
+def least_cost_flow(
+    graph: TimeExpandedGraph, capacity_bytes: IntArray, cost: IntArray, budget: Budget
+) -> IntArray:
+    """Return the cheapest flow on the arcs that are built."""
+    supply = np.zeros(graph.n_nodes, dtype=np.int64)
+    for pool in graph.pools:
+        supply[pool.node] += pool.n_bytes
+        supply[graph.sink] -= pool.n_bytes
+    used = np.flatnonzero(capacity_bytes > 0)
+    network = FlowNetwork(
+        graph.n_nodes, graph.tail[used], graph.head[used], capacity_bytes[used], cost[used]
+    )
+    flow = np.zeros(graph.n_arcs, dtype=np.int64)
+    flow[used] = _solver(budget, len(used)).min_cost_flow(network, supply)
+    return flow
+
+
+def _solver(budget: Budget, n_arcs: int) -> FlowSolver:
+    """Return the solver; left to choose, cost scaling beats the simplex on large sparse graphs."""
+    if budget.solver == "auto" and n_arcs > LARGE and "ortools" in available_flow_solvers():
+        budget = replace(budget, solver="ortools")
+    return budget.flow_solver()
+
+
+def node_prices(graph: TimeExpandedGraph, cost: IntArray, flow: IntArray) -> IntArray:
+    """Price data at each node: the least cost of a way to the sink in the residual network.
+
+    Where no way is left, any price does that is high enough; the lowest such prices make the
+    fewest arcs attractive.
+    """
+    forward, backward = flow < graph.capacity_bytes, flow > 0
+    tail = np.concatenate([graph.tail[forward], graph.head[backward]])
+    head = np.concatenate([graph.head[forward], graph.tail[backward]])
+    ways = _Residual.build(graph.n_nodes, tail, head, np.append(cost[forward], -cost[backward]))
+    price = np.full(graph.n_nodes, UNREACHED)
+    price[graph.sink] = 0
+    ways.relax(price, np.array([graph.sink]))
+    lost = price == UNREACHED
+    if lost.any():
+        price[lost] = int(price[~lost].max()) + int(cost.max(initial=0)) + 1
+        ways.relax(price, np.flatnonzero(lost))
+    return price
+
+
+class _Residual:
+    """Arcs sorted by head, to find shortest ways backwards from the sink."""
+
+    def __init__(self, first: IntArray, tail: IntArray, cost: IntArray) -> None:
+        self.first, self.tail, self.cost = first, tail, cost
+
+    @classmethod
+    def build(cls, n_nodes: int, tail: IntArray, head: IntArray, cost: IntArray) -> _Residual:
+        order = np.argsort(head, kind="stable")
+        first = np.searchsorted(head[order], np.arange(n_nodes + 1))
+        return cls(first, tail[order], cost[order])
+
+    def relax(self, distance: IntArray, changed: IntArray) -> None:
+        """Lower distances until no arc shortens one (Bellman-Ford; no cycle is negative)."""
+        while len(changed):
+            begin, count = self.first[changed], np.diff(self.first)[changed]
+            skipped = np.cumsum(count) - count
+            arcs = np.arange(int(count.sum())) + np.repeat(begin - skipped, count)
+            found = np.repeat(distance[changed], count) + self.cost[arcs]
+            nodes = self.tail[arcs]
+            shorter = found < distance[nodes]
+            nodes = nodes[shorter]
+            np.minimum.at(distance, nodes, found[shorter])
+            changed = np.unique(nodes)
+
+
+def attractive(
+    part: PartialGraph,
+    costs: Costs,
+    price: IntArray | FloatArray,
+    tolls: FloatArray | None = None,
+) -> tuple[IntArray, FloatArray]:
+    """Find absent arcs that lead from a price to one that is lower by more than the arc costs.
+
+    Parameters
+    ----------
+    part : PartialGraph
+    costs : Costs
+    price : ndarray, shape (n_nodes,)
+        Of data at each node.
+    tolls : ndarray of float, shape (n_shared, n_slots), optional
+        Per byte that passes a shared bottleneck; >= 0.
+
+    Returns
+    -------
+    tuple of (ndarray of int64, ndarray of float)
+        Keys, and what each arc promises: gain per byte times bytes that it carries.
+    """
+    expansion = part.expansion
+    problem = expansion.problem
+    relays = np.arange(problem.n_hosts) != expansion.sink
+    least = costs.link.min() if len(costs.link) else 0
+    keys, worth = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    for slot in range(expansion.n_slots):
+        carried = expansion.carried_bytes(slot)
+        enters = expansion.enters[slot]
+        # As in slot_costs: behind a limited downlink, what arrives pays at its gate.
+        arrival = np.where(enters == expansion.sink, costs.arrival[slot], 0)
+        behind = price[enters] + np.where(relays, costs.stored[slot], arrival)
+        before = price[expansion.leaves[slot]]
+        # Only from the dear to the cheap: often few links, and cheap to tell.
+        dear, cheap = before > behind.min() + least, behind < before.max() - least
+        links = np.flatnonzero(dear[problem.link_from] & cheap[problem.link_to])
+        links = links[carried[links] > 0]
+        gain = before[problem.link_from[links]] - behind[problem.link_to[links]]
+        gain = gain - costs.link[links]
+        if tolls is not None:
+            gain = gain - _toll_of_links(problem, tolls[:, slot])[links]
+        gainful = gain > 0
+        absent = part.absent(slot, links[gainful])
+        gain = gain[gainful][np.isin(links[gainful], absent, assume_unique=True)]
+        keys.append(slot * expansion.n_links + absent)
+        worth.append(gain.astype(float) * carried[absent])
+    return np.concatenate(keys), np.concatenate(worth)
+
+
+def _toll_of_links(problem: Problem, tolls: FloatArray) -> FloatArray:
+    """What a byte on each link pays at all shared bottlenecks together."""
+    toll = np.zeros(problem.n_links)
+    for members, price in zip(problem.shared_links, tolls.tolist(), strict=True):
+        toll[members] += price
+    return toll
+
+
+def most_worth(part: PartialGraph, keys: IntArray, worth: FloatArray) -> IntArray:
+    """Return the keys that promise most, a few per node."""
+    most = NEW_ARCS_PER_NODE * part.graph.n_nodes
+    return keys[np.argpartition(-worth, most)[:most]] if len(keys) > most else keys

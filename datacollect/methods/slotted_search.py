@@ -1,0 +1,182 @@
+"""The fewest slots, on the few arcs of the time-expanded graph that matter.
+
+A plan uses few of the links times slots. A maximum flow on some of them that empties all pools
+proves that a number of slots suffices. If it does not, every way to send more crosses its minimum
+cut: arcs that cross are added, and when there are none left the number of slots is too small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.flow import FlowNetwork, source_side
+from datacollect.fluid import fluid_paths
+from datacollect.timegraph import TimeExpansion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.budget import Budget
+    from datacollect.fluid import FluidOptimum
+    from datacollect.problem import Problem
+    from datacollect.timegraph import TimeExpandedGraph
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Up to this many arcs (links times slots) all are used at once: quicker than choosing.
+ALL_ARCS = 20_000
+# The same for linear programs.
+ALL_ARCS_SHARED = 1_000
+
+
+# A graph, and a flow through it that empties all pools.
+Found: TypeAlias = "tuple[PartialGraph, IntArray]"
+
+
+@dataclass(frozen=True, eq=False)
+class PartialGraph:
+    """A time-expanded graph of which only some arcs of links are built.
+
+    Attributes
+    ----------
+    expansion : TimeExpansion
+    keys : ndarray of int64
+        ``slot * n_links + link`` of the arcs that are built, sorted.
+    graph : TimeExpandedGraph
+    """
+
+    expansion: TimeExpansion
+    keys: IntArray
+    graph: TimeExpandedGraph
+
+    @classmethod
+    def build(cls, expansion: TimeExpansion, keys: IntArray) -> PartialGraph:
+        """Build the graph with the arcs of `keys` (sorted)."""
+        slot, link = np.divmod(keys, max(expansion.n_links, 1))
+        return cls(expansion, keys, expansion.graph(link, slot))
+
+    def absent(self, slot: int, links: IntArray) -> IntArray:
+        """Return those of `links` whose arcs in a slot are not built."""
+        n = self.expansion.n_links
+        begin, end = np.searchsorted(self.keys, [slot * n, (slot + 1) * n])
+        return links[~np.isin(links, self.keys[begin:end] - slot * n, assume_unique=True)]
+
+    def extended(self, more: IntArray) -> PartialGraph:
+        """Return the graph with more arcs."""
+        return PartialGraph.build(self.expansion, np.union1d(self.keys, more))
+
+
+def partial_graph(
+    problem: Problem, slot_s: float, n_slots: int, links: IntArray, exits: IntArray | None = None
+) -> PartialGraph:
+    """Return the graph with `links` in all slots in which they carry anything.
+
+    ``exits`` are hosts from which data count as arrived after the last slot.
+    """
+    expansion = TimeExpansion(problem, slot_s, n_slots)
+    if exits is not None:
+        expansion.add_exits(exits)
+    keys = [
+        slot * expansion.n_links + links[expansion.carried_bytes(slot)[links] > 0]
+        for slot in range(n_slots)
+    ]
+    return PartialGraph.build(expansion, np.concatenate(keys))
+
+
+def first_links(problem: Problem, optimum: FluidOptimum, n_slots: int, budget: Budget) -> IntArray:
+    """Choose links to begin with: those of a fluid plan, and from each host a way on.
+
+    Where links times slots are few, all links: quicker than choosing.
+    """
+    if problem.n_links * n_slots <= (ALL_ARCS_SHARED if problem.shared else ALL_ARCS):
+        return np.arange(problem.n_links)
+    paths = fluid_paths(problem, optimum, 0.0, budget).paths
+    pairs = np.array([pair for path in paths for pair in pairwise(path.hosts)], dtype=np.int64)
+    planned = problem.link_indices(pairs[:, 0], pairs[:, 1])
+    return np.union1d(planned, _ways_on(problem))
+
+
+def _ways_on(problem: Problem) -> IntArray:
+    """From each host the widest of its links that begin a shortest way to the destination."""
+    rate = problem.bandwidth_bytes_per_s.max(axis=0)
+    reached = np.zeros(problem.n_hosts, dtype=bool)
+    reached[problem.destination_index] = True
+    chosen = [np.zeros(0, dtype=np.int64)]
+    while True:
+        next_to = reached[problem.link_to] & ~reached[problem.link_from] & (rate > 0)
+        links = np.flatnonzero(next_to)
+        if len(links) == 0:
+            return np.concatenate(chosen)
+        links = links[np.lexsort((-rate[links], problem.link_from[links]))]
+        _, first = np.unique(problem.link_from[links], return_index=True)
+        chosen.append(links[first])
+        reached[problem.link_from[links]] = True
+
+
+def least(attempt: Callable[[int], Found | None], fewest: int) -> Found:
+    """Find what `attempt` returns for the least number of slots >= `fewest` that suffices."""
+    n, step, failed = fewest, 1, fewest - 1
+    while (found := attempt(n)) is None:
+        failed, n, step = n, n + step, 2 * step
+    while n - failed > 1:
+        middle = (n + failed) // 2
+        better = attempt(middle)
+        if better is None:
+            failed = middle
+        else:
+            n, found = middle, better
+    return found
+
+
+def saturating(part: PartialGraph, budget: Budget) -> Found | None:
+    """Return a graph, and a flow through it that empties all pools; None if none does."""
+    while True:
+        graph = part.graph
+        supply = np.array([pool.n_bytes for pool in graph.pools], dtype=np.int64)
+        nodes = np.array([pool.node for pool in graph.pools], dtype=np.int64)
+        source = graph.n_nodes
+        network = FlowNetwork(
+            graph.n_nodes + 1,
+            np.concatenate([graph.tail, np.full(len(nodes), source)]),
+            np.concatenate([graph.head, nodes]),
+            np.concatenate([graph.capacity_bytes, supply]),
+        )
+        flow = budget.flow_solver().max_flow(network, source, graph.sink)
+        if int(flow[graph.n_arcs :].sum()) == int(supply.sum()):
+            return part, flow[: graph.n_arcs]
+        more = _across_cut(part, network, flow)
+        if len(more) == 0:
+            return None
+        part = part.extended(more)
+
+
+def _across_cut(part: PartialGraph, network: FlowNetwork, flow: IntArray) -> IntArray:
+    """Keys of absent arcs across the minimum cut; none proves that the flow is maximum."""
+    reached = source_side(network, flow, network.n_nodes - 1)
+    backwards = FlowNetwork(network.n_nodes, network.head, network.tail, network.capacity)
+    arriving = source_side(backwards, flow, part.graph.sink)
+    # What leads straight to nodes with a way on helps at once. Nodes in between, that neither
+    # data reach nor have a way on, matter only where that is not enough.
+    straight = _crossing(part, reached, arriving)
+    return straight if len(straight) else _crossing(part, reached, ~reached)
+
+
+def _crossing(part: PartialGraph, begins: BoolArray, ends: BoolArray) -> IntArray:
+    """Keys of absent arcs that lead from nodes that `begins` marks to those that `ends` marks."""
+    expansion = part.expansion
+    problem = expansion.problem
+    keys = []
+    for slot in range(expansion.n_slots):
+        leaves, enters = begins[expansion.leaves[slot]], ends[expansion.enters[slot]]
+        if not (leaves.any() and enters.any()):
+            continue
+        links = np.flatnonzero(leaves[problem.link_from] & enters[problem.link_to])
+        links = part.absent(slot, links[expansion.carried_bytes(slot)[links] > 0])
+        keys.append(slot * expansion.n_links + links)
+    return np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
