@@ -107,14 +107,14 @@ def problem_from_tree(
     values = PROBLEM.read(tree, "")
     hosts = values["hosts"]
     index = {name: i for i, name in enumerate(hosts)}
-    _require_host(values["destination"], "destination", index)
+    require_host(values["destination"], "destination", index)
     periods_s = values["periods_s"]
     for i, entry in enumerate(values["held"]):
         for key in ("host", "source"):
-            _require_host(entry[key], f"held[{i}].{key}", index)
+            require_host(entry[key], f"held[{i}].{key}", index)
     table = None
     if values["bandwidth_csv"] is not None:
-        table = _read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
+        table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
     return Problem(
         names=tuple(hosts),
         destination=values["destination"],
@@ -128,7 +128,7 @@ def problem_from_tree(
         storage_bytes=_or_unlimited("storage_bytes", hosts),
         uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
-        **_link_columns(values["links"], index, periods_s, table),
+        **link_columns(values["links"], index, periods_s, table),
     )
 
 
@@ -182,7 +182,8 @@ def _reject_schedule(tree: Any) -> None:
         )
 
 
-def _require_host(name: str, place: str, index: Mapping[str, int]) -> None:
+def require_host(name: str, place: str, index: Mapping[str, int]) -> None:
+    """Raise `ProblemError` unless a name is one of the hosts."""
     if name not in index:
         hint = nearest_hint(name, index)
         raise ProblemError(
@@ -196,12 +197,13 @@ def _or_unlimited(key: str, hosts: Mapping[str, Mapping[str, Any]]) -> FloatArra
     return np.array([math.inf if value is None else value for value in values], dtype=float)
 
 
-def _read_csv(
+def read_csv(
     name: str,
     base_dir: str | PathLike[str] | None,
     index: Mapping[str, int],
     periods_s: list[float] | None,
 ) -> LinkTable:
+    """Read the file that ``bandwidth_csv`` names."""
     if name == "-":
         raise ProblemError("bandwidth_csv must name a file, got '-'; only the problem is piped in")
     path = Path(base_dir or ".", name)
@@ -211,7 +213,7 @@ def _read_csv(
         raise ProblemError(f"bandwidth_csv {error}") from None
 
 
-def _link_columns(
+def link_columns(
     links: Sequence[Mapping[str, Any]],
     index: Mapping[str, int],
     periods_s: list[float] | None,
@@ -221,7 +223,7 @@ def _link_columns(
     n_periods = 1 if periods_s is None else len(periods_s)
     for i, link in enumerate(links):
         for end in ("from", "to"):
-            _require_host(link[end], f"links[{i}].{end}", index)
+            require_host(link[end], f"links[{i}].{end}", index)
         if link["from"] == link["to"]:
             raise ProblemError(
                 f"links[{i}] must join two different hosts, got {shown(link['from'])} twice; "
@@ -296,7 +298,7 @@ def _shared(
             )
         for j, pair in enumerate(tree["links"]):
             for name in pair:
-                _require_host(name, f"shared[{i}].links[{j}]", index)
+                require_host(name, f"shared[{i}].links[{j}]", index)
     return tuple(
         SharedBottleneck(
             tree["name"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Pool:
     host: int
     parcels: tuple[Parcel, ...]
 
-    @property
+    @cached_property
     def n_bytes(self) -> int:
         """Bytes in all parcels."""
         return sum(parcel.n_bytes for parcel in self.parcels)
@@ -39,7 +40,7 @@ class Pool:
 
 def pools_by_host(problem: Problem) -> list[Pool]:
     """One pool per host: what its data may do does not depend on whose they are."""
-    return _pools({parcel: (parcel.host, False) for parcel in problem.parcels})
+    return _pools(problem, [(parcel.host, False) for parcel in problem.parcels])
 
 
 def pools_by_owner(problem: Problem) -> list[Pool]:
@@ -47,11 +48,11 @@ def pools_by_owner(problem: Problem) -> list[Pool]:
 
     Own data may be released later and do not count as stored; held data are there from time 0.
     """
-    return _pools({p: (p.host, p.host == p.source) for p in problem.parcels})
+    return _pools(problem, [(p.host, p.host == p.source) for p in problem.parcels])
 
 
-def _pools(key_of: dict[Parcel, tuple[int, bool]]) -> list[Pool]:
+def _pools(problem: Problem, key_of_parcel: list[tuple[int, bool]]) -> list[Pool]:
     groups: dict[tuple[int, bool], list[Parcel]] = {}
-    for parcel, key in key_of.items():
+    for parcel, key in zip(problem.parcels, key_of_parcel, strict=True):
         groups.setdefault(key, []).append(parcel)
     return [Pool(host, host, tuple(parcels)) for (host, _), parcels in groups.items()]

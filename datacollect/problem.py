@@ -6,6 +6,7 @@ hosts is nine million links, 16 bytes each.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
@@ -350,6 +351,34 @@ class Problem:
         position = np.minimum(np.searchsorted(self._link_key, key), self.n_links - 1)
         return np.where(self._link_key[position] == key, position, -1)
 
+    def links_out_of(self, hosts: npt.ArrayLike) -> IntArray:
+        """Return the indices of all links that leave hosts, given by sorted indices."""
+        tails = np.asarray(hosts, dtype=self.link_from.dtype)  # another type would be converted
+        first = np.searchsorted(self.link_from, tails, side="left")
+        counts = np.searchsorted(self.link_from, tails, side="right") - first
+        offsets = np.cumsum(counts) - counts
+        return np.repeat(first - offsets, counts) + np.arange(int(counts.sum()))
+
+    def with_links(self, links: IntArray) -> Problem:
+        """Return a copy with some links only, free of charge, and nothing that they share.
+
+        Much faster than `replace`: what belongs to a valid problem is not checked again.
+
+        Parameters
+        ----------
+        links : ndarray of int
+            Indices of links, sorted.
+        """
+        few = copy.copy(self)
+        for of_links in ("_link_key", "shared_links", "sha256"):
+            few.__dict__.pop(of_links, None)
+        object.__setattr__(few, "link_from", self.link_from[links])
+        object.__setattr__(few, "link_to", self.link_to[links])
+        object.__setattr__(few, "bandwidth_bytes_per_s", self.bandwidth_bytes_per_s[:, links])
+        object.__setattr__(few, "price_per_gb", None)
+        object.__setattr__(few, "shared", ())
+        return few
+
     @cached_property
     def shared_links(self) -> tuple[IntArray, ...]:
         """For each shared bottleneck the indices of its links."""
@@ -364,10 +393,14 @@ class Problem:
     @cached_property
     def parcels(self) -> tuple[Parcel, ...]:
         """What lies where and has yet to move: by host, source and offset."""
+        elsewhere: dict[str, list[Held]] = {}
+        for held in self.held:
+            if held.n_bytes and held.host != held.source:
+                elsewhere.setdefault(held.source, []).append(held)
         parcels = [
             parcel
             for source in np.flatnonzero(self.backlog_bytes).tolist()
-            for parcel in self._parcels_of(source)
+            for parcel in self._parcels_of(source, elsewhere.get(self.names[source], []))
             if parcel.host != self.destination_index
         ]
         return tuple(sorted(parcels, key=lambda p: (p.host, p.source, p.offset_bytes)))
@@ -405,12 +438,10 @@ class Problem:
             digest.update(np.ascontiguousarray(self.price_per_gb).data)
         return digest.hexdigest()
 
-    def _parcels_of(self, source: int) -> list[Parcel]:
+    def _parcels_of(self, source: int, elsewhere: list[Held]) -> list[Parcel]:
         """Cut a source's backlog into what lies elsewhere and what still lies at the source."""
         held = sorted(
-            (h.offset_bytes, h.offset_bytes + h.n_bytes, self.host_index[h.host])
-            for h in self.held
-            if self.host_index[h.source] == source and h.n_bytes and h.host != h.source
+            (h.offset_bytes, h.offset_bytes + h.n_bytes, self.host_index[h.host]) for h in elsewhere
         )
         release = float(self.release_s[source])
         parcels, position = [], 0

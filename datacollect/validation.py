@@ -244,7 +244,8 @@ def reject_bad_held(held_data: Sequence[Held], hosts: _Hosts) -> None:
 
 
 def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    # Asking for the type first: there may be thousands of ranges, and most are plain numbers.
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _reject_overlapping_held(held_data: Sequence[Held]) -> None:

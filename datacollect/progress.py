@@ -1,0 +1,343 @@
+"""Progress: what lies where at an instant, and what has changed; the problem that remains.
+
+A plan rests on estimates. When they turn out wrong, or a host is lost, the rest is planned anew
+from where the data lie now.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.hosts import Held, SharedBottleneck
+from datacollect.measures import legs, running_totals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+
+    from datacollect.problem import Problem
+    from datacollect.schedule import Schedule
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Starts of periods nearer to each other than this part of the last one are the same instant.
+SAME_START = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class NewLinks:
+    """New estimates: they replace the problem's for these links, or add links.
+
+    Attributes
+    ----------
+    link_from, link_to : ndarray of int64, shape (n_links,)
+        Indices of hosts in the problem, no pair twice.
+    bandwidth_bytes_per_s : ndarray of float, shape (n_periods, n_links)
+    price_per_gb : ndarray of float, shape (n_links,)
+        NaN keeps the problem's price; a new link without one is free.
+    periods_s : ndarray of float, shape (n_periods,)
+        Starts of their forecast's periods, in seconds from the progress' instant; the first 0.
+    """
+
+    link_from: IntArray
+    link_to: IntArray
+    bandwidth_bytes_per_s: FloatArray
+    price_per_gb: FloatArray
+    periods_s: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """How far a collection has got at one instant, and what is known anew.
+
+    Attributes
+    ----------
+    at_s : float
+        The instant, on the plan's clock.
+    held : tuple of Held
+        All that lies elsewhere than at its source; at the destination it is collected. What is
+        listed nowhere still lies at its source.
+    links : NewLinks or None
+        New estimates of bandwidth; links that are not listed keep the problem's.
+    lost_hosts : tuple of str
+        Hosts that do not answer any more: their links vanish, and what only they held has to
+        start again at its source.
+
+    Raises
+    ------
+    ProblemError
+        `at_s` is negative or not finite.
+
+    Examples
+    --------
+    A relay got half of the data of S and passed half of that on:
+
+    >>> Progress(2.0, held=(Held("D", "S", 0, 5), Held("K", "S", 5, 5))).at_s
+    2.0
+    """
+
+    at_s: float
+    held: tuple[Held, ...] = ()
+    links: NewLinks | None = None
+    lost_hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.at_s < math.inf:
+            raise ProblemError(
+                f"progress: at_s must be >= 0 and finite, got {self.at_s:g}; it counts seconds "
+                "from the start of the plan"
+            )
+        object.__setattr__(self, "held", tuple(self.held))
+        object.__setattr__(self, "lost_hosts", tuple(self.lost_hosts))
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[str, Any], problem: Problem) -> Progress:
+        """Build from the tree of a progress file (see the docs, File formats)."""
+        from datacollect.progress_files import progress_from_tree
+
+        return progress_from_tree(tree, problem)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str], problem: Problem) -> Progress:
+        """Read a progress file: TOML or JSON, with the CSV that it names; ``-`` is stdin."""
+        from datacollect.progress_files import read_progress
+
+        return read_progress(path, problem)
+
+    @classmethod
+    def from_schedule(cls, problem: Problem, plan: Schedule, at_s: float) -> Progress:
+        """Say what the plan itself says: what lies where at an instant if all goes as planned.
+
+        Parameters
+        ----------
+        problem : Problem
+        plan : Schedule
+            A valid schedule for the problem.
+        at_s : float
+            Seconds from the start of the plan.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> Progress.from_schedule(problem, dc.direct(problem), at_s=3.0).held
+        (Held(host='D', source='S', offset_bytes=0, n_bytes=15),)
+        """
+        empty = cls(at_s)  # refuses instants that are none
+        collected = tuple(h for h in problem.held if h.host == problem.destination and h.n_bytes)
+        return replace(empty, held=collected + _held_at(plan, at_s))
+
+    def to_dict(self, problem: Problem) -> dict[str, Any]:
+        """Return the tree of a progress file."""
+        from datacollect.progress_files import progress_to_tree
+
+        return progress_to_tree(self, problem)
+
+    @property
+    def lost_data(self) -> tuple[Held, ...]:
+        """What lost hosts held of others: it has to start again at its source."""
+        lost = set(self.lost_hosts)
+        return tuple(h for h in self.held if h.host in lost and h.host != h.source and h.n_bytes)
+
+
+def remaining_problem(problem: Problem, progress: Progress) -> Problem:
+    """Return the problem that remains: its time 0 is `progress.at_s`.
+
+    Backlogs stay as they are, so that offsets keep their meaning; what has moved is held data.
+    Release times and periods are moved back. A host that holds more of others' data than its
+    ``storage_bytes``, chunks in flight for instance, has room for that.
+
+    Raises
+    ------
+    ProblemError
+        The progress does not fit the problem: unknown hosts, ranges beyond backlogs, ranges that
+        overlap, a lost destination, a link given twice.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+    >>> remaining_problem(problem, Progress(3.0, (Held("D", "S", 0, 15),)))
+    <Problem: 2 hosts, 1 links, 1 sources, 5 bytes to 'D'>
+    """
+    _require_known(problem, progress)
+    lost_hosts = set(progress.lost_hosts)
+    lost = np.array([name in lost_hosts for name in problem.names])
+    gone = set(progress.lost_data)
+    held = tuple(h for h in progress.held if h not in gone)
+    try:
+        if gone:  # what does not stay has to be right, too
+            problem.replace(storage_bytes=_room(problem, progress.held), held=progress.held)
+        return problem.replace(
+            release_s=np.maximum(problem.release_s - progress.at_s, 0.0),
+            storage_bytes=_room(problem, held),
+            shared=_shared_without(problem, lost_hosts),
+            held=held,
+            **_without_hosts(_links_now(problem, progress), lost),
+        )
+    except ProblemError as error:
+        raise ProblemError(f"progress: {error}; is this the progress of another problem?") from None
+
+
+# What lies where ----------------------------------------------------------------------------
+
+
+def _held_at(plan: Schedule, at_s: float) -> tuple[Held, ...]:
+    """Cut every route's bytes by the number of hops that they have done."""
+    where, columns = legs(plan), plan.columns
+    moved = _moved_bytes(plan, at_s)
+    first, done = columns.offset_bytes, np.flatnonzero(moved)
+    starts = np.flatnonzero(where.hop == 0)
+    one, one_done = np.ones(len(starts), np.int64), np.ones(len(done), np.int64)
+    zero, zero_done = np.zeros(len(starts), np.int64), np.zeros(len(done), np.int64)
+    ends = (first + columns.n_bytes)[starts]
+    route, byte, (present, hops) = running_totals(
+        np.concatenate([where.route[starts], where.route[starts], *[where.route[done]] * 2]),
+        # Offsets stand where instants usually do: below 2**62, but beyond what floats tell apart.
+        np.concatenate([first[starts], ends, first[done], (first + moved)[done]]),
+        np.concatenate([one, -one, zero_done, zero_done]),
+        np.concatenate([zero, zero, one_done, -one_done]),
+    )
+    at = np.flatnonzero(present > 0)
+    names = [
+        plan.routes[r].hosts[h] for r, h in zip(route[at].tolist(), hops[at].tolist(), strict=True)
+    ]
+    owners = [plan.routes[r].source for r in route[at].tolist()]
+    ranges = zip(names, owners, byte[at].tolist(), byte[at + 1].tolist(), strict=True)
+    return _joined([r for r in ranges if r[0] != r[1]])
+
+
+def _moved_bytes(plan: Schedule, at_s: float) -> IntArray:
+    """Bytes that each transfer has moved by then, at its constant rate."""
+    columns = plan.columns
+    length_s = columns.finish_s - columns.start_s
+    part = np.divide(
+        at_s - columns.start_s, length_s, out=np.zeros_like(length_s), where=length_s > 0
+    )
+    moved = np.floor(columns.n_bytes * np.clip(part, 0.0, 1.0)).astype(np.int64)
+    return np.where(at_s >= columns.finish_s, columns.n_bytes, np.minimum(moved, columns.n_bytes))
+
+
+def _joined(ranges: list[tuple[str, str, int, int]]) -> tuple[Held, ...]:
+    """Join ranges (host, source, first byte, end) that touch."""
+    joined: list[tuple[str, str, int, int]] = []
+    for host, source, low, high in sorted(ranges):
+        if joined and joined[-1][:2] == (host, source) and joined[-1][3] == low:
+            joined[-1] = (host, source, joined[-1][2], high)
+        else:
+            joined.append((host, source, low, high))
+    return tuple(Held(host, source, low, high - low) for host, source, low, high in joined)
+
+
+# What remains -------------------------------------------------------------------------------
+
+
+def _require_known(problem: Problem, progress: Progress) -> None:
+    for name in progress.lost_hosts:
+        if name not in problem.host_index:
+            raise ProblemError(
+                f"progress: lost_hosts: unknown host {name!r}"
+                + (nearest_hint(name, problem.host_index) or "; take it out")
+            )
+    if problem.destination in progress.lost_hosts:
+        raise ProblemError(
+            f"progress: lost_hosts: {problem.destination!r} is the destination, without which "
+            "nothing can be collected; plan for another destination"
+        )
+
+
+def _room(problem: Problem, held: tuple[Held, ...]) -> FloatArray:
+    """Storage limits, raised to what hosts hold already."""
+    stored: Counter[str] = Counter()
+    for h in held:
+        if h.host != h.source and h.host in problem.host_index:
+            stored[h.host] += h.n_bytes
+    room = problem.storage_bytes.copy()
+    for name, n_bytes in stored.items():
+        room[problem.host_index[name]] = max(room[problem.host_index[name]], n_bytes)
+    return room
+
+
+def _shared_without(problem: Problem, lost: set[str]) -> tuple[SharedBottleneck, ...]:
+    if not lost:
+        return problem.shared
+    left = [
+        (s, tuple((a, b) for a, b in s.links if a not in lost and b not in lost))
+        for s in problem.shared
+    ]
+    return tuple(
+        SharedBottleneck(s.name, s.bandwidth_bytes_per_s, links) for s, links in left if links
+    )
+
+
+def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
+    """Return the columns of links, with the forecast from `progress.at_s` on."""
+    now = int(np.searchsorted(problem.periods_s, progress.at_s, side="right")) - 1
+    columns: dict[str, Any] = {
+        "periods_s": np.append(0.0, problem.periods_s[now + 1 :] - progress.at_s),
+        "bandwidth_bytes_per_s": problem.bandwidth_bytes_per_s[now:],
+        "link_from": problem.link_from,
+        "link_to": problem.link_to,
+        "price_per_gb": problem.price_per_gb,
+    }
+    return columns if progress.links is None else _with_new(problem, columns, progress.links)
+
+
+def _with_new(problem: Problem, columns: dict[str, Any], new: NewLinks) -> dict[str, Any]:
+    _reject_twice(problem, new)
+    periods = np.union1d(columns["periods_s"], new.periods_s)
+    periods = periods[np.diff(periods, prepend=-math.inf) > SAME_START * periods[-1]]
+    bandwidth = _on_periods(columns["bandwidth_bytes_per_s"], columns["periods_s"], periods)
+    changed = _on_periods(new.bandwidth_bytes_per_s, new.periods_s, periods)
+    index = problem.link_indices(new.link_from, new.link_to)
+    known, added = index >= 0, np.flatnonzero(index < 0)
+    bandwidth[:, index[known]] = changed[:, known]
+    prices = np.zeros(problem.n_links) if problem.price_per_gb is None else problem.price_per_gb
+    prices = prices.copy()
+    given = known & ~np.isnan(new.price_per_gb)
+    prices[index[given]] = new.price_per_gb[given]
+    return {
+        "periods_s": periods,
+        "bandwidth_bytes_per_s": np.concatenate([bandwidth, changed[:, added]], axis=1),
+        "link_from": np.append(problem.link_from, new.link_from[added]),
+        "link_to": np.append(problem.link_to, new.link_to[added]),
+        "price_per_gb": np.append(prices, np.nan_to_num(new.price_per_gb[added])),
+    }
+
+
+def _on_periods(bandwidth: FloatArray, starts_s: FloatArray, periods_s: FloatArray) -> FloatArray:
+    """Repeat rows of bandwidth for finer periods."""
+    middle = periods_s + SAME_START * periods_s[-1]
+    rows: FloatArray = bandwidth[np.searchsorted(starts_s, middle, side="right") - 1]
+    return rows
+
+
+def _reject_twice(problem: Problem, new: NewLinks) -> None:
+    key = np.sort(new.link_from * problem.n_hosts + new.link_to)
+    twice = np.flatnonzero(np.diff(key) == 0)
+    if len(twice):
+        tail, head = divmod(int(key[twice[0]]), problem.n_hosts)
+        raise ProblemError(
+            f"progress: links: {problem.names[tail]!r} -> {problem.names[head]!r} given twice; "
+            "keep one"
+        )
+
+
+def _without_hosts(columns: dict[str, Any], lost: BoolArray) -> dict[str, Any]:
+    if not lost.any():
+        return columns
+    left = ~(lost[columns["link_from"]] | lost[columns["link_to"]])
+    return columns | {
+        key: columns[key][..., left]
+        for key in ("bandwidth_bytes_per_s", "link_from", "link_to", "price_per_gb")
+        if columns[key] is not None
+    }

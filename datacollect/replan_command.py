@@ -1,0 +1,163 @@
+"""The command ``datacollect replan``: a schedule for what remains of a collection."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.console import emit_json, note, working
+from datacollect.errors import ProblemError
+from datacollect.options import (
+    Chunk,
+    Json,
+    ProblemFile,
+    ScheduleFile,
+    ScheduleOutput,
+    Slot,
+    Solver,
+    SolverName,
+    TimeLimit,
+    require_at_most_one,
+    require_other_file,
+    require_schedule_name,
+)
+
+if TYPE_CHECKING:
+    from datacollect.problem import Problem
+    from datacollect.progress import Progress
+    from datacollect.schedule import Schedule
+
+
+def _not_negative(value: float) -> float:
+    if not 0 <= value < math.inf:
+        raise typer.BadParameter(f"must be a finite number >= 0, got {value:g}; 0.01 is 1 %")
+    return value
+
+
+def replan(
+    problem_file: ProblemFile,
+    schedule_file: ScheduleFile,
+    progress_file: Annotated[
+        str,
+        typer.Argument(metavar="PROGRESS", help="Progress file: what lies where, what changed."),
+    ],
+    slot_s: Slot = None,
+    chunk_s: Chunk = None,
+    prefer: Annotated[
+        str | None,
+        typer.Option(
+            "--prefer",
+            metavar="WISH",
+            help="Choose among the fastest as plan --prefer does, whatever the old schedule's "
+            "links.",
+        ),
+    ] = None,
+    stability: Annotated[
+        float,
+        typer.Option(
+            "--stability",
+            metavar="PART",
+            callback=_not_negative,
+            help="The rest may end later by this part of its duration to keep to the old links.",
+        ),
+    ] = 0.01,
+    solver: SolverName = Solver.auto,
+    time_limit_s: TimeLimit = None,
+    output: ScheduleOutput = None,
+    problem_output: Annotated[
+        str | None,
+        typer.Option(
+            "--problem-output",
+            metavar="FILE",
+            help="Write the remaining problem, by which check judges the new schedule: .json.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Plan the rest of a collection, from where the data lie now.
+
+    Time in the new schedule starts at the progress' instant.
+    """
+    from datacollect.comparison import summary
+    from datacollect.replanning import replan as plan_rest
+
+    require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
+    if [problem_file, schedule_file, progress_file].count("-") > 1:
+        raise ProblemError("only one of PROBLEM, SCHEDULE and PROGRESS can be standard input")
+    inputs = (problem_file, schedule_file, progress_file)
+    require_schedule_name(output, problem_file)
+    require_other_file(output, *inputs)
+    _require_problem_name(problem_output, *inputs)
+    problem, plan, progress, remaining = _read(*inputs)
+    with working("planning"):
+        schedule = plan_rest(
+            problem,
+            plan,
+            progress,
+            slot_s=slot_s,
+            chunk_s=chunk_s,
+            prefer=prefer,
+            stability=stability,
+            solver=solver.value,
+            time_limit_s=time_limit_s,
+        )
+    if problem_output is not None:
+        _write_problem(remaining, problem_output)
+    if output is not None:
+        schedule.to_file(output)
+    if as_json:
+        emit_json({"at_s": progress.at_s, **summary(schedule)})
+    else:
+        from datacollect.answers import show_plan
+
+        show_plan(schedule, problem_output or problem_file, output)
+        if output is not None and problem_output is None:
+            note("note: --problem-output FILE writes the problem that the new schedule solves")
+
+
+def _read(
+    problem_file: str, schedule_file: str, progress_file: str
+) -> tuple[Problem, Schedule, Progress, Problem]:
+    from datacollect.documents import document_name
+    from datacollect.files import read_problem, read_schedule
+    from datacollect.progress import remaining_problem
+    from datacollect.progress_files import read_progress
+
+    with working("reading"):
+        problem, plan = read_problem(problem_file), read_schedule(schedule_file)
+        progress = read_progress(progress_file, problem)
+        try:
+            remaining = remaining_problem(problem, progress)
+        except ProblemError as error:
+            raise ProblemError(f"{document_name(progress_file)}: {error}") from None
+    if plan.problem_sha256 != problem.sha256:
+        note("note: this schedule was made for another problem, or the problem has changed since")
+    _note_lost(progress)
+    return problem, plan, progress, remaining
+
+
+def _note_lost(progress: Progress) -> None:
+    """Say which data start again at their sources."""
+    from datacollect.units import format_bytes
+
+    lost: dict[tuple[str, str], int] = {}
+    for held in progress.lost_data:
+        lost[held.host, held.source] = lost.get((held.host, held.source), 0) + held.n_bytes
+    for (host, source), n_bytes in lost.items():
+        note(f"note: {format_bytes(n_bytes)} lost with {host!r} start again at {source!r}")
+
+
+def _require_problem_name(path: str | None, *inputs: str) -> None:
+    require_other_file(path, *inputs)
+    if path is not None and not path.lower().endswith(".json"):
+        raise ProblemError(f"--problem-output must name a .json file, got {path!r}")
+
+
+def _write_problem(problem: Problem, path: str) -> None:
+    from datacollect.documents import write_atomically
+
+    text = json.dumps(problem.to_dict(), ensure_ascii=False, allow_nan=False, indent=1)
+    write_atomically(path, f"{text}\n".encode())

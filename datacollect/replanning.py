@@ -1,0 +1,269 @@
+"""Planning anew: a schedule for what remains, close to the old one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.bottleneck import cut_bottleneck, name_hosts
+from datacollect.budget import Budget
+from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.fluid import lower_bound
+from datacollect.layered import breakpoints_s
+from datacollect.measures import legs
+from datacollect.methods.arguments import CHUNKS_PER_PLAN, require_shape
+from datacollect.methods.coordinated import coordinated
+from datacollect.pipeline import longest_pipeline, pipelined_transfers
+from datacollect.progress import Progress, remaining_problem
+from datacollect.quickest import NeverArrives
+from datacollect.schedule import Schedule
+from datacollect.stable_flow import OldUse, proved_optimum, stable_plan
+
+if TYPE_CHECKING:
+    from datacollect.fluid import FluidPlan
+    from datacollect.problem import Problem
+    from datacollect.stable_flow import ProvedOptimum
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+# A new plan may end this much later (relative) to keep to the old plan's links.
+STABILITY = 0.01
+
+
+def replan(
+    problem: Problem,
+    plan: Schedule,
+    progress: Progress | Mapping[str, Any],
+    *,
+    slot_s: float | None = None,
+    chunk_s: float | None = None,
+    prefer: str | None = None,
+    stability: float = STABILITY,
+    solver: str = "auto",
+    time_limit_s: float | None = None,
+) -> Schedule:
+    """Plan the rest of a collection, with few changes to the plan that is under way.
+
+    Among the schedules that end within `stability` of the earliest possible end, it is one that
+    sends the fewest bytes over links that the old plan does not use. If the old plan's links
+    alone suffice, it is the fastest on them. What is left open goes to the fewest hops.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the plan was made for.
+    plan : Schedule
+        The plan under way, of any method.
+    progress : Progress or mapping
+        What lies where now, and what has changed; or the tree of a progress file.
+    slot_s, chunk_s : float, optional
+        As in `coordinated`; by default the plan's.
+    prefer : str, optional
+        Choose among the fastest schedules as `coordinated` does, whatever the old plan's links.
+    stability : float
+        How much later than possible the rest may end, as a part of its duration.
+    solver : str
+        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+    time_limit_s : float, optional
+        Stop after this many seconds.
+
+    Returns
+    -------
+    Schedule
+        For ``remaining_problem(problem, progress)``: its time 0 is ``progress.at_s``.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot reach the destination any more, for instance those of a lost source.
+    ProblemError
+        The progress does not fit the problem, or an argument is out of range.
+    TimeLimitError
+        Nothing was complete when the time limit passed.
+
+    Notes
+    -----
+    Pipelined and without shared bottlenecks, only the old plan's links and those into the
+    destination are planned on; all others serve to prove that nothing better exists.
+
+    Examples
+    --------
+    Half of the data have arrived when the link turns out half as fast:
+
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+    >>> plan = dc.coordinated(problem)
+    >>> rest = dc.replan(
+    ...     problem,
+    ...     plan,
+    ...     {
+    ...         "format": "datacollect-progress/1",
+    ...         "at_s": 2.0,
+    ...         "held": [{"host": "D", "source": "S", "offset_bytes": 0, "bytes": 10}],
+    ...         "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 2.5}],
+    ...     },
+    ... )
+    >>> rest.makespan_s
+    4.0
+    """
+    began = time.perf_counter()
+    if isinstance(progress, Mapping):
+        progress = Progress.from_dict(progress, problem)
+    if not 0 <= stability < float("inf"):
+        raise ProblemError(f"stability must be >= 0 and finite, got {stability}; 0.01 is 1 %")
+    if slot_s is None and chunk_s is None:
+        slot_s, chunk_s = plan.slot_s, plan.chunk_s if plan.slot_s is None else None
+    require_shape(slot_s, chunk_s)
+    remaining = remaining_problem(problem, progress)
+    _require_survivors(remaining, progress)
+    shape = _Shape(slot_s, chunk_s)
+    budget = Budget.begin(solver, time_limit_s)
+    if prefer is not None or remaining.total_bytes == 0:
+        schedule = coordinated(
+            remaining,
+            slot_s=slot_s,
+            chunk_s=chunk_s,
+            prefer=prefer,
+            solver=solver,
+            time_limit_s=budget.remaining_s(),
+        )
+    elif slot_s is not None or remaining.shared:
+        schedule = _by_price(remaining, plan, shape, stability, budget)
+    else:
+        schedule = _pipelined(remaining, plan, progress.at_s, chunk_s, stability, budget)
+    return schedule.replace(plan_time_s=time.perf_counter() - began)
+
+
+class _Shape(NamedTuple):
+    """Slots, or a pipeline's chunks."""
+
+    slot_s: float | None
+    chunk_s: float | None
+
+
+def old_use(remaining: Problem, plan: Schedule, at_s: float) -> OldUse:
+    """Return what a plan would still send over which links from `at_s` on; lost ones left out."""
+    where, columns = legs(plan), plan.columns
+    index = np.array([remaining.host_index.get(name, -1) for name in where.names], dtype=np.int64)
+    tail, head = index[where.tail], index[where.head]
+    link = np.where((tail >= 0) & (head >= 0), remaining.link_indices(tail, head), -1)
+    rows = np.flatnonzero(link >= 0)
+    links, position = np.unique(link[rows], return_inverse=True)
+    start, finish = columns.start_s[rows] - at_s, columns.finish_s[rows] - at_s
+    length_s = finish - start
+    rate = np.divide(columns.n_bytes[rows], length_s, out=np.zeros(len(rows)), where=length_s > 0)
+    n_bytes = [
+        np.bincount(
+            position,
+            rate * np.maximum(np.minimum(finish, end) - np.maximum(start, begin), 0),
+            len(links),
+        )
+        for begin, end in pairwise([*breakpoints_s(remaining).tolist(), np.inf])
+    ]
+    return OldUse(links, np.array(n_bytes))
+
+
+def _require_survivors(remaining: Problem, progress: Progress) -> None:
+    """Refuse to plan for data that only a lost host has."""
+    lost = set(progress.lost_hosts)
+    left = {name: 0 for name in remaining.names if name in lost}
+    for parcel in remaining.parcels:
+        if remaining.names[parcel.host] in lost:
+            left[remaining.names[parcel.host]] += parcel.n_bytes
+    stranded = [name for name, n_bytes in left.items() if n_bytes]
+    if stranded:
+        n_bytes = sum(left.values())
+        raise InfeasibleError(
+            f"{n_bytes} bytes lie at {name_hosts(stranded)} only, which lost_hosts names as lost: "
+            "they cannot arrive; set the backlog to what lies elsewhere, or wait until the host "
+            "is back",
+            stranded,
+        )
+
+
+def _by_price(
+    remaining: Problem, plan: Schedule, shape: _Shape, stability: float, budget: Budget
+) -> Schedule:
+    """Let a new link cost 1 and an old one nothing, and take the cheapest plan in time."""
+
+    def planned(problem: Problem, prefer: str | None, deadline_s: float | None) -> Schedule:
+        return coordinated(
+            problem,
+            slot_s=shape.slot_s,
+            chunk_s=shape.chunk_s,
+            prefer=prefer,
+            deadline_s=deadline_s,
+            solver=budget.solver,
+            time_limit_s=budget.remaining_s(),
+        )
+
+    fastest = planned(remaining, None, None)
+    # Rounding may let a plan end a hair before the bound, and no deadline may.
+    latest_s = max(fastest.makespan_s, fastest.lower_bound_s) * (1 + stability)
+    price = np.ones(remaining.n_links)
+    price[old_use(remaining, plan, 0.0).links] = 0.0
+    cheapest = planned(remaining.replace(price_per_gb=price), "money", latest_s)
+    return cheapest.replace(problem_sha256=remaining.sha256)
+
+
+def _pipelined(
+    remaining: Problem,
+    plan: Schedule,
+    at_s: float,
+    chunk_s: float | None,
+    stability: float,
+    budget: Budget,
+) -> Schedule:
+    old = old_use(remaining, plan, at_s)
+    try:
+        optimum = proved_optimum(remaining, old.links, 0.0, budget)
+    except NeverArrives:
+        lower_bound(remaining, solver=budget.solver)  # says which data cannot arrive
+        raise
+    makespan_s = optimum.found.makespan_s
+    chunk = makespan_s / CHUNKS_PER_PLAN if chunk_s is None else chunk_s
+    latest_s = makespan_s * (1 + stability)
+    try:
+        fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)
+    except NeverArrives:
+        # A period is so short, or all capacity ends so soon, that pipelines cannot drain.
+        chunk = 0.0
+        fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)
+    routes, columns = pipelined_transfers(remaining, fluid, chunk)
+    return Schedule(
+        method="coordinated",
+        destination=remaining.destination,
+        makespan_s=float(columns.finish_s.max(initial=0.0)),
+        lower_bound_s=makespan_s,
+        slot_s=None,
+        chunk_s=chunk,
+        solver=fluid.solver,
+        problem_sha256=remaining.sha256,
+        routes=routes,
+        columns=columns,
+        bottleneck=cut_bottleneck(optimum.problem, optimum.found),
+    )
+
+
+def _drained(
+    remaining: Problem,
+    old: OldUse,
+    optimum: ProvedOptimum,
+    chunk_s: float,
+    latest_s: float,
+    budget: Budget,
+) -> FluidPlan:
+    """Plan with pieces of time short enough for the plan's own pipelines to drain."""
+    hops = 1
+    fluid = stable_plan(remaining, old, optimum, 0.0, latest_s, budget)
+    while len(breakpoints_s(remaining)) > 1 and chunk_s > 0 and longest_pipeline(fluid) > hops:
+        hops = longest_pipeline(fluid)
+        guard_s = (hops - 1) * chunk_s
+        guarded = proved_optimum(remaining, optimum.links, guard_s, budget)
+        fluid = stable_plan(remaining, old, guarded, guard_s, latest_s, budget)
+    return fluid

@@ -1,0 +1,410 @@
+"""Explanations against answers derived by hand, and gains against an independent program."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hand_made import links
+from hypothesis import assume, given, settings
+from oracle import fluid_makespan_s
+from small_problems import MB, figure_1, relay
+from strategies import problems
+
+import datacollect as dc
+from datacollect import explanation
+from datacollect.cli import run
+from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
+
+STEP = 125_000.0  # 1 Mbit/s in bytes per second
+
+
+def gains(found, kind):
+    """Names, seconds saved by a step, and without limit, of one kind of resource."""
+    return {
+        relaxation.names[0]: (relaxation.saves_s, relaxation.saves_unlimited_s)
+        for relaxation in found.advice.alone
+        if relaxation.resources[0].kind == kind
+    }
+
+
+def flat(text):
+    """The text without its line breaks."""
+    return " ".join(text.split())
+
+
+def in_series(first, second):
+    """S holds 4 MB and reaches D through K only."""
+    return Problem.from_hosts(
+        [Host("S", 4 * MB), Host("K"), Host("D")], links(f"S -> K {first}, K -> D {second}"), "D"
+    )
+
+
+# What to relax --------------------------------------------------------------------------------
+
+
+def test_figure_1(linear_solver):
+    """Two wires of 8 Mbit/s let 2 MB through in 1 s; one of them wider by 1 Mbit/s: 16/17 s.
+
+    Without the wire to D, S1 and S2 send 1 MB/s each to D and 1 MB/s together to K: 2/3 s.
+    Alone, S1 has 1 MB/s to D and 1 MB/s through K: half a second.
+    """
+    found = dc.explain(figure_1(), solver=linear_solver)
+    assert found.lower_bound_s == pytest.approx(1.0)
+    assert [(i.from_s, i.to_s, i.rate_bytes_per_s) for i in found.binds] == [
+        pytest.approx((0.0, 1.0, 2e6))
+    ]
+    wires = gains(found, "shared")
+    assert wires.keys() == {"shared bottleneck 'N1-D'", "shared bottleneck 'hosts-K'"}
+    for gain in wires.values():
+        assert gain == pytest.approx((1 / 17, 1 / 3), rel=1e-4)
+    assert [source.alone_s for source in found.sources] == pytest.approx([0.5, 0.5])
+    assert {source.limited_by for source in found.sources} == {"binding cut"}
+    assert found.plan is None
+    assert "1 Mbit/s more saves 0.05882 s" in flat(found.text)
+
+
+def test_the_narrow_one_of_two_cuts(solver):
+    """2 MB/s, then 1 MB/s: only the second counts. 4 s; 1.125 MB/s: 32/9 s; 2 MB/s: 2 s."""
+    found = dc.explain(in_series(2e6, 1e6), solver=solver)
+    assert gains(found, "link") == {"link 'K' -> 'D'": pytest.approx((4 / 9, 2.0))}
+    assert found.advice.pairs == ()
+
+
+def test_where_two_cuts_are_as_tight_nothing_helps_alone(solver):
+    """1 MB/s and 1 MB/s in series: 4 s whichever is wider; both at 1.125 MB/s: 32/9 s."""
+    found = dc.explain(in_series(1e6, 1e6), solver=solver)
+    assert [r.saves_unlimited_s for r in found.advice.alone] == [0.0]
+    (pair,) = found.advice.pairs
+    assert set(pair.names) == {"link 'S' -> 'K'", "link 'K' -> 'D'"}
+    assert pair.saves_s == pytest.approx(4 / 9)
+    assert pair.saves_unlimited_s == pytest.approx(4.0, rel=1e-5)
+    assert "Nothing alone helps" in found.text
+    assert "1 Mbit/s more each saves 0.4444 s" in flat(found.text)
+
+
+def test_where_three_cuts_are_as_tight_it_claims_nothing():
+    """Three links of 1 MB/s in series: no two of them help either."""
+    problem = Problem.from_hosts(
+        [Host("S", 4 * MB), Host("K"), Host("L"), Host("D")],
+        links("S -> K 1e6, K -> L 1e6, L -> D 1e6"),
+        "D",
+    )
+    found = dc.explain(problem)
+    assert found.advice.pairs
+    assert found.advice.helps == ()
+    assert "Nothing alone helps" in found.text
+    assert "nor does any of" in flat(found.text)
+
+
+def test_a_hosts_limit(solver):
+    """S's uplink of 1.5 MB/s: 6 MB in 4 s; 1.625: 48/13 s; without it the links' 3 MB/s: 2 s."""
+    found = dc.explain(relay(S={"uplink_bytes_per_s": 1.5e6}), solver=solver)
+    assert gains(found, "uplink") == {"uplink of 'S'": pytest.approx((4 - 48 / 13, 2.0))}
+    found = dc.explain(relay(D={"downlink_bytes_per_s": 1e6}), solver=solver)
+    assert gains(found, "downlink") == {"downlink of 'D'": pytest.approx((6 - 6 / 1.125, 4.0))}
+
+
+def test_forecasts(solver):
+    """1 MB/s for a second, then 2: 5 MB in 3 s. 1 Mbit/s more: 1.125, then 3.875 at 2.125."""
+    problem = Problem.from_hosts(
+        [Host("S", 5 * MB), Host("D")], [Link("S", "D", [1e6, 2e6])], "D", periods_s=[0, 1]
+    )
+    found = dc.explain(problem, solver=solver)
+    assert [i.rate_bytes_per_s for i in found.binds] == pytest.approx([1e6, 2e6])
+    saved, unlimited = gains(found, "link")["link 'S' -> 'D'"]
+    assert saved == pytest.approx(3 - (1 + 3.875 / 2.125))
+    assert unlimited == pytest.approx(3, rel=1e-5)
+
+
+@pytest.mark.parametrize(("storage_bytes", "now_s"), [(5 * MB, 7.0), (0, 12.0)])
+def test_storage(storage_bytes, now_s, solver):
+    """S -> K 8 MB/s for a second only, K -> D 2 MB/s from then on, S -> D 1 MB/s all the time.
+
+    12 MB. Of what waits at K for 1 s, x MB, the last arrives at 1 + x/2 s, S's rest at 12 - x:
+    with room for 5 MB at 7 s, for none at 12 s, for all at 14/3 s.
+    """
+    problem = Problem.from_hosts(
+        [Host("S", 12 * MB), Host("K", storage_bytes=storage_bytes), Host("D")],
+        [Link("S", "K", [8e6, 0]), Link("K", "D", [0, 2e6]), Link("S", "D", [1e6, 1e6])],
+        "D",
+        periods_s=[0, 1],
+    )
+    found = dc.explain(problem, solver=solver)
+    assert found.lower_bound_s == pytest.approx(now_s)
+    expected = pytest.approx((now_s - 14 / 3, now_s - 14 / 3))  # 1 GB is more than all
+    assert gains(found, "storage") == {"storage at 'K'": expected}
+
+
+def test_a_late_release(solver):
+    """B's 6 MB at 3 MB/s, released at 5 s: 7 s. Released at 4 s: 6 s; at once: 2 s, as A's 4 MB."""
+    problem = Problem.from_hosts(
+        [Host("A", 4 * MB), Host("B", 6 * MB, release_s=5.0), Host("D")],
+        links("A -> D 2e6, B -> D 3e6"),
+        "D",
+    )
+    found = dc.explain(problem, solver=solver)
+    assert gains(found, "release") == {"release of 'B'": pytest.approx((1.0, 5.0))}
+    assert "released later" in found.text
+    by_source = {source.source: source for source in found.sources}
+    assert by_source["B"].limited_by == "itself"
+    assert by_source["A"].limited_by == "others"
+    assert by_source["A"].alone_s == pytest.approx(2.0)
+
+
+def test_of_many_the_largest_are_tried():
+    """Thirty links of 1 to 30 MB/s into D bind together."""
+    hosts = [Host(f"H{i}", i * 10 * MB) for i in range(1, 31)]
+    into = ", ".join(f"H{i} -> D {i}e6" for i in range(1, 31))
+    found = dc.explain(Problem.from_hosts([*hosts, Host("D")], links(into), "D"))
+    assert found.advice.n_candidates == 30
+    assert {r.now[0] for r in found.advice.alone} == {i * 1e6 for i in range(21, 31)}
+    assert "10 of 30" in found.text
+
+
+def test_what_was_not_tried_is_not_said_to_be_useless():
+    """Thirty links into D carry 1 MB/s each, S's uplink 30: no link alone helps, ten are tried.
+
+    One link and the uplink, 1 Mbit/s more each: 60 MB at 30.125 MB/s instead of 2 s.
+    """
+    relays = [Host(f"K{i}") for i in range(30)]
+    ways = ", ".join(f"S -> K{i} 2e6, K{i} -> D 1e6" for i in range(30))
+    source = Host("S", 60 * MB, uplink_bytes_per_s=30e6)
+    found = dc.explain(Problem.from_hosts([source, *relays, Host("D")], links(ways), "D"))
+    assert found.advice.n_candidates == 30
+    assert "Nothing tried helps alone (10 of 30" in flat(found.text)
+    best = found.advice.pairs[0]
+    assert best.names[1] == "uplink of 'S'"
+    assert best.saves_s == pytest.approx(2 - 60 / 30.125)
+
+
+RATES = {"uplink": "uplink_bytes_per_s", "downlink": "downlink_bytes_per_s"}
+
+
+def changed(problem, kind, number):
+    """The problem with one resource relaxed by its step, written down once more."""
+    if kind == "link":
+        bandwidth = np.array(problem.bandwidth_bytes_per_s)
+        bandwidth[:, number] += np.where(bandwidth[:, number] > 0, STEP, 0.0)
+        return problem.replace(bandwidth_bytes_per_s=bandwidth)
+    if kind == "shared":
+        shared = [
+            SharedBottleneck(s.name, s.bandwidth_bytes_per_s + STEP * (i == number), s.links)
+            for i, s in enumerate(problem.shared)
+        ]
+        return problem.replace(shared=tuple(shared))
+    column = {"storage": "storage_bytes", "release": "release_s", **RATES}[kind]
+    values = np.array(getattr(problem, column))
+    values[number] += {"storage": 1e9, "release": -1.0}.get(kind, STEP)
+    return problem.replace(**{column: values})
+
+
+def resources_of(problem):
+    """Every constraint that can be relaxed."""
+    yield from (("link", i) for i in range(problem.n_links))
+    yield from (("shared", i) for i in range(len(problem.shared)))
+    for host in range(problem.n_hosts):
+        for kind, column in RATES.items():
+            if np.isfinite(getattr(problem, column)[host]):
+                yield kind, host
+        if np.isfinite(problem.storage_bytes[host]):
+            yield "storage", host
+        if problem.release_s[host] >= 1:
+            yield "release", host
+
+
+@settings(max_examples=25)
+@given(problem=problems(most_hosts=3))
+def test_gains_are_those_of_an_independent_program(problem):
+    """Of what is tried exactly, and nothing of what is not, unless there are too many."""
+    before_s = fluid_makespan_s(problem)
+    assume(before_s)
+    advice = dc.explain(problem).advice
+    claimed = {
+        (r.resources[0].kind, r.resources[0].number): (r.saves_s, r.steps) for r in advice.alone
+    }
+    assert len(claimed) == min(advice.n_candidates, 10)
+    for resource in resources_of(problem):
+        if resource not in claimed and advice.n_candidates > 10:
+            continue
+        after_s = fluid_makespan_s(changed(problem, *resource))
+        saved_s, _ = claimed.get(resource, (0.0, ()))
+        assert saved_s == pytest.approx(before_s - after_s, abs=1e-5 * before_s), resource
+
+
+# Sources and plans ----------------------------------------------------------------------------
+
+
+def test_a_source_that_binds_itself():
+    """A alone needs 4 s of the 4 s; B shares the destination's links with it."""
+    problem = Problem.from_hosts(
+        [Host("A", 4 * MB), Host("B", MB), Host("D")], links("A -> D 1e6, B -> D 1e6"), "D"
+    )
+    plan = dc.coordinated(problem)
+    first, second = dc.explain(problem, plan).sources
+    assert (first.source, first.limited_by, first.alone_s) == ("A", "itself", 4.0)
+    assert first.finish_s == plan.source_completion_s()["A"]
+    assert second.source == "B"
+    assert second.alone_s == 1.0
+
+
+def test_data_held_elsewhere_belong_to_their_source():
+    """1 MB of S lies at K already: alone, K sends it in 1 s while S sends 3 MB in 3 s."""
+    problem = Problem.from_hosts(
+        [Host("S", 4 * MB), Host("T", 2 * MB), Host("K"), Host("D")],
+        links("S -> D 1e6, K -> D 1e6, T -> D 1e6"),
+        "D",
+        held=[Held("K", "S", 0, MB)],
+    )
+    by_source = {source.source: source for source in dc.explain(problem).sources}
+    assert by_source["S"].n_bytes == 4 * MB
+    assert by_source["S"].alone_s == pytest.approx(3.0)
+    assert by_source["T"].alone_s == pytest.approx(2.0)
+
+
+def test_in_large_problems_only_the_latest_are_solved_for_alone(monkeypatch):
+    """What was not computed is not said."""
+    monkeypatch.setattr(explanation, "MOST_LINKS_SOLVED", 0)
+    monkeypatch.setattr(explanation, "FEWEST_SOURCES_SOLVED", 1)
+    found = dc.explain(figure_1())
+    assert [source.alone_s for source in found.sources] == [pytest.approx(0.5), None]
+    assert found.text.count("alone at") == 1
+
+
+def parts(problem, plan):
+    """Causes and seconds of what a plan takes beyond the lower bound; they add up."""
+    found = dc.explain(problem, plan).plan
+    assert found.makespan_s == plan.makespan_s
+    assert sum(part.seconds for part in found.parts) == pytest.approx(found.excess_s, abs=1e-9)
+    return {part.cause: part.seconds for part in found.parts}
+
+
+def test_why_plans_end_later_than_the_bound():
+    """Figure 1, T* = 1 s: direct takes 2 s; slots of 0.5 s 1.5 s; chunks of 0.01 s 1.01 s."""
+    problem = figure_1()
+    assert parts(problem, dc.direct(problem)) == {"method": pytest.approx(1.0)}
+    assert parts(problem, dc.best_path(problem)) == {"method": pytest.approx(1.0)}
+    slotted = dc.coordinated(problem, slot_s=0.5)
+    assert parts(problem, slotted) == {"hops": pytest.approx(0.5)}
+    assert parts(problem, dc.coordinated(problem, chunk_s=0.01)) == {"chunks": pytest.approx(0.01)}
+    assert parts(problem, dc.coordinated(problem, chunk_s=0.0)) == {}
+
+
+def test_rounding_to_slots_is_told_apart():
+    """5 MB at 2 MB/s: 2.5 s; in slots of 1 s, 3 s."""
+    problem = Problem.from_hosts([Host("S", 5 * MB), Host("D")], links("S -> D 2e6"), "D")
+    assert parts(problem, dc.coordinated(problem, slot_s=1.0)) == {"slots": pytest.approx(0.5)}
+
+
+def test_a_later_end_that_was_asked_for():
+    """4 MB at 1 MB/s free and 1 MB/s at a price: 2 s, or 4 s for nothing."""
+    problem = Problem.from_hosts(
+        [Host("S", 4 * MB), Host("K"), Host("D")],
+        [Link("S", "D", 1e6), Link("S", "K", 1e6, 0.1), Link("K", "D", 1e6)],
+        "D",
+    )
+    plan = dc.coordinated(problem, deadline_s=4.0)
+    assert parts(problem, plan) == {"other": pytest.approx(2.0)}
+
+
+def test_chunks_of_best_path_are_not_the_methods():
+    """Through K at 3 MB/s instead of 1 MB/s: 2 s and a chunk; both routes together: 1.5 s."""
+    problem = Problem.from_hosts(
+        [Host("S", 6 * MB), Host("K"), Host("D")], links("S -> D 1e6, S -> K 3e6, K -> D 3e6"), "D"
+    )
+    found = parts(problem, dc.best_path(problem, chunk_s=0.25))
+    assert found == {"method": pytest.approx(0.5), "chunks": pytest.approx(0.25)}
+
+
+def test_a_plan_for_another_problem():
+    plan = dc.direct(figure_1())
+    found = dc.explain(relay(), plan).plan
+    assert [part.cause for part in found.parts] == ["other"]
+    assert "another problem" in found.parts[0].text
+
+
+def test_nothing_to_move():
+    problem = Problem.from_hosts([Host("S"), Host("D")], links("S -> D 1"), "D")
+    found = dc.explain(problem)
+    assert found.binds == found.sources == found.advice.alone == ()
+    assert "Nothing is to be moved" in found.text
+
+
+# The command ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(problem=problems())
+def test_the_text_fits_and_the_tree_is_json(problem):
+    try:
+        found = dc.explain(problem)
+    except dc.InfeasibleError:
+        assume(False)
+    assert max(map(len, found.text.splitlines())) <= 80
+    tree = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert tree["lower_bound_s"] == found.lower_bound_s
+    assert {source["source"] for source in tree["sources"]} == set(problem.sources)
+    assert str(found) == found.text
+
+
+def test_long_lists_are_shortened_in_text_only():
+    hosts = [Host(f"S{i}", i) for i in range(1, 31)]
+    into = ", ".join(f"S{i} -> D 1" for i in range(1, 31))
+    found = dc.explain(Problem.from_hosts([*hosts, Host("D")], links(into), "D"))
+    assert "and 24 more intervals" in found.text
+    assert "and 22 more sources" in found.text
+    assert len(found.to_dict()["binds"]) == len(found.to_dict()["sources"]) == 30
+
+
+def test_of_many_shared_bottlenecks_one_is_named():
+    """Five sources, each behind a wire of its own: all wires bind together."""
+    hosts = [*(Host(f"S{i}", MB) for i in range(5)), Host("D")]
+    wires = [SharedBottleneck(f"wire{i}", 1e6, [(f"S{i}", "D")]) for i in range(5)]
+    into = ", ".join(f"S{i} -> D 2e6" for i in range(5))
+    found = dc.explain(Problem.from_hosts(hosts, links(into), "D", shared=wires))
+    first = found.binds[0].bottleneck
+    assert "'wire0' (8 Mbit/s) and 4 more shared bottlenecks" in first.text
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """An empty working folder with the example of the paper's Figure 1 in it."""
+    monkeypatch.chdir(tmp_path)
+    assert run(["example", "figure1"]) == 0
+    assert run(["plan", "figure1.toml", "-o", "plan.json"]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+def test_the_command_prints_text_or_json(here, capsys):
+    assert run(["explain", "figure1.toml", "plan.json"]) == 0
+    text, errors = capsys.readouterr()
+    assert "The plan (coordinated) is predicted to end at 1.001 s" in text
+    assert errors == ""
+    assert run(["explain", "figure1.toml", "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert tree["lower_bound_s"] == pytest.approx(1.0)
+    assert len(tree["relax"]["alone"]) == 2
+
+
+def test_the_command_notes_a_schedule_of_another_problem(here, capsys):
+    assert run(["example", "minimal"]) == 0
+    assert run(["explain", "minimal.toml", "plan.json"]) == 0
+    assert "another problem" in capsys.readouterr().err
+
+
+def test_what_is_infeasible_is_refused_with_the_reason(here, capsys):
+    text = (here / "figure1.toml").read_text()
+    (here / "cut.toml").write_text(
+        text.replace("[hosts.K]", "[hosts.T]\nbacklog_bytes = 5\n[hosts.K]")
+    )
+    assert run(["explain", "cut.toml"]) == 1
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert "'T' cannot reach" in errors
+
+
+def test_only_one_file_can_be_standard_input(here, capsys):
+    assert run(["explain", "-", "-"]) == 2
+    assert "standard input" in capsys.readouterr().err
