@@ -58,6 +58,8 @@ class FluidPlan:
     pools : tuple of Pool
     paths : list of PathFlow
     solver : str
+    gap : float
+        By the preference another plan is better by at most this part; 0 where that is proved.
     """
 
     starts_s: FloatArray
@@ -65,6 +67,7 @@ class FluidPlan:
     pools: tuple[Pool, ...]
     paths: list[PathFlow]
     solver: str
+    gap: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,9 +246,10 @@ def fluid_paths(
         known_end = optimum.shared_end if found is optimum.quickest else None
         shared = quickest_shared(problem, starts, guard_s, found, budget, prefer, end_s, known_end)
         network, lengths, solver = shared.network, shared.lengths_s, shared.solver
-        flow_bytes = shared.flow_bytes
+        flow_bytes, gap = shared.flow_bytes, shared.gap
     else:
         network, lengths, solver = found.network, found.lengths_s, budget.flow_solver().name
+        gap = 0.0
         try:
             flow_bytes = cheapest_bytes(problem, found, prefer, budget.flow_solver())
         except InfeasibleError:
@@ -253,7 +257,7 @@ def fluid_paths(
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, network, flow_bytes, lengths[-1]))
     paths = decompose(network, network.piece, flow_bytes)
-    return FluidPlan(network.starts_s, lengths, network.pools, paths, solver)
+    return FluidPlan(network.starts_s, lengths, network.pools, paths, solver, gap)
 
 
 def _up_to(problem: Problem, starts_s: FloatArray, guard_s: float, end_s: float) -> Quickest:

@@ -24,6 +24,15 @@ class Method(StrEnum):
     coordinated = "coordinated"
 
 
+class FileKind(StrEnum):
+    """Kinds of files that have a JSON Schema."""
+
+    problem = "problem"
+    schedule = "schedule"
+    scenario = "scenario"
+    experiment = "experiment"
+
+
 class Solver(StrEnum):
     """Names of the solvers."""
 
@@ -32,6 +41,15 @@ class Solver(StrEnum):
     networkx = "networkx"
     pulp = "pulp"
     lemon = "lemon"
+
+
+class Prefer(StrEnum):
+    """What to minimise among equally fast plans."""
+
+    relay_bytes = "relay-bytes"
+    storage = "storage"
+    earliest_arrival = "earliest-arrival"
+    money = "money"
 
 
 class How(StrEnum):
@@ -111,6 +129,23 @@ TimeLimit = Annotated[
 ]
 
 
+PreferName = Annotated[
+    Prefer | None,
+    typer.Option(
+        "--prefer",
+        help="coordinated: what to minimise among the fastest plans, or those in time. "
+        "Default: relay-bytes; money with --deadline where links have prices.",
+    ),
+]
+Deadline = Annotated[
+    float | None,
+    typer.Option(
+        "--deadline",
+        metavar="S",
+        callback=_positive,
+        help="coordinated: the cheapest plan that ends within S seconds, instead of the fastest.",
+    ),
+]
 Order = Annotated[
     str | None,
     typer.Option(
@@ -165,10 +200,17 @@ def names_by_address(pairs: Sequence[str] | None) -> dict[str, str] | None:
 
 
 def require_fit(
-    method: Method, shape: dict[str, Any], turns: dict[str, Any], time_limit_s: float | None
+    method: Method,
+    shape: dict[str, Any],
+    turns: dict[str, Any],
+    wishes: dict[str, Any],
+    time_limit_s: float | None,
 ) -> None:
     """Refuse options, by name, that mean nothing to the method or to each other."""
     require_at_most_one(shape)
+    for option, value in wishes.items():
+        if value is not None and method is not Method.coordinated:
+            raise ProblemError(f"{option} is for --method coordinated, got --method {method.value}")
     for option, value in turns.items():
         if value is not None and method is not Method.direct:
             raise ProblemError(f"{option} is for --method direct, got --method {method.value}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
-OPTIMAL = "optimal"  # fastest possible within the model, to 1e-6
+OPTIMAL = "optimal"  # in the fluid model or in slots fastest, then best by preference, to 1e-6
 HEURISTIC = "heuristic"  # direct and best-path: valid, no claim to be fastest
 TIME_LIMIT = "time_limit"  # complete and valid, stopped before it was proved or made best
 
@@ -173,6 +173,13 @@ class Schedule:
     status: str = OPTIMAL
     bottleneck: Bottleneck | None = None
     plan_time_s: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """By what part the makespan exceeds the lower bound: chunks, slots, or a slower method."""
+        if self.lower_bound_s <= 0:
+            return 0.0
+        return max(0.0, self.makespan_s / self.lower_bound_s - 1.0)
 
     @property
     def n_transfers(self) -> int:

@@ -17,7 +17,7 @@ from datacollect.layered import breakpoints_s
 from datacollect.methods.arguments import chunk_or_default_s, require_positive, require_shape
 from datacollect.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.preference import preference_or_default
-from datacollect.schedule import Schedule, Transfers
+from datacollect.schedule import HEURISTIC, OPTIMAL, Schedule, Transfers
 
 if TYPE_CHECKING:
     from datacollect.problem import Problem
@@ -27,6 +27,9 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # Instants that differ by less than this part of the makespan are one.
 SAME_INSTANT = 1e-9
+
+# A plan that another may better by no more than this part counts as best.
+PROVED = 1e-6
 
 # A chunk of less than this part of the default is not worth a try before cut-through.
 LEAST_CHUNK = 1e-3
@@ -142,7 +145,7 @@ def _pipelined(
     problem: Problem, optimum: FluidOptimum, wishes: _Wishes, budget: Budget
 ) -> Schedule:
     chunk = chunk_or_default_s(wishes.chunk_s, optimum)
-    solver = optimum.solver
+    solver, status = optimum.solver, OPTIMAL
     routes: tuple[Route, ...] = ()
     columns = Transfers.build(
         route=[], hop=[], offset_bytes=[], n_bytes=[], start_s=[], finish_s=[]
@@ -151,6 +154,8 @@ def _pipelined(
         plan, chunk = _plan_with_room(problem, optimum, wishes, budget)
         routes, columns = pipelined_transfers(problem, plan, chunk)
         solver = plan.solver
+        if plan.gap > PROVED:
+            status = HEURISTIC
     return Schedule(
         method="coordinated",
         destination=problem.destination,
@@ -162,6 +167,7 @@ def _pipelined(
         problem_sha256=problem.sha256,
         routes=routes,
         columns=columns,
+        status=status,
         bottleneck=optimum.bottleneck,
     )
 
