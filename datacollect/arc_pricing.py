@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.errors import InfeasibleError
+from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow import LinearProgram
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # An answer within this part of the optimum is optimal: what linear solvers attain.
 TOLERANCE = 1e-9
@@ -44,6 +43,9 @@ NEW_ARCS_PER_NODE = 2
 
 # Relays that a source starts with: about what it uses in the end.
 WIDEST_WAYS = 8
+
+# A flow that costs less than this part of the dearest arc is found again in its own unit of cost.
+SMALL = 1e-3
 
 # Passes that raise prices of idle nodes: as many as a relay's limits make arcs in a row.
 PASSES = 4
@@ -204,7 +206,18 @@ def cheapest(
                 "capacities, or allow more time"
             )
         arcs = possible.arcs
-    return _Search(network, cost, budget, share=(0.0, 1.0)).run(arcs)
+    found = _Search(network, cost, budget, share=(0.0, 1.0)).run(arcs)
+    paid = float(cost @ found.flow_bytes) / network.total_bytes
+    dearest = float(cost.max(initial=0.0))
+    if found.gap <= TOLERANCE or paid > SMALL * dearest:
+        return found
+    # Dear arcs are avoided altogether; beside their costs those that matter drowned.
+    unit = max(paid, TOLERANCE * dearest)
+    try:
+        again = _Search(network, cost, budget, share=(0.0, 1.0), unit=unit).run(found.arcs)
+    except SolverError:
+        return found  # the gap says how good it is
+    return min(again, found, key=lambda flow: flow.gap)
 
 
 class _Search:
@@ -220,6 +233,7 @@ class _Search:
         cost: FloatArray,
         budget: Budget,
         share: tuple[float, float],
+        unit: float | None = None,
     ) -> None:
         self.network = network
         self.budget = budget
@@ -232,7 +246,7 @@ class _Search:
         self.supply = network.supply_bytes / total
         self.room = np.minimum(network.room_bytes / total, network.n_arcs)
         # Costs near 1 suit the solver's tolerances.
-        self.cost_unit = float(cost.max(initial=0.0)) or 1.0
+        self.cost_unit = unit or float(cost.max(initial=0.0)) or 1.0
         self.cost = cost / self.cost_unit
         self.row_of_node = np.arange(network.n_nodes) - (np.arange(network.n_nodes) > network.sink)
         self.row_of_node[network.sink] = -1

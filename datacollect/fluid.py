@@ -14,7 +14,7 @@ the fastest flows, or those that meet a deadline, it takes the cheapest by a pre
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -25,7 +25,7 @@ from datacollect.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrive
 from datacollect.budget import Budget
 from datacollect.cheapest import cheapest_bytes
 from datacollect.errors import InfeasibleError
-from datacollect.layered import breakpoints_s, layered_network
+from datacollect.layered import breakpoints_s, layered_network, without_owners_limits
 from datacollect.preference import DEFAULT
 from datacollect.quickest import NeverArrives, Quickest, quickest
 from datacollect.routes import decompose
@@ -89,6 +89,9 @@ class FluidOptimum:
         the same without them.
     shared_end : SharedEnd or None
         With shared bottlenecks: network, lengths of pieces, and what more bandwidth would save.
+    exact : bool
+        False where plans end later than ``makespan_s`` since they give others' room to data that
+        return to their owner; `lower_bound` is one all the same.
     """
 
     makespan_s: float
@@ -97,10 +100,14 @@ class FluidOptimum:
     plan: FluidPlan | None = None
     quickest: Quickest | None = None
     shared_end: SharedEnd | None = None
+    exact: bool = True
 
 
 # A fastest plan by two hops has the fewest hops, and nothing is stored where nothing changes.
 TWO_HOPS_SATISFY = ("relay-bytes", "storage", "earliest-arrival")
+
+# Instants that differ by less than this part are one.
+SAME_INSTANT = 1e-9
 
 _optima: WeakKeyDictionary[Problem, dict[str, FluidOptimum]] = WeakKeyDictionary()
 _optima_lock = threading.Lock()
@@ -149,6 +156,25 @@ def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
 
 
 def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
+    relaxed = without_owners_limits(problem) if len(breakpoints_s(problem)) > 1 else None
+    if relaxed is None:
+        return _optimum_of_one_kind(problem, budget)
+    bound = _optimum_of_one_kind(relaxed, budget)
+    try:
+        found = _optimum_of_one_kind(problem, budget)
+    except InfeasibleError as error:
+        raise InfeasibleError(
+            f"{error}; or raise the storage limits of hosts whose data lie elsewhere: without "
+            f"these limits all can arrive by {bound.makespan_s:g} s",
+            error.hosts,
+        ) from None
+    if bound.makespan_s >= found.makespan_s * (1 - SAME_INSTANT):
+        return found
+    return replace(found, makespan_s=bound.makespan_s, bottleneck=bound.bottleneck, exact=False)
+
+
+def _optimum_of_one_kind(problem: Problem, budget: Budget) -> FluidOptimum:
+    """Find the optimum of the layered network, which cannot tell own data from others'."""
     if problem.total_bytes == 0:
         return FluidOptimum(0.0, NOTHING_TO_MOVE, solver="none")
     flow_solver = budget.flow_solver()

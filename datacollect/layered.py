@@ -107,6 +107,22 @@ def breakpoints_s(problem: Problem) -> FloatArray:
     return np.unique(np.concatenate([problem.periods_s, releases, [0.0]]))
 
 
+def without_owners_limits(problem: Problem) -> Problem | None:
+    """Return the problem without storage limits where data may return to their owner.
+
+    Data held elsewhere are no others' data once they are back at their owner, and need no room
+    there; a network with one kind of data cannot tell. Without those limits nothing ends later
+    than with them: what does not end sooner is exact. None where there are no such limits.
+    """
+    owners = {parcel.source for parcel in problem.parcels if parcel.host != parcel.source}
+    limited = [host for host in owners if np.isfinite(problem.storage_bytes[host])]
+    if not limited:
+        return None
+    room = problem.storage_bytes.copy()
+    room[limited] = np.inf
+    return problem.replace(storage_bytes=room)
+
+
 def layered_network(problem: Problem, starts_s: Sequence[float] | FloatArray) -> LayeredNetwork:
     """Build the network for pieces that start at `starts_s` (a prefix of `breakpoints_s`)."""
     starts = np.asarray(starts_s, dtype=float)

@@ -147,6 +147,18 @@ def test_a_relay_that_nothing_points_to_at_first_is_found():
     assert cost @ found.flow_bytes == pytest.approx(7.0)
 
 
+def test_small_costs_count_beside_very_dear_arcs():
+    """Two of three ways cost 1e9; the third forks: by node 2 for 3, by node 3 for 2."""
+    none = np.zeros(0, dtype=int)
+    tail, head = np.array([1, 1, 1, 1, 2, 3]), np.array([0, 0, 2, 3, 0, 0])
+    cost = np.array([1e9, 1e9, 1.5, 1.0, 1.5, 1.0])
+    supply = np.array([0.0, 1.0, 0.0, 0.0])
+    network = SharedNetwork(4, 0, tail, head, np.full(6, 1.0), supply, none, none, np.zeros(0))
+    found = cheapest(network, cost, Budget())
+    assert found.flow_bytes == pytest.approx([0, 0, 0, 1, 0, 1])
+    assert found.gap <= 1e-9
+
+
 def test_too_little_room_is_infeasible():
     network = widened(mesh(5), 1e-3)
     share = largest_share(network, Budget()).share

@@ -15,6 +15,7 @@ from strategies import problems
 
 import datacollect as dc
 from datacollect.budget import Budget
+from datacollect.layered import without_owners_limits
 from datacollect.problem import Held, Host, Problem
 
 
@@ -269,13 +270,18 @@ def _compare_slots(problem: Problem, slot_s: float) -> None:
     try:
         plan = dc.coordinated(problem, slot_s=slot_s)
     except dc.InfeasibleError:
-        assert slotted_makespan_slots(problem, slot_s, 12) is None
+        if without_owners_limits(problem) is None:
+            assert slotted_makespan_slots(problem, slot_s, 12) is None
         return
     plan.check(problem)
     n_slots = round(plan.makespan_s / slot_s)
     if n_slots > 25:
         return  # the brute force would take minutes
-    assert n_slots == (slotted_makespan_slots(problem, slot_s, 25) if problem.total_bytes else 0)
+    expected = slotted_makespan_slots(problem, slot_s, 25) if problem.total_bytes else 0
+    if plan.status == "optimal":
+        assert n_slots == expected
+    else:  # data that may return to their owner
+        assert n_slots >= expected
 
 
 def test_a_limit_during_the_last_wishes_leaves_the_fastest_plan(monkeypatch):

@@ -154,11 +154,43 @@ def _compare_slots(problem):
     try:
         plan = plan_slots(problem)
     except dc.InfeasibleError:
+        assume(not owners_with_limits(problem))
         assert slotted_makespan_slots(problem, 1.0, 12) is None
         return
     if slots_of(plan) <= 20:
         expected = slotted_makespan_slots(problem, 1.0, 20) if problem.total_bytes else 0
-        assert slots_of(plan) == expected
+        if plan.status == "optimal":
+            assert slots_of(plan) == expected
+        else:
+            assert owners_with_limits(problem)
+            assert slots_of(plan) >= expected
+
+
+def owners_with_limits(problem):
+    """Owners of held data with a storage limit: such data may return there without needing room."""
+    room = problem.storage_bytes
+    return [p for p in problem.parcels if p.host != p.source and np.isfinite(room[p.source])]
+
+
+def test_data_that_return_to_their_owner_need_room_and_the_status_says_so():
+    """H holds K's byte and one of its own; both need K, which has room for one byte of others.
+
+    Both could cross to K in slot 0, as K's own byte needs no room: 2 slots. The graph takes it for
+    another's: 3 slots, and no claim to be fastest. With room for two the claim holds.
+    """
+
+    def plan_with_room(storage_bytes):
+        return plan_slots(
+            Problem.from_hosts(
+                [Host("K", 1, storage_bytes=storage_bytes), Host("H", 1), Host("D")],
+                links("H -> K 2, K -> D 2"),
+                "D",
+                held=[Held("H", "K", 0, 1)],
+            )
+        )
+
+    found = [(slots_of(plan), plan.status) for plan in map(plan_with_room, (1, 2))]
+    assert found == [(3, "heuristic"), (2, "optimal")]
 
 
 def test_links_across_a_cut_are_added_until_everything_arrives():

@@ -112,13 +112,13 @@ def coordinated(
     preference = preference_or_default(prefer, problem, deadline_s)
     budget = Budget.begin(solver, time_limit_s)
     optimum = fluid_optimum(problem, budget)
-    if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
-        raise _late(problem, optimum, deadline_s)
     if slot_s is not None:
         from datacollect.methods.slotted import slotted_schedule
 
         schedule = slotted_schedule(problem, optimum, slot_s, budget, preference, deadline_s)
     else:
+        if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
+            raise _late(problem, optimum, deadline_s)
         schedule = _pipelined(problem, optimum, _Wishes(preference, deadline_s, chunk_s), budget)
     return schedule.replace(plan_time_s=time.perf_counter() - began)
 
@@ -154,7 +154,7 @@ def _pipelined(
         plan, chunk = _plan_with_room(problem, optimum, wishes, budget)
         routes, columns = pipelined_transfers(problem, plan, chunk)
         solver = plan.solver
-        if plan.gap > PROVED:
+        if plan.gap > PROVED or not optimum.exact:
             status = HEURISTIC
     return Schedule(
         method="coordinated",

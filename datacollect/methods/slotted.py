@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from datacollect.bottleneck import never_arrives
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
-from datacollect.layered import breakpoints_s
+from datacollect.layered import breakpoints_s, without_owners_limits
 from datacollect.methods.slot_pricing import cheapest
 from datacollect.methods.slotted_paths import Jobs, slotted_pieces
 from datacollect.methods.slotted_search import first_links, least, partial_graph, saturating
 from datacollect.methods.slotted_shared import cheapest_shared, shared_suffices
 from datacollect.preference import DEFAULT, path_costs
-from datacollect.schedule import OPTIMAL, TIME_LIMIT, Schedule
+from datacollect.schedule import HEURISTIC, OPTIMAL, TIME_LIMIT, Schedule
 from datacollect.slots import (
     MOST_SLOTS,
     require_slots,
@@ -115,8 +115,12 @@ def _plan(
     def attempt(n_slots: int) -> Found | None:
         return suffices(partial_graph(problem, slot_s, n_slots, links))
 
+    status = OPTIMAL
     if allowed is None:
         part, flow = least(attempt, fewest)
+        n_slots = part.graph.n_slots
+        if n_slots > fewest and _might_need_fewer(problem, slot_s, n_slots, links, budget):
+            status = HEURISTIC
     else:
         found = attempt(allowed) if allowed >= fewest else None
         if found is None:
@@ -127,13 +131,24 @@ def _plan(
     costs = path_costs(problem, prefer, lengths, part.graph.n_nodes)
     if problem.shared:
         part, flow = cheapest_shared(problem, part, costs, budget)
-        return part.graph, flow, OPTIMAL, budget.linear_solver().name
+        return part.graph, flow, status, budget.linear_solver().name
     try:
         part, flow = cheapest(part, costs, budget)
-        return part.graph, flow, OPTIMAL, budget.flow_solver().name
+        return part.graph, flow, status, budget.flow_solver().name
     except TimeLimitError:
         # The flow is complete; only the preference is not met.
         return part.graph, flow, TIME_LIMIT, optimum.solver
+
+
+def _might_need_fewer(
+    problem: Problem, slot_s: float, n_slots: int, links: IntArray, budget: Budget
+) -> bool:
+    """Say whether a slot less might do if data held elsewhere may return to their owner."""
+    relaxed = without_owners_limits(problem)
+    if relaxed is None:
+        return False
+    part = partial_graph(relaxed, slot_s, n_slots - 1, links)
+    return _sufficiency(relaxed, budget)(part) is not None
 
 
 def _allowed_slots(deadline_s: float, slot_s: float) -> int:
