@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 # More would take hours; what such a scenario can have instead is in the message.
 MOST_PROBES = {"ns3": 20_000, "fluid": 100_000}
 
-# Samples of this process, so that all methods of a setting share one measurement.
+# Samples of this process, so that all methods of a setting share one measurement; the last ones.
+_MOST_KNOWN = 64
 _KNOWN: dict[str, Measurement] = {}
 
 
@@ -171,6 +172,8 @@ def measure(
         if file is not None:
             _write(file, found)
     _KNOWN[key] = found
+    while len(_KNOWN) > _MOST_KNOWN:
+        del _KNOWN[next(iter(_KNOWN))]
     return found
 
 

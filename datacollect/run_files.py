@@ -66,7 +66,7 @@ def run_to_dict(run: Run) -> dict[str, Any]:
         "cpu_s": run.cpu_s,
         "settings": run.settings,
     }
-    plain: dict[str, Any] = _plain(tree)
+    plain: dict[str, Any] = plain_tree(tree)
     return plain
 
 
@@ -148,14 +148,14 @@ def _total(table: pd.DataFrame, column: str) -> float | None:
     return int(table[column].sum())
 
 
-def _plain(value: Any) -> Any:
-    """Python's own types; what is not finite becomes None."""
+def plain_tree(value: Any) -> Any:
+    """Return a tree in Python's own types; what is not finite becomes None."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_tree(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain_tree(item) for item in value]
     return value

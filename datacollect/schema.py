@@ -1,4 +1,4 @@
-"""JSON Schemas of problem, schedule, scenario and experiment files, from the tables of their fields.
+"""JSON Schemas of problem, schedule, scenario and experiment files, from their tables of fields.
 
 Editors complete and check by them.
 """

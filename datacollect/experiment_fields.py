@@ -1,0 +1,271 @@
+"""The fields of experiment files: what to vary, how often, how precisely, what to draw.
+
+As in `datacollect.scenario_fields`, one source for reading and checking files, for the hints in
+messages and for the JSON Schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from datacollect.errors import ProblemError
+from datacollect.kinds import Field, ListOf, Number, Rows, Table, Text, Whole, join, plain, wrong
+from datacollect.scenario_fields import ENGINES
+from datacollect.scenario_kinds import Choice, Flag, Part
+
+EXPERIMENT_FORMAT = "datacollect-experiment/1"
+
+# What a scenario replaces as a whole: which keys it has depends on its kind.
+WHOLE_TABLES = ("topology",)
+
+# Columns of the results that a precision can be asked of.
+MEASURES = (
+    "makespan_s",
+    "predicted_s",
+    "storage_mean",
+    "storage_max",
+    "tcp_before_bytes_per_s",
+    "tcp_during_bytes_per_s",
+    "tcp_after_bytes_per_s",
+    "udp_before_bytes_per_s",
+    "udp_during_bytes_per_s",
+    "udp_after_bytes_per_s",
+)
+
+
+@dataclass(frozen=True)
+class AnyValue:
+    """A value whose rules stand elsewhere: the scenario checks it."""
+
+    def read(self, value: Any, place: str) -> Any:
+        """Return the value."""
+        return plain(value)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Values of a scenario by their places, such as ``"background.flows"``."""
+
+    def read(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the values."""
+        if not isinstance(value, Mapping):
+            remedy = f"write them below [{place}]"
+            raise wrong(place, "must be a table of places and values", value, remedy)
+        for key, item in value.items():
+            Text().read(key, f"a place in {place}")
+            # `method.name = "direct"` without quotes would replace all of [method].
+            if isinstance(item, Mapping) and "." not in key and key not in WHOLE_TABLES:
+                inner = next(iter(item), "KEY")
+                raise wrong(
+                    join(place, key),
+                    "must not replace a whole table",
+                    item,
+                    f'write the place in quotes: "{key}.{inner}" = ...',
+                )
+        return dict(value)
+
+
+LABEL = Text()
+PLACES = ListOf(LABEL)
+
+
+@dataclass(frozen=True)
+class ByLabels:
+    """Labels by axis."""
+
+    def read(self, value: Any, place: str) -> dict[str, list[str]]:
+        """Return the labels."""
+        if not isinstance(value, Mapping):
+            remedy = 'write {AXIS = ["LABEL"]}'
+            raise wrong(place, "must be a table of axes and labels", value, remedy)
+        return {str(axis): PLACES.read(labels, join(place, axis)) for axis, labels in value.items()}
+
+
+VALUE = Table(
+    "the value",
+    "One value of an axis that needs a label, or that changes several keys.",
+    (
+        Field("label", LABEL, "Name in tables and figures.", required=True),
+        Field("value", AnyValue(), "Value of the axis' key."),
+        Field("set", Places(), "Further keys of the scenario, by their places.", default={}),
+        Field("without", PLACES, "Places of the scenario that are left out.", default=()),
+        Field("only", ByLabels(), "Labels of other axes that it is combined with.", default={}),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class AxisValues:
+    """Plain values of one key, or tables with a label."""
+
+    def read(self, value: Any, place: str) -> list[dict[str, Any]]:
+        """Return a table for each value."""
+        items = ListOf(AnyValue(), 1, None, "must be a list of one value or more").read(
+            value, place
+        )
+        return [self._one(item, f"{place}[{i}]") for i, item in enumerate(items)]
+
+    def _one(self, item: Any, place: str) -> dict[str, Any]:
+        if isinstance(item, Mapping):
+            return VALUE.read(item, place)
+        if isinstance(item, list | tuple):
+            raise wrong(place, "must have a label", item, 'write {label = "...", value = [...]}')
+        return VALUE.read({"label": label_of(item), "value": item}, place)
+
+
+def label_of(value: Any) -> str:
+    """Return the label of a plain value.
+
+    >>> label_of(20), label_of(0.05), label_of(True), label_of("Cubic")
+    ('20', '0.05', 'true', 'Cubic')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+AXIS = Table(
+    "the axis",
+    "One thing that varies.",
+    (
+        Field("name", LABEL, "Name; the column of the results.", required=True),
+        Field("key", LABEL, "Place in the scenario whose value varies."),
+        Field(
+            "paired",
+            Flag(),
+            "All values meet the same network, background and measurement, run for run.",
+            default=False,
+        ),
+        Field("values", AxisValues(), "Values, or tables with label, value, set.", required=True),
+    ),
+)
+
+SEEDS = Table(
+    "the seeds",
+    "How often each setting is drawn anew.",
+    (
+        Field("first", Whole(), "First seed.", default=1),
+        Field("batch", Whole(minimum=1), "Seeds that are added at a time.", default=5),
+        Field("least", Whole(minimum=1), "Seeds of every setting at least.", default=5),
+        Field("most", Whole(minimum=1), "Seeds of any setting at most; default: least."),
+    ),
+)
+
+PRECISION = Table(
+    "the precision",
+    "When a setting has enough seeds; without it, each has seeds.most.",
+    (
+        Field(
+            "half_width",
+            Number(positive=True),
+            "Half-width of the confidence interval over the mean.",
+            default=0.05,
+        ),
+        Field("confidence", Number(positive=True), "Confidence, below 1.", default=0.95),
+        Field(
+            "of",
+            ListOf(Choice(MEASURES), 1, None, "must be a list of one column or more"),
+            "Columns of the results that must have it.",
+            default=["makespan_s"],
+        ),
+    ),
+)
+
+PANEL = Table(
+    "the panel",
+    "One picture of the report.",
+    (
+        Field("label", LABEL, "Letter or name of the panel.", required=True),
+        Field("where", Places(), "Labels that pick settings, by axis.", default={}),
+        Field("x", LABEL, "Axis from left to right.", required=True),
+        Field("series", LABEL, "Axis with a curve for each value.", required=True),
+        Field(
+            "y",
+            Choice(MEASURES),
+            "Column of the results from bottom to top.",
+            default="makespan_s",
+        ),
+        Field("over", LABEL, "Label of the series that the others are divided by."),
+    ),
+)
+
+LIMIT = Table(
+    "the limit",
+    "What hosts carry at most, all their links together.",
+    (
+        Field("prefix", LABEL, "Hosts whose names begin so.", required=True),
+        Field(
+            "uplink_bytes_per_s",
+            Number("bytes per second", positive=True),
+            "Out of each, bytes per second.",
+            required=True,
+        ),
+        Field(
+            "downlink_bytes_per_s",
+            Number("bytes per second", positive=True),
+            "Into each, bytes per second.",
+            required=True,
+        ),
+    ),
+)
+
+GRIDS = Table(
+    "the grids",
+    "Problems drawn from tables of measured bandwidths, one for every seed.",
+    (
+        Field("planned_csv", LABEL, "Table of bandwidths that plans are made on.", required=True),
+        Field("truth_csv", LABEL, "Table of those that there really are.", required=True),
+        Field("hosts_csv", LABEL, "Table that hosts must be in, too.", nullable=True),
+        Field("sources", Whole(minimum=1), "Hosts with data, drawn.", required=True),
+        Field("backlog_bytes", Whole("bytes", minimum=1), "Bytes of each.", required=True),
+        Field("relays", Whole(), "Further hosts, drawn; default: all others.", nullable=True),
+        Field("share", Number(positive=True), "Factor on links' bandwidths.", default=1.0),
+        Field(
+            "columns",
+            ListOf(LABEL, 3, 3, "must be a list of three columns"),
+            "Columns of sender, receiver and bits per second.",
+            default=["src", "dst", "received_bps"],
+        ),
+        Field("limits", Rows(LIMIT), "What hosts carry at most.", default=()),
+    ),
+)
+
+EXPERIMENT = Table(
+    "the experiment",
+    "A scenario, what varies in it, how often it is drawn anew.",
+    (
+        Field("$schema", Text(), "JSON Schema of this file, for editors."),
+        Field("format", Text((EXPERIMENT_FORMAT,)), "Format and its version."),
+        Field("name", LABEL, "Name; default: the file's.", default="experiment"),
+        Field("title", LABEL, "What it shows, in a sentence."),
+        Field("scenario", LABEL, "Scenario file, relative to this one."),
+        Field("grids", Part(GRIDS), "Instead of a scenario; fluid engine only."),
+        Field("engine", Choice(ENGINES), "Engine of all runs.", default="ns3"),
+        Field("scale", Number(positive=True), "Factor on backlogs and probes."),
+        Field("set", Places(), "Keys of the scenario that differ, by their places.", default={}),
+        Field("without", PLACES, "Places of the scenario that are left out.", default=()),
+        Field("seeds", Part(SEEDS), "Seeds.", default=SEEDS.read({}, "seeds")),
+        Field("precision", Part(PRECISION), "Precision wanted."),
+        Field("axes", Rows(AXIS), "What varies; all combinations are run.", default=()),
+        Field("panels", Rows(PANEL), "What the report draws.", default=()),
+    ),
+)
+
+
+def reject_impossible(values: Mapping[str, Any]) -> None:
+    """Refuse seeds and a precision that no run can fulfil."""
+    seeds, precision = values["seeds"], values["precision"]
+    if seeds["most"] is not None and seeds["most"] < seeds["least"]:
+        rule = f"must be >= seeds.least ({seeds['least']})"
+        raise wrong("seeds.most", rule, seeds["most"], "exchange them")
+    if precision is None:
+        return
+    if precision["confidence"] >= 1:
+        rule = "must be > 0 and < 1"
+        raise wrong("precision.confidence", rule, precision["confidence"], "use 0.95")
+    if seeds["least"] < 2:
+        raise ProblemError(
+            "seeds.least must be >= 2 with a precision, got 1: one run has no spread; use 5"
+        )

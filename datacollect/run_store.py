@@ -1,0 +1,257 @@
+"""The folder of a sweep: what was run, what failed, and nothing half written.
+
+::
+
+    experiment.json     the experiment with every default, and its hash
+    runs/KEY.json       one run in ns-3: row, scenario, schedule, storage over time
+    shards/KEY.parquet  rows of many fluid runs
+    failed/KEY.json     why a run failed
+    probes/             measurements, shared by the runs of a setting
+    results.parquet     all rows, sorted by key
+
+Every file is written beside its place and then moved there. A reader takes what can be read and
+leaves out the rest, which is run again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.documents import write_atomically
+from datacollect.errors import ProblemError
+from datacollect.experiment import sha256_of
+from datacollect.run_files import plain_tree
+from datacollect.run_rows import COLUMNS, RUN_FORMAT, table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from os import PathLike
+    from typing import TextIO
+
+    import pandas as pd
+
+    from datacollect.experiment import Experiment
+
+FOLDERS = ("runs", "shards", "failed", "probes")
+
+
+@dataclass(frozen=True)
+class RunStore:
+    """The folder of a sweep.
+
+    Attributes
+    ----------
+    folder : Path
+    sha256 : str
+        Of the experiment and of the versions that its results depend on.
+    axes : tuple of str
+        Names of the axes.
+    """
+
+    folder: Path
+    sha256: str
+    axes: tuple[str, ...]
+
+    @property
+    def probes(self) -> Path:
+        """Folder of measurements."""
+        return self.folder / "probes"
+
+    def is_here(self) -> bool:
+        """Whether this machine sees the folder, with this experiment in it."""
+        tree = _read_json(self.folder / "experiment.json")
+        return tree is not None and tree.get("sha256") == self.sha256
+
+    def write_run(self, key: str, document: Mapping[str, Any]) -> None:
+        """Keep a run."""
+        text = json.dumps(plain_tree(document), allow_nan=False, ensure_ascii=False)
+        write_atomically(self._run_file(key), text.encode())
+
+    def row_from(
+        self, key: str, labels: Mapping[str, str], others: Sequence[Path] = ()
+    ) -> dict[str, Any] | None:
+        """Return the row of a run in ns-3 that is here, or in other sweeps' folders.
+
+        From there it is copied, with the labels that it has here.
+        """
+        row = _read_row(self._run_file(key))
+        for other in others:
+            if row is None and (found := _read_row(other / "runs" / f"{key}.json")) is not None:
+                own = labels.get("method", found["method"])
+                row = {**labels, **{c: found[c] for c in COLUMNS}, "method": own}
+                document = _read_json(other / "runs" / f"{key}.json") or {}
+                self.write_run(key, {**document, "row": row})
+        return row
+
+    def borrow_probes(self, others: Sequence[Path]) -> None:
+        """Copy the measurements of other sweeps' folders."""
+        for other in others:
+            if not (other / "experiment.json").exists():
+                raise ProblemError(f"reuse: {other} is no folder of a sweep; name one")
+            for file in (other / "probes").glob("*.json"):
+                if not (self.probes / file.name).exists():
+                    write_atomically(self.probes / file.name, file.read_bytes())
+
+    def write_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the rows of many runs in one file."""
+        keys = sorted(row["key"] for row in rows)
+        file = self.folder / "shards" / f"{sha256_of(keys)}.parquet"
+        write_atomically(file, _parquet(table_of(rows, self.axes)))
+
+    def write_failure(self, key: str, failure: Mapping[str, Any]) -> None:
+        """Keep why a run failed: reason, labels, seed."""
+        text = json.dumps(failure, ensure_ascii=False, indent=2)
+        write_atomically(self.folder / "failed" / f"{key}.json", text.encode())
+
+    def forget_failure(self, key: str) -> None:
+        """Remove the note of a run that failed before."""
+        (self.folder / "failed" / f"{key}.json").unlink(missing_ok=True)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of all runs that can be read, each key once."""
+        found = {}
+        for row in (*self._rows_of_runs(), *self._rows_of_shards()):
+            found[row["key"]] = row
+        return list(found.values())
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Return why runs failed."""
+        trees = map(_read_json, sorted((self.folder / "failed").glob("*.json")))
+        return [tree for tree in trees if tree is not None and "reason" in tree]
+
+    def write_results(self, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+        """Write the table of all rows, and return it."""
+        table = table_of(rows, self.axes)
+        write_atomically(self.folder / "results.parquet", _parquet(table))
+        return table
+
+    def _run_file(self, key: str) -> Path:
+        return self.folder / "runs" / f"{key}.json"
+
+    def _rows_of_runs(self) -> Iterator[dict[str, Any]]:
+        for file in sorted((self.folder / "runs").glob("*.json")):
+            row = _read_row(file)
+            if row is not None:
+                yield row
+
+    def _rows_of_shards(self) -> Iterator[dict[str, Any]]:
+        for file in sorted((self.folder / "shards").glob("*.parquet")):
+            table = read_parquet(file)
+            if table is not None:
+                for row in table.to_dict("records"):
+                    yield {str(name): value for name, value in row.items()}
+
+
+def open_store(
+    experiment: Experiment, folder: str | PathLike[str], versions: Mapping[str, str]
+) -> RunStore:
+    """Open the folder of an experiment; make it where there is none.
+
+    Raises
+    ------
+    ProblemError
+        It holds another experiment, or cannot be written.
+    """
+    root = Path(folder)
+    sha256 = sha256_of({"experiment": experiment.sha256, "versions": dict(versions)})
+    file = root / "experiment.json"
+    before = _read_json(file)
+    if before is None and file.exists():
+        raise ProblemError(f"{file}: cannot be read as JSON; sweep into another folder")
+    if before is not None and before.get("sha256") != sha256:
+        raise ProblemError(f"{folder}: {_what_differs(before, experiment, versions)}")
+    try:
+        for name in FOLDERS:
+            (root / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProblemError(
+            f"{folder}: the folder of results cannot be made: {error.strerror}; name another"
+        ) from None
+    tree = {**experiment.to_dict(), "versions": dict(versions), "sha256": sha256}
+    write_atomically(file, f"{json.dumps(tree, indent=2, ensure_ascii=False)}\n".encode())
+    return RunStore(root, sha256, tuple(axis.name for axis in experiment.axes))
+
+
+def lock(folder: Path) -> TextIO:
+    """Hold the folder for one sweep at a time; closing what is returned, or dying, lets go of it.
+
+    Raises
+    ------
+    ProblemError
+        Another sweep holds it.
+    """
+    import fcntl
+
+    file = (folder / ".lock").open("w", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise ProblemError(
+            f"{folder}: another sweep is running in this folder; wait for it, or end it"
+        ) from None
+    return file
+
+
+def read_parquet(file: Path) -> pd.DataFrame | None:
+    """Read a table; one that is damaged counts as absent."""
+    import pandas as pd
+    from pyarrow.lib import ArrowException
+
+    try:
+        return pd.read_parquet(file)
+    except (OSError, ValueError, ArrowException):
+        return None
+
+
+def _what_differs(
+    before: Mapping[str, Any], experiment: Experiment, versions: Mapping[str, str]
+) -> str:
+    remedy = "sweep into another folder"
+    if before.get("name") != experiment.name:
+        return (
+            f"the folder holds results of the experiment {before.get('name')!r}, not "
+            f"{experiment.name!r}; {remedy}"
+        )
+    old = before.get("versions") or {}
+    for name in sorted({*old, *versions}):
+        if old.get(name) != versions.get(name):
+            return (
+                f"the folder holds results of {name} {old.get(name, 'none')}, here is "
+                f"{versions.get(name, 'none')}; {remedy}, or install that version"
+            )
+    old, new = before, json.loads(json.dumps(experiment.to_dict()))
+    parts = [part for part in ("engine", "scenario", "grids", "axes") if old.get(part) != new[part]]
+    return (
+        f"the folder holds results of another experiment of the name {experiment.name!r}: "
+        f"{' and '.join(parts) or 'the files that it names'} differ; {remedy}"
+    )
+
+
+def _read_json(file: Path) -> dict[str, Any] | None:
+    """Read an object; a file that is damaged counts as absent."""
+    try:
+        tree = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return tree if isinstance(tree, dict) else None
+
+
+def _read_row(file: Path) -> dict[str, Any] | None:
+    """Read the row of a run; a file that is damaged, or of another run, counts as absent."""
+    tree = _read_json(file)
+    row = None if tree is None or tree.get("format") != RUN_FORMAT else tree.get("row")
+    if not isinstance(row, dict) or row.get("key") != file.stem:
+        return None
+    return {name: math.nan if value is None else value for name, value in row.items()}
+
+
+def _parquet(table: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    return buffer.getvalue()

@@ -1,0 +1,172 @@
+"""The command ``datacollect sweep``: options, progress with time left, the answer for people."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.console import emit_facts, note
+from datacollect.errors import ProblemError
+from datacollect.options import require_at_most_one, split_names
+from datacollect.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from datacollect.sweeping import SweepProgress
+
+FAILED = 3
+
+# How often a line tells of progress where there is no terminal.
+LINE_S = 60.0
+
+
+def sweep(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help="Experiment file, TOML or JSON.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder of results, old and new."),
+    ],
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", metavar="N", min=0, help="Processes. Default: one for each processor."
+        ),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS", help="Use the workers of a Dask scheduler."),
+    ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option("--scale", metavar="X", help="Factor on backlogs and probes."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", metavar="N", min=1, help="Seeds of each setting at most."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="AXIS=LABEL,LABEL",
+            help="Run these labels of an axis; repeatable, for other axes.",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DIR", help="Folder that stands for {data} in the file."),
+    ] = None,
+    reuse: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reuse", metavar="DIR", help="Take what is the same from another sweep; repeatable."
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try again what failed at an earlier start.")
+    ] = False,
+) -> None:
+    """Carry out an experiment's runs that DIR does not have yet.
+
+    However it ends, the same command goes on where it was. Exit code 3 where runs failed.
+    """
+    from datacollect.sweeping import sweep as carry_out_sweep
+
+    require_at_most_one({"--workers": workers, "--dask": dask})
+    last: list[SweepProgress] = []
+    with showing_progress() as show:
+
+        def progress(now: SweepProgress) -> None:
+            last[:] = [now]
+            show(now)
+
+        table = carry_out_sweep(
+            experiment,
+            output,
+            workers=workers,
+            dask=dask,
+            scale=scale,
+            seeds_most=seeds,
+            only=labels_by_axis(only or ()),
+            data=data,
+            reuse=reuse or (),
+            retry_failed=retry_failed,
+            progress=progress,
+        )
+    now = last[0]
+    cpu_s = float(table["cpu_s"].sum())  # measurements are shared, also with other sweeps
+    emit_facts(
+        [
+            ("runs", f"{len(table)} in {output}, {format_duration(cpu_s)} of processor time"),
+            ("settings", f"{now.finished_settings} of {now.settings} finished"),
+            ("failed", f"{now.failed}, in {output}/failed" if now.failed else "none"),
+            ("next", f"datacollect report {output}"),
+        ]
+    )
+    if now.failed:
+        note(f"one of the runs that failed: {now.last_failure}")
+        raise typer.Exit(FAILED)
+
+
+def labels_by_axis(parts: Sequence[str]) -> dict[str, list[str]]:
+    """Split each AXIS=LABEL,LABEL; labels that hold commas stand in double quotes.
+
+    >>> labels_by_axis(['flows=0,20', 'udp="0 %"'])
+    {'flows': ['0', '20'], 'udp': ['0 %']}
+    """
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        axis, equals, labels = part.partition("=")
+        if not (axis and equals and labels):
+            raise ProblemError(f"--only must be AXIS=LABEL,LABEL, got {part!r}")
+        found.setdefault(axis, []).extend(split_names(labels) or [])
+    return found
+
+
+def words_of(now: SweepProgress) -> str:
+    """Return progress in words."""
+    left = "" if now.left_s is None or not now.to_do else f", {format_duration(now.left_s)} left"
+    failed = f", {now.failed} failed" if now.failed else ""
+    return (
+        f"{now.done} runs done{failed}, {now.to_do} to do, {now.finished_settings} of "
+        f"{now.settings} settings finished{left}"
+    )
+
+
+@contextmanager
+def showing_progress() -> Iterator[Callable[[SweepProgress], None]]:
+    """Show progress on standard error: on a terminal a bar, else a line now and then."""
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
+    with Progress(BarColumn(), TextColumn("{task.description}"), console=console) as bar:
+        task = bar.add_task("reading …", total=None)
+        yield lambda now: bar.update(
+            task,
+            description=words_of(now),
+            completed=now.done + now.failed,
+            total=now.done + now.failed + now.to_do,
+        )
+
+
+def _lines() -> Callable[[SweepProgress], None]:
+    told_s = -LINE_S
+
+    def show(now: SweepProgress) -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s >= LINE_S:
+            told_s = time.monotonic()
+            note(words_of(now))
+
+    return show

@@ -1,0 +1,213 @@
+"""What a worker does: the runs of a few groups, each kept as soon as it is there."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import SimulationError
+from datacollect.experiment import by_content, sha256_of
+from datacollect.harness import carry_out, versions
+from datacollect.run_rows import document_of, row_of
+from datacollect.setting import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from datacollect.experiment import Experiment
+    from datacollect.harness import Outcome
+    from datacollect.run_store import RunStore
+    from datacollect.scenario import Scenario
+    from datacollect.setting import Setting
+
+# What does not change what a scenario builds.
+NOT_BUILT = ("name", "method", "estimates")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one setting and seed that are missing.
+
+    Attributes
+    ----------
+    setting : tuple of str
+        Labels of the axes that are not paired.
+    seed : int
+    ways : tuple of tuple of str
+        Labels of the paired axes, one tuple for each run.
+    """
+
+    setting: tuple[str, ...]
+    seed: int
+    ways: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Groups for one worker, where to keep what comes out, where to look for it before."""
+
+    experiment: Experiment
+    store: RunStore
+    versions: Mapping[str, str]
+    groups: tuple[Group, ...]
+    others: tuple[Path, ...] = ()
+
+
+@dataclass
+class Finished:
+    """What a job has made.
+
+    Attributes
+    ----------
+    rows : list of dict
+    failures : list of dict
+        key, labels, seed and reason of each run that failed.
+    documents : list of dict
+        Of runs that the worker could not keep, because it does not see the folder.
+    kept : bool
+        Whether it does.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    kept: bool = True
+
+
+def versions_that_matter(experiment: Experiment) -> dict[str, str]:
+    """Return the versions here of what shapes the results."""
+    names = ["datacollect", "numpy"]
+    estimates = experiment.scenario.sections.get("estimates", {})
+    if "ns3" in (experiment.engine, estimates.get("engine")):
+        names.append("ns3")
+    return {name: versions().get(name, "none") for name in names}
+
+
+def work(job: Job) -> Finished:
+    """Carry out a job's runs.
+
+    A run that fails is noted and does not stop the others.
+
+    Raises
+    ------
+    SimulationError
+        This worker has other versions than the sweep.
+    ProblemError
+        A result cannot be written.
+    """
+    here = versions_that_matter(job.experiment)
+    if here != job.versions:
+        raise SimulationError(
+            f"a worker must have the versions of the sweep, {dict(job.versions)}, got {here}; "
+            "install them there"
+        )
+    finished = Finished(kept=job.store.is_here())
+    for group in job.groups:
+        with _maker(job, group, finished) as maker:
+            for way in group.ways:
+                maker.make(way)
+    if job.experiment.engine == "fluid" and finished.kept and finished.rows:
+        job.store.write_rows(finished.rows)
+    return finished
+
+
+def keep(finished: Finished, store: RunStore, engine: str) -> None:
+    """Keep what a worker could not."""
+    if finished.kept:
+        return
+    for failure in finished.failures:
+        store.write_failure(failure["key"], failure)
+    for document in finished.documents:
+        store.write_run(document["row"]["key"], document)
+    if engine == "fluid" and finished.rows:
+        store.write_rows(finished.rows)
+
+
+def failure_key(store: RunStore, labels: Mapping[str, str], seed: int) -> str:
+    """Hash that names a run in one experiment, also where its scenario cannot be built."""
+    return sha256_of([store.sha256, dict(labels), seed])
+
+
+def failure_of(key: str, labels: Mapping[str, str], seed: int, reason: str) -> dict[str, Any]:
+    """Return the note of a run that failed."""
+    return {"key": key, "labels": dict(labels), "seed": seed, "reason": reason}
+
+
+def key_of(scenario: Scenario, engine: str, versions: Mapping[str, str]) -> str:
+    """Hash of all that shapes a run: scenario, files that it names, engine, versions."""
+    return sha256_of(
+        {"scenario": by_content(scenario), "engine": engine, "versions": dict(versions)}
+    )
+
+
+class _GroupMaker:
+    """Makes the runs of one group; they share what is built."""
+
+    def __init__(self, job: Job, group: Group, finished: Finished, folder: Path | None) -> None:
+        self.job, self.group, self.finished, self.folder = job, group, finished, folder
+        self._built: tuple[dict[str, Any], Setting] | None = None
+
+    def make(self, way: tuple[str, ...]) -> None:
+        job, group = self.job, self.group
+        labels = job.experiment.labels(group.setting, way)
+        try:
+            scenario = self._scenario(way)
+            key = key_of(scenario, job.experiment.engine, job.versions)
+            # A worker that died, or another sweep, may have kept it before.
+            row = job.store.row_from(key, labels, job.others) if self.finished.kept else None
+            if row is not None:
+                self.finished.rows.append(row)
+                return
+            outcome = self._carry_out(scenario)
+            row = row_of(outcome, key, labels, group.seed)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
+            key = failure_key(job.store, labels, group.seed)
+            self._fail(failure_of(key, labels, group.seed, _reason(error)))
+            return
+        self.finished.rows.append(row)
+        if job.experiment.engine == "ns3":
+            self._keep(key, document_of(outcome, row))
+
+    def _scenario(self, way: tuple[str, ...]) -> Scenario:
+        scenario = self.job.experiment.scenario_of(self.group.setting, way, self.group.seed)
+        return scenario if self.folder is None else replace(scenario, folder=self.folder)
+
+    def _carry_out(self, scenario: Scenario) -> Outcome:
+        what = {k: v for k, v in scenario.sections.items() if k not in NOT_BUILT}
+        if self._built is None or self._built[0] != what:
+            with scenario.naming_file():
+                self._built = what, build(scenario)
+        cache = self.job.store.probes if self.finished.kept else None
+        engine = self.job.experiment.engine
+        return carry_out(scenario, engine=engine, cache_dir=cache, setting=self._built[1])
+
+    def _keep(self, key: str, document: dict[str, Any]) -> None:
+        if self.finished.kept:
+            self.job.store.write_run(key, document)
+        else:
+            self.finished.documents.append(document)
+
+    def _fail(self, failure: dict[str, Any]) -> None:
+        self.finished.failures.append(failure)
+        if self.finished.kept:
+            self.job.store.write_failure(failure["key"], failure)
+
+
+@contextmanager
+def _maker(job: Job, group: Group, finished: Finished) -> Iterator[_GroupMaker]:
+    grids = job.experiment.grids_of(group.setting)
+    if grids is None:
+        yield _GroupMaker(job, group, finished, None)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        grids.write(group.seed, Path(folder))
+        yield _GroupMaker(job, group, finished, Path(folder))
+
+
+def _reason(error: Exception) -> str:
+    from datacollect.errors import DatacollectError
+
+    return str(error) if isinstance(error, DatacollectError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,307 @@
+"""Carry out all runs of an experiment, on many processors, so that nothing finished is lost."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import DatacollectError, ProblemError, SimulationError
+from datacollect.experiment import Experiment
+from datacollect.harness import require_ns3
+from datacollect.run_store import RunStore, lock, open_store
+from datacollect.sweep_jobs import (
+    Finished,
+    Group,
+    Job,
+    failure_key,
+    failure_of,
+    keep,
+    versions_that_matter,
+)
+from datacollect.sweep_plan import MOST_ATTEMPTS, SweepPlan
+from datacollect.sweep_pools import DaskCluster, LocalProcesses, Pool, ThisProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
+
+    import pandas as pd
+
+# How often progress is told, and how often the table is written on the way.
+TELL_S, WRITE_S = 1.0, 120.0
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """How far a sweep is.
+
+    Attributes
+    ----------
+    done, failed : int
+        Runs, those of earlier starts among them.
+    to_do : int
+        Runs that are known to be to do; more seeds may follow where precision asks for them.
+    finished_settings, settings : int
+    elapsed_s : float
+        Since this start.
+    left_s : float or None
+        About how long what is known to be to do will take; None before anything is finished.
+    last_failure : str
+        Which run failed last, and why; may be empty.
+    """
+
+    done: int
+    failed: int
+    to_do: int
+    finished_settings: int
+    settings: int
+    elapsed_s: float
+    left_s: float | None
+    last_failure: str = ""
+
+
+def sweep(
+    experiment: Experiment | str | PathLike[str],
+    directory: str | PathLike[str],
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    scale: float | None = None,
+    seeds_most: int | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
+    data: str | PathLike[str] | None = None,
+    reuse: Sequence[str | PathLike[str]] = (),
+    retry_failed: bool = False,
+    progress: Callable[[SweepProgress], None] | None = None,
+) -> pd.DataFrame:
+    """Carry out the runs of an experiment that a folder does not have yet.
+
+    Every run is kept as soon as it is finished. However the sweep ends, another call with the same
+    folder goes on where it was, and ends with the same table.
+
+    Parameters
+    ----------
+    experiment : Experiment or path-like
+        An experiment, or its file.
+    directory : path-like
+        Folder of results; made if need be.
+    workers : int, optional
+        Processes on this machine; by default one for each processor. 0: none, all runs in this
+        process.
+    dask : str, optional
+        Address of a Dask scheduler whose workers to use instead.
+    scale : float, optional
+        Factor on backlogs and probes, instead of the experiment's.
+    seeds_most : int, optional
+        Seeds of each setting at most, instead of the experiment's.
+    only : mapping, optional
+        From names of axes to the labels to run: a part of the experiment.
+    data : path-like, optional
+        Folder that stands for ``{data}`` in the experiment's values.
+    reuse : sequence of path-like
+        Folders of other sweeps: runs in ns-3 and measurements that are the same are taken from
+        there.
+    retry_failed : bool
+        Try again runs that failed at an earlier start.
+    progress : callable, optional
+        Called about once a second.
+
+    Returns
+    -------
+    DataFrame
+        A row for each run in the folder, sorted by key; also written to ``results.parquet``.
+        Columns: the axes with their labels, then those of `datacollect.run_rows.COLUMNS`. Runs
+        that failed are not in it; ``failed/`` in the folder says why.
+
+    Raises
+    ------
+    ProblemError
+        The experiment breaks a rule; the folder holds another experiment, or cannot be written.
+    SimulationError
+        ns-3 is not installed, or the Dask cluster is gone.
+
+    Notes
+    -----
+    Local processes are spawned: a script that calls this needs ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import datacollect as dc
+    >>> experiment = dc.Experiment.from_dict(
+    ...     {
+    ...         "engine": "fluid",
+    ...         "seeds": {"least": 2, "batch": 2},
+    ...         "axes": [
+    ...             {"name": "rate", "key": "topology.rate_bytes_per_s", "values": [1e5, 1e6]}
+    ...         ],
+    ...     },
+    ...     scenario={
+    ...         "topology": {"kind": "line", "n_nodes": 2, "rate_bytes_per_s": 1e6},
+    ...         "hosts": {
+    ...             "destination": {"at": "N0"},
+    ...             "sources": [{"at": "N1", "backlog_bytes": 1_000_000}],
+    ...         },
+    ...     },
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = dc.sweep(experiment, folder, workers=0)
+    >>> table.groupby("rate")["makespan_s"].mean().round(1).to_dict()
+    {'100000': 10.4, '1e+06': 1.1}
+    """
+    if workers is not None and dask is not None:
+        raise ProblemError("workers and dask exclude each other; give one of them")
+    if workers is not None and workers < 0:
+        raise ProblemError(f"workers must be >= 0, got {workers}")
+    if not isinstance(experiment, Experiment):
+        experiment = Experiment.from_file(experiment, data=data)
+    if scale is not None:
+        experiment = experiment.with_scale(scale)
+    if seeds_most is not None:
+        experiment = experiment.with_seeds(seeds_most)
+    part = experiment.only(only or {})
+    part.require_data()
+    if experiment.engine == "ns3":
+        require_ns3(experiment.scenario)
+    versions = versions_that_matter(experiment)
+    store = open_store(experiment, directory, versions)
+    with lock(store.folder):
+        others = tuple(Path(folder).resolve() for folder in reuse)
+        store.borrow_probes(others)
+        start = _Sweep(SweepPlan(part), store, versions, others, progress)
+        return start.run(partial(_pool, workers, dask), retry_failed=retry_failed)
+
+
+class _Sweep:
+    """One start of a sweep."""
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        store: RunStore,
+        versions: Mapping[str, str],
+        others: tuple[Path, ...],
+        progress: Callable[[SweepProgress], None] | None,
+    ) -> None:
+        self.plan, self.store, self.versions, self.others = plan, store, versions, others
+        self._tell = progress or (lambda _: None)
+        self._rows = store.rows()
+        self._jobs: dict[Future[Finished], Job] = {}
+        self._began_s = self._told_s = self._written_s = time.monotonic()
+        self._failed_before: set[str] = set()
+        self._spent_s = 0.0  # processor time of the runs of this start
+
+    def run(self, open_pool: Callable[[int], Pool], *, retry_failed: bool) -> pd.DataFrame:
+        self.plan.add_rows(self._rows)
+        failures = self.store.failures()
+        if not retry_failed:
+            self.plan.add_failures(failures)
+        self._failed_before = {failure["key"] for failure in failures}
+        self.plan.begin()
+        self._tell(self._progress())
+        if n_runs := self.plan.n_remaining():
+            pool = open_pool(n_runs)
+            try:
+                self._work(pool)
+            except BaseException:
+                pool.close()
+                # Also after Ctrl-C: the table has what is finished. A full disk may forbid it.
+                with suppress(ProblemError):
+                    self.store.write_results(self.store.rows())
+                raise
+            pool.close()
+        self._tell(self._progress())
+        return self.store.write_results(self._rows)
+
+    def _work(self, pool: Pool) -> None:
+        while True:
+            while len(self._jobs) < pool.n_jobs and (groups := self.plan.next_job(pool.n_workers)):
+                experiment = self.plan.experiment
+                job = Job(experiment, self.store, self.versions, groups, self.others)
+                self._jobs[pool.submit(job)] = job
+            if not self._jobs:
+                return
+            for future in wait(self._jobs, TELL_S, FIRST_COMPLETED).done:
+                self._end(pool, future)
+            self._now_and_then()
+
+    def _end(self, pool: Pool, future: Future[Finished]) -> None:
+        job = self._jobs.pop(future)
+        if pool.has_lost(future):
+            for group in self.plan.lose_job(job.groups):
+                self._give_up(group, str(future.exception()))
+            return
+        error = future.exception()
+        if isinstance(error, DatacollectError):
+            raise error
+        if error is not None:
+            raise SimulationError(
+                f"a worker failed: {type(error).__name__}: {error}; is datacollect installed there?"
+            ) from error
+        finished = future.result()
+        keep(finished, self.store, job.experiment.engine)
+        self._rows += finished.rows
+        if self._failed_before:
+            self._forget_failures(finished.rows)
+        self._spent_s += sum(map(self.plan.spent_s, finished.rows))
+        self.plan.add_rows(finished.rows)
+        self.plan.add_failures(finished.failures)
+        self.plan.end_job(job.groups)
+
+    def _give_up(self, group: Group, reason: str) -> None:
+        experiment = self.plan.experiment
+        for way in group.ways:
+            labels = experiment.labels(group.setting, way)
+            key = failure_key(self.store, labels, group.seed)
+            words = f"its worker died {MOST_ATTEMPTS} times: {reason}"
+            failure = failure_of(key, labels, group.seed, words)
+            self.store.write_failure(key, failure)
+            self.plan.add_failures([failure])
+        self.plan.end_job([group])
+
+    def _forget_failures(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Remove the notes of runs that failed before, and are made now."""
+        for row in rows:
+            labels = {axis.name: row[axis.name] for axis in self.plan.experiment.axes}
+            key = failure_key(self.store, labels, row["seed"])
+            if key in self._failed_before:
+                self.store.forget_failure(key)
+
+    def _now_and_then(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._told_s >= TELL_S:
+            self._told_s = now_s
+            self._tell(self._progress())
+        if now_s - self._written_s >= WRITE_S:
+            self.store.write_results(self._rows)
+            self._written_s = time.monotonic()
+
+    def _progress(self) -> SweepProgress:
+        elapsed_s = time.monotonic() - self._began_s
+        left_s = None
+        if self._spent_s > 0:
+            left_s = self.plan.remaining_cost_s() * elapsed_s / self._spent_s
+        return SweepProgress(
+            done=len(self.plan.rows),
+            failed=len(self.plan.failed),
+            to_do=self.plan.n_remaining(),
+            finished_settings=len(self.plan.finished),
+            settings=len(self.plan.experiment.settings()),
+            elapsed_s=elapsed_s,
+            left_s=left_s,
+            last_failure=self.plan.last_failure,
+        )
+
+
+def _pool(workers: int | None, dask: str | None, n_runs: int) -> Pool:
+    if dask is not None:
+        return DaskCluster(dask)
+    if workers == 0:
+        return ThisProcess()
+    return LocalProcesses(max(1, min(workers or os.cpu_count() or 1, n_runs)))

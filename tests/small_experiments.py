@@ -1,0 +1,44 @@
+"""Experiments that run in a second: S at one end of a line, D at the other."""
+
+from __future__ import annotations
+
+import datacollect as dc
+from datacollect.run_rows import TIMES
+
+SCENARIO = {
+    "name": "line",
+    "topology": {"kind": "line", "n_nodes": 2, "rate_bytes_per_s": 1e6, "delay_s": 0.0},
+    "hosts": {
+        "access": {"rate_bytes_per_s": 1e8, "delay_s": 0.0},
+        "destination": {"at": "N1"},
+        "sources": [{"name": "S", "at": "N0"}],
+    },
+    "backlog": {"least_bytes": 1_000_000, "most_bytes": 9_000_000},
+    "transport": {"header_bytes": 0},
+    "run": {"warm_up_s": 0.0},
+}
+METHOD = {
+    "name": "method",
+    "key": "method.name",
+    "paired": True,
+    "values": ["direct", "coordinated"],
+}
+RATE = {"name": "rate", "key": "topology.rate_bytes_per_s", "values": [500_000.0, 1_000_000.0]}
+TREE = {
+    "name": "small",
+    "engine": "fluid",
+    "seeds": {"batch": 3, "least": 3, "most": 3},
+    "axes": [METHOD, RATE],
+}
+
+
+def experiment_of(tree=TREE, scenario=SCENARIO, **changes):
+    return dc.Experiment.from_dict({**tree, **changes}, scenario=scenario)
+
+
+def without_times(table):
+    return table.drop(columns=list(TIMES))
+
+
+def files_of(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

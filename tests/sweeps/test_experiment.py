@@ -1,0 +1,184 @@
+"""What an experiment file may say, and what its product is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+from small_experiments import METHOD, RATE, SCENARIO, TREE, experiment_of
+
+import datacollect as dc
+from datacollect.documents import read_tree
+from datacollect.experiment import Seeds, sha256_of
+from datacollect.schema import experiment_schema
+
+EXPERIMENTS = sorted(
+    path
+    for path in (Path(__file__).resolve().parents[2] / "experiments").glob("*.toml")
+    if path.stem != "base"
+)
+
+
+def test_settings_are_the_product_of_unpaired_axes_and_ways_of_paired_ones():
+    flows = {"name": "flows", "key": "background.flows", "values": [0, 1]}
+    experiment = experiment_of(axes=[flows, METHOD, RATE])
+    assert experiment.settings() == [
+        ("0", "500000"), ("0", "1e+06"), ("1", "500000"), ("1", "1e+06"),
+    ]  # fmt: skip
+    assert experiment.ways() == [("direct",), ("coordinated",)]
+    assert experiment.labels(("0", "1e+06"), ("direct",)) == {
+        "flows": "0",
+        "method": "direct",
+        "rate": "1e+06",
+    }
+
+
+def test_a_run_has_what_its_labels_say_and_its_seed():
+    scenario = experiment_of().scenario_of(("500000",), ("direct",), 7)
+    assert scenario.section("topology")["rate_bytes_per_s"] == 5e5
+    assert scenario.section("method")["name"] == "direct"
+    assert scenario.section("run")["seed"] == 7
+
+
+def test_seeds_are_added_in_whole_batches():
+    assert Seeds(first=1, batch=5, least=5, most=20).numbers() == [5, 10, 15, 20]
+    assert Seeds(first=1, batch=5, least=7, most=12).numbers() == [10, 12]
+    assert Seeds(first=3, batch=5, least=2, most=2).numbers() == [2]
+    assert Seeds(first=3, batch=5, least=2, most=2).seeds(2) == [3, 4]
+
+
+def test_a_value_is_combined_only_with_the_labels_that_it_names():
+    """Direct knows no estimates: one run of it serves both errors."""
+    error = {
+        "name": "error",
+        "paired": True,
+        "values": [{"label": "0 %"}, {"label": "+70 %", "set": {"estimates.how": "last"}}],
+    }
+    direct = {"label": "direct", "set": {"method.name": "direct"}, "only": {"error": ["0 %"]}}
+    method = {"name": "method", "paired": True, "values": [direct, {"label": "coordinated"}]}
+    assert experiment_of(axes=[method, error]).ways() == [
+        ("direct", "0 %"),
+        ("coordinated", "0 %"),
+        ("coordinated", "+70 %"),
+    ]
+
+
+def test_the_hash_is_that_of_the_runs_and_not_of_how_many():
+    one = experiment_of()
+    assert experiment_of(seeds={"least": 9}).sha256 == one.sha256
+    assert experiment_of(panels=[{"label": "a", "x": "rate", "series": "method"}]).sha256 == (
+        one.sha256
+    )
+    assert experiment_of(scale=0.5).sha256 != one.sha256
+    assert experiment_of(axes=[METHOD]).sha256 != one.sha256
+    assert experiment_of(name="other").sha256 != one.sha256
+
+
+def test_a_part_has_the_labels_that_are_named():
+    part = experiment_of().only({"rate": ["500000"], "method": ["direct"]})
+    assert (part.settings(), part.ways()) == ([("500000",)], [("direct",)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": {"least": 5, "most": 4}}, r"seeds.most must be >= seeds.least \(5\), got 4"),
+        ({"precision": {"half_width": 0}}, "precision.half_width must be a finite number > 0"),
+        ({"precision": {"half_width": -0.1}}, "precision.half_width must be a finite number > 0"),
+        ({"precision": {"confidence": 1.0}}, "precision.confidence must be > 0 and < 1, got 1.0"),
+        ({"precision": {}, "seeds": {"least": 1}}, "seeds.least must be >= 2 with a precision"),
+        ({"precision": {"of": ["makespan"]}}, "did you mean 'makespan_s'"),
+        ({"seeds": {"batches": 5}}, "seeds.batches: unknown key; did you mean 'batch'"),
+        ({"axes": [{**RATE, "values": []}]}, r"axes\[0\].values must be a list of one value"),
+        ({"axes": [{**RATE, "key": "topology.rate_byte_per_s"}]},
+         "run rate = '500000', seed 1: topology.rate_byte_per_s: unknown key; did you mean"),
+        ({"axes": [{**RATE, "key": "topolgy.rate_bytes_per_s"}]}, "did you mean 'topology'"),
+        ({"axes": [{**RATE, "values": [1e6, -1.0]}]},
+         "run rate = '-1', seed 1: topology.rate_bytes_per_s must be a finite number"),
+        ({"axes": [{**RATE, "values": [1e6, 1e6]}]}, "must have a label of its own, got '1e.06'"),
+        ({"axes": [{**RATE, "values": [[1, 2]]}]}, r"axes\[0\].values\[0\] must have a label"),
+        ({"axes": [{"name": "rate", "values": [1e6]}]}, "the axis has no key"),
+        ({"axes": [{**RATE, "values": [{"label": "x"}]}]}, "value is missing, for the axis' key"),
+        ({"axes": [RATE, RATE]}, r"axes\[1\].name must be unique"),
+        ({"axes": [{**RATE, "name": "makespan_s"}]}, "must not be a column of the results"),
+        ({"set": {"method": {"name": "direct"}}},
+         'set.method must not replace a whole table, .* in quotes: "method.name" = ...'),
+        ({"engine": "ns2"}, "engine must be one of ns3, fluid"),
+        ({"panels": [{"label": "a", "x": "rat", "series": "method"}]},
+         r"panels\[0\].x must name an axis, got 'rat'; did you mean 'rate'"),
+        ({"panels": [{"label": "a", "x": "rate", "series": "method", "where": {"rate": "5"}}]},
+         r"panels\[0\].where.rate must be a label of the axis 'rate', got '5'"),
+        ({"axes": [{**METHOD, "values": [
+            {"label": "a", "value": "direct", "only": {"rate": ["500000"]}}]}, RATE]},
+         "must name an axis that is paired too"),
+    ],
+)  # fmt: skip
+def test_what_breaks_a_rule_is_refused(changes, message):
+    with pytest.raises(dc.ProblemError, match=message):
+        experiment_of(**changes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"ratte": ["1"]}, "only: no axis is called 'ratte'; did you mean 'rate'"),
+        ({"rate": ["50000"]}, "only must be a label of the axis 'rate', got '50000'"),
+        ({"rate": []}, "only: no label of 'rate' is left"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused(labels, message):
+    with pytest.raises(dc.ProblemError, match=message):
+        experiment_of().only(labels)
+
+
+def test_an_experiment_without_a_scenario_is_refused():
+    with pytest.raises(dc.ProblemError, match="either a scenario or grids, got neither"):
+        dc.Experiment.from_dict(TREE)
+
+
+def test_messages_begin_with_the_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('scenario = "none.toml"\n')
+    with pytest.raises(dc.ProblemError, match=r"mine.toml: scenario: .*none.toml: no such file"):
+        dc.Experiment.from_file(file)
+
+
+def test_two_files_of_the_same_name_and_other_content_have_other_hashes(tmp_path):
+    """What a scenario's problem file says counts, not what it is called."""
+    problem = 'destination = "D"\n[hosts.S]\nbacklog_bytes = {}\n[hosts.D]\n'
+    hashes = []
+    for n_bytes in (10, 20):
+        (tmp_path / "p.toml").write_text(problem.format(n_bytes))
+        scenario = dc.Scenario.from_dict({"problem": "p.toml"}, tmp_path)
+        hashes.append(experiment_of(axes=[METHOD], scenario=scenario).sha256)
+    assert hashes[0] != hashes[1]
+    assert sha256_of({"a": 1}) == sha256_of({"a": 1})
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_the_shipped_experiments_are_valid(path):
+    experiment = dc.Experiment.from_file(path)
+    assert experiment.name == path.stem
+    assert experiment.panels
+    jsonschema.validate(read_tree(path), experiment_schema())
+
+
+def test_there_are_shipped_experiments():
+    assert {"figure3", "figure4", "figure5", "figure6", "drift"} <= {p.stem for p in EXPERIMENTS}
+
+
+def test_values_without_their_folder_of_data_are_refused_before_anything_runs(tmp_path):
+    named = next(path for path in EXPERIMENTS if path.stem == "drift")
+    with pytest.raises(dc.ProblemError, match="needs the folder of data; name it with --data"):
+        dc.sweep(named, tmp_path / "out", workers=0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_tree_of_an_experiment_names_every_default():
+    tree = experiment_of().to_dict()
+    assert tree["seeds"] == {"first": 1, "batch": 3, "least": 3, "most": 3}
+    assert tree["scenario"]["topology"]["rate_bytes_per_s"] == 1e6
+    assert [value["label"] for value in tree["axes"][1]["values"]] == ["500000", "1e+06"]
+    assert TREE["axes"][0]["values"] == ["direct", "coordinated"]  # nothing was changed
+    assert SCENARIO["name"] == "line"
