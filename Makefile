@@ -70,8 +70,9 @@ docs: $(VENV)/.installed-docs ## build the documentation; warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -n -b html docs docs/_build/html
 	@echo 'The documentation is in $(CURDIR)/docs/_build/html/index.html'
 
-bench: $(VENV)/.installed-test ## measure planning speed
+bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/planning_speed.py
+	$(BIN)/python experiments/growth.py
 
 clean: ## remove what was built; .venv stays
 	rm -rf build dist *.egg-info demo docs/_build docs/api/generated .coverage

@@ -1,259 +1,71 @@
-"""How long planning takes, as a ratio to one maximum flow on the same links.
+"""How long planning takes, beside public solvers on the same networks.
 
-    python experiments/planning_speed.py [--hosts 100 300 1000 3000] [--repeats 5] [-o FILE.csv]
+    python experiments/planning_speed.py [--repeats 5] [--long] [-o FILE.csv]
+    python experiments/planning_speed.py --table
 
 Every row is measured in a process of its own, so that its peak memory is its own, and after a
 warm-up, so that imports do not count. Each repetition plans a fresh problem (the fluid optimum is
-remembered per problem) and then runs the reference: building and solving one static maximum flow
-with OR-Tools, by its bulk calls, on the same links with capacity bandwidth × lower bound. The
-ratio is the median over repetitions of one over the other, so that a busy machine slows both.
+remembered per problem) and then runs the reference; seconds are processor time, and the ratio is
+the median of planning over the median of the reference. The reference is told the optimum, or
+finds it: either way its answer is compared with the plan's. --long adds what takes minutes;
+--table prints docs/speed.md's tables from the results and measures nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gc
 import json
-import os
-import platform
-import resource
-import shlex
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
-from importlib import metadata
+from functools import partial
+from math import isclose
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
-# Heavy modules are imported by the measured processes only: a process starts with the peak
-# memory of its parent.
+import measuring
+import numpy as np
+import reference_solvers
+from measuring import in_words, timed
+from speed_tables import tables
+from synthetic_problems import (
+    forecast_mesh,
+    geometric_overlay,
+    limited_mesh,
+    mesh,
+    mesh_problem,
+    one_big_holder,
+    shared_at_random,
+    shared_by_regions,
+    sparse_overlay,
+)
+
+import datacollect as dc
+from datacollect.preference import DEFAULT
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-
-    import datacollect as dc
-
-Result = TypeVar("Result")
+    from datacollect.preference import Costs
 
 RESULTS = Path(__file__).resolve().parent / "results/planning_speed.csv"
 
-HOSTS = (100, 300, 1000, 3000)
-SEED = 1
-
-# What to expect on two cores of 2023: orientation, nothing asserts it.
-TARGETS_S = {100: 0.015, 300: 0.04, 1000: 0.6, 3000: 8.0}
-
-
-# Problems -----------------------------------------------------------------------------------
-
-
-def mesh(n_hosts: int) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Draw a full mesh: lognormal(0, 1) MB/s; a quarter of the hosts hold 1 to 10 GB."""
-    import numpy as np
-
-    rng = np.random.default_rng(SEED)
-    bandwidth = rng.lognormal(0.0, 1.0, (n_hosts, n_hosts)) * 1e6
-    sources = rng.choice(np.arange(1, n_hosts), n_hosts // 4, replace=False)
-    backlog = np.zeros(n_hosts, dtype=np.int64)
-    backlog[sources] = rng.integers(10**9, 10**10, len(sources))
-    return [f"h{i}" for i in range(n_hosts)], bandwidth, backlog
-
-
-def mesh_problem(n_hosts: int) -> dc.Problem:
-    """Build a full mesh; host 0 collects."""
-    import datacollect as dc
-
-    return dc.Problem.from_matrix(*mesh(n_hosts), "h0")
-
-
-def one_big_holder(n_hosts: int) -> dc.Problem:
-    """Give one source nine tenths of all data: its own links bind, or nearly so."""
-    problem = mesh_problem(n_hosts)
-    backlog = problem.backlog_bytes.copy()
-    largest = int(backlog.argmax())
-    backlog[largest] = 9 * (backlog.sum() - backlog[largest])
-    return problem.replace(backlog_bytes=backlog)
-
-
-def limited_mesh(n_hosts: int) -> dc.Problem:
-    """Limit what hosts send and receive to a half of what their links carry, 0.5 to 1.5 times."""
-    import numpy as np
-
-    problem = mesh_problem(n_hosts)
-    rng = np.random.default_rng(SEED)
-    typical = problem.bandwidth_bytes_per_s.mean() * n_hosts / 2
-    return problem.replace(
-        uplink_bytes_per_s=typical * rng.uniform(0.5, 1.5, n_hosts),
-        downlink_bytes_per_s=typical * rng.uniform(0.5, 1.5, n_hosts),
-    )
-
-
-def sparse_overlay(n_hosts: int) -> dc.Problem:
-    """Let every host have links to eight others, drawn at random."""
-    import numpy as np
-
-    import datacollect as dc
-
-    rng = np.random.default_rng(SEED)
-    sources = rng.choice(np.arange(1, n_hosts), n_hosts // 4, replace=False)
-    backlog = np.zeros(n_hosts, dtype=np.int64)
-    backlog[sources] = rng.integers(10**9, 10**10, len(sources))
-    # Offsets around the ring, no two alike: no self links, no link twice.
-    offset = np.array([rng.choice(n_hosts - 1, 8, replace=False) + 1 for _ in range(n_hosts)])
-    tail = np.repeat(np.arange(n_hosts), 8)
-    unlimited = np.full(n_hosts, np.inf)
-    return dc.Problem(
-        names=tuple(f"h{i}" for i in range(n_hosts)),
-        destination="h0",
-        backlog_bytes=backlog,
-        release_s=np.zeros(n_hosts),
-        storage_bytes=unlimited,
-        uplink_bytes_per_s=unlimited,
-        downlink_bytes_per_s=unlimited,
-        link_from=tail.astype(np.int32),
-        link_to=((tail + offset.ravel()) % n_hosts).astype(np.int32),
-        bandwidth_bytes_per_s=rng.lognormal(0.0, 1.0, (1, len(tail))) * 1e6,
-    )
-
-
-WITHOUT_PYLMCF = "full mesh, host limits, without pylmcf"
-SPARSE = "sparse overlay, degree 8"
 PROBLEMS = {
     "full mesh": mesh_problem,
     "full mesh, one host holds 90 %": one_big_holder,
     "full mesh, host limits": limited_mesh,
-    WITHOUT_PYLMCF: limited_mesh,
-    SPARSE: sparse_overlay,
+    "full mesh, host limits, without pylmcf": limited_mesh,
+    "10 regions share ways to the destination": shared_by_regions,
+    "10 bottlenecks shared at random": shared_at_random,
+    "sparse overlay, degree 8": sparse_overlay,
+    "geometric overlay, interior cuts": geometric_overlay,
+    "10 periods, storage limits": forecast_mesh,
 }
+MESH, HOLDER, LIMITS, WITHOUT_PYLMCF, REGIONS, RANDOM, SPARSE, GEOMETRIC, FORECAST = PROBLEMS
 
-
-# Measurements, each in a process of its own -------------------------------------------------
-
-
-def timed(call: Callable[..., Result], *arguments, **options) -> tuple[float, Result]:
-    """Return the seconds that a call takes, and what it returns."""
-    gc.collect()
-    began = time.perf_counter()
-    result = call(*arguments, **options)
-    return time.perf_counter() - began, result
-
-
-def peak_memory_mb() -> float:
-    """Return the most memory that this process has used so far, in 10^6 bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024) / 1e6
-
-
-def static_max_flow(problem: dc.Problem, within_s: float) -> None:
-    """Build and solve a maximum flow of all data over links of capacity bandwidth × time."""
-    import numpy as np
-    from ortools.graph.python.max_flow import SimpleMaxFlow
-
-    total = float(problem.total_bytes)
-    capacity = np.minimum(problem.bandwidth_bytes_per_s[0] * within_s, total).astype(np.int64)
-    sources = np.flatnonzero(problem.backlog_bytes).astype(np.int32)
-    solver = SimpleMaxFlow()
-    solver.add_arcs_with_capacity(problem.link_from, problem.link_to, capacity)
-    solver.add_arcs_with_capacity(
-        np.full_like(sources, problem.n_hosts), sources, problem.backlog_bytes[sources]
-    )
-    assert solver.solve(problem.n_hosts, problem.destination_index) == SimpleMaxFlow.OPTIMAL
-
-
-def planning(what: str, hosts: int, repeats: int) -> dict[str, object]:
-    """Plan, pipelined, beside the static maximum flow."""
-    import datacollect as dc
-
-    for build in (mesh_problem, limited_mesh):  # import all that either way of planning needs
-        small = build(12)
-        static_max_flow(small, dc.coordinated(small).lower_bound_s)
-    solver = "ortools" if what == WITHOUT_PYLMCF else "auto"
-    problem = PROBLEMS[what](hosts)
-    plan, peak_mb, seconds, reference = None, 0.0, [], []
-    for _ in range(repeats):
-        fresh = problem.replace()
-        taken_s, plan = timed(dc.coordinated, fresh, solver=solver)
-        seconds.append(taken_s)
-        peak_mb = peak_mb or peak_memory_mb()  # before the first reference
-        reference.append(timed(static_max_flow, fresh, plan.lower_bound_s)[0])
-    target = TARGETS_S.get(hosts) if what == "full mesh" else None
-    aims = [] if target is None else [f"{target:g} s"]
-    aims += ["ratio <= 5"] if target and hosts >= 300 else []
-    aims += ["3 GB"] if target and hosts == 3000 else []
-    return {
-        "links": problem.n_links,
-        "median_ratio": median(a / b for a, b in zip(seconds, reference, strict=True)),
-        "median_s": median(seconds),
-        "reference": "OR-Tools max-flow",
-        "reference_median_s": median(reference),
-        "over_lower_bound": plan.makespan_s / plan.lower_bound_s,
-        "hops": max(route.n_hops for route in plan.routes),
-        "routes": plan.n_routes,
-        "peak_memory_mb": peak_mb,
-        "target": ", ".join(aims),
-    }
-
-
-def construction(_what: str, hosts: int, repeats: int) -> dict[str, object]:
-    """Build a problem from a matrix in memory, beside a copy of the matrix."""
-    import datacollect as dc
-
-    names, bandwidth, backlog = mesh(hosts)
-    mesh_problem(4)
-    problem, peak_mb, seconds, reference = None, 0.0, [], []
-    for _ in range(repeats):
-        problem = None  # one at a time in memory
-        taken_s, problem = timed(dc.Problem.from_matrix, names, bandwidth, backlog, "h0")
-        seconds.append(taken_s)
-        peak_mb = peak_mb or peak_memory_mb()
-        reference.append(timed(bandwidth.copy)[0])
-    return {
-        "links": problem.n_links,
-        "median_ratio": median(a / b for a, b in zip(seconds, reference, strict=True)),
-        "median_s": median(seconds),
-        "reference": "copy of the matrix",
-        "reference_median_s": median(reference),
-        "peak_memory_mb": peak_mb,
-        "target": "1 s, 500 MB" if hosts == 3000 else "",
-    }
-
-
-def slotted(_what: str, hosts: int, repeats: int) -> dict[str, object]:
-    """Plan in about twenty slots, beside networkx on the same time-expanded graph."""
-    import networkx as nx
-
-    import datacollect as dc
-    from datacollect.timegraph import slot_costs
-
-    problem = mesh_problem(hosts)
-    slot_s = dc.lower_bound(problem)[0] / 18
-    plan = dc.coordinated(problem, slot_s=slot_s)  # warm-up too
-    graph = dc.time_expanded_graph(problem, slot_s, round(plan.makespan_s / slot_s))
-    network = graph.to_networkx(problem)
-    labels = list(network.nodes)
-    for tail, head, cost in zip(graph.tail, graph.head, slot_costs(graph).tolist(), strict=True):
-        network.edges[labels[tail], labels[head]]["weight"] = cost
-    seconds, reference = [], []
-    for _ in range(repeats):
-        fresh = problem.replace()
-        seconds.append(timed(dc.coordinated, fresh, slot_s=slot_s)[0])
-        reference.append(timed(nx.network_simplex, network)[0])
-    return {
-        "links": graph.n_arcs,
-        "median_ratio": median(a / b for a, b in zip(seconds, reference, strict=True)),
-        "median_s": median(seconds),
-        "reference": "networkx network_simplex",
-        "reference_median_s": median(reference),
-        "over_lower_bound": plan.makespan_s / plan.lower_bound_s,
-        "hops": max(route.n_hops for route in plan.routes),
-        "routes": plan.n_routes,
-        "peak_memory_mb": peak_memory_mb(),
-    }
-
+# Enough hosts for every kind of problem, and few enough to plan in no time.
+WARM_UP_HOSTS = 40
 
 COMMANDS = {
     "datacollect --help": ("from datacollect.cli import main; main()", "--help"),
@@ -261,138 +73,380 @@ COMMANDS = {
     "import datacollect, name coordinated": ("import datacollect; datacollect.coordinated",),
 }
 
+COLUMNS = (
+    "section",
+    "what",
+    "hosts",
+    "slots",
+    "arcs",
+    "repeats",
+    "ratio",
+    "median_s",
+    "reference",
+    "reference_median_s",
+    "reference_repeats",
+    "reference_stopped",
+    "over_lower_bound",
+    "hops",
+    "routes",
+    "peak_memory_mb",
+    "target",
+)
 
-def start_up(what: str, _hosts: int, repeats: int) -> dict[str, object]:
-    """Start Python with a command, beside Python alone."""
 
-    def run(*command: str) -> float:
-        command = (sys.executable, "-c", *command)
-        return timed(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)[0]
+class Task(NamedTuple):
+    """A row of the results: what to measure, beside which reference.
 
-    run(*COMMANDS[what])
-    seconds, reference = [], []
-    for _ in range(repeats):
-        seconds.append(run(*COMMANDS[what]))
-        reference.append(run("pass"))
+    ``slots`` is how many the lower bound takes, ``prefer`` a slotted plan's preference; targets are
+    for two cores of 2023, and nothing asserts them.
+    """
+
+    measurement: str
+    what: str
+    hosts: int = 0
+    reference: str = ""
+    slots: int = 0
+    repeats: int = 1
+    reference_repeats: int = 1
+    target: str = ""
+    prefer: str = DEFAULT
+
+
+def tasks(repeats: int, *, long: bool) -> list[Task]:
+    """List all rows."""
+
+    def task(*arguments, **options) -> Task:
+        return Task(*arguments, **{"repeats": repeats, "reference_repeats": repeats} | options)
+
+    mesh_targets = {
+        100: "15 ms",
+        300: "40 ms, ratio <= 5",
+        1000: "0.6 s, ratio <= 5",
+        3000: "8 s, ratio <= 5, 3 GB",
+    }
+    shared_targets = {100: "30 ms", 300: "0.15 s", 1000: "1.5 s, 10 times"}
+    rows = [task("planning", MESH, n, target=target) for n, target in mesh_targets.items()]
+    rows += [task("planning", what, n) for what in (HOLDER, LIMITS) for n in mesh_targets]
+    rows += [
+        task("planning", WITHOUT_PYLMCF, 1000),
+        task("planning", SPARSE, 10_000),
+        task("planning", GEOMETRIC, 100),
+        task("planning", GEOMETRIC, 1000),
+        task("planning", GEOMETRIC, 10_000, target="4 s"),
+        task("bound", FORECAST, 300),
+        task("planning", FORECAST, 300, target="0.5 s"),
+    ]
+    rows += [
+        task("shared", what, n, solver, reference_repeats=1 if n > 100 else repeats, target=target)
+        for what in (REGIONS, RANDOM)
+        for n, target in shared_targets.items()
+        for solver in ("GLOP", "HiGHS")
+    ]
+    one_reference = {"reference_repeats": 1}
+    rows += [
+        task("slotted", MESH, 16, "networkx", 18),
+        task("slotted", MESH, 100, "OR-Tools", 100, target="0.15 s, 30 times", **one_reference),
+        task("slotted", MESH, 100, "OR-Tools", 100, prefer="earliest-arrival", **one_reference),
+        task("slotted", MESH, 300, "max-flow", 100, target="1.5 s", **one_reference),
+        task("slotted", MESH, 1000, "max-flow", 20, target="0.8 s", **one_reference),
+        task("slotted", SPARSE, 100, "OR-Tools", 500, repeats=1, reference_repeats=1),
+        task("slotted", GEOMETRIC, 100, "OR-Tools", 500, repeats=1, reference_repeats=1),
+    ]
+    if long:
+        only = {"repeats": 1, "reference_repeats": 0}
+        rows += [task("slotted", MESH, 300, "", 500, target="60 s, 1 GB", **only)]
+    rows += [
+        task("construction", "problem from a matrix", 3000, target="1 s, 500 MB"),
+        task("start_up", "datacollect --help", target="0.3 s"),
+        *(task("start_up", what) for what in list(COMMANDS)[1:]),
+    ]
+    return rows
+
+
+# Measurements -----------------------------------------------------------------------------------
+
+
+def beside(
+    task: Task,
+    plan: Callable[[], object],
+    prepare: Callable[[object], Callable[[], object]],
+) -> tuple[object, dict[str, object]]:
+    """Measure both in turn; `prepare` is given the plan and returns what to compare with.
+
+    A reference that returns None was stopped before it was done.
+    """
+    seconds, others, stopped = [], [], False
+    result, reference, peak_mb = None, None, 0.0
+    for repetition in range(task.repeats):
+        taken_s, result = timed(plan)
+        seconds.append(taken_s)
+        peak_mb = peak_mb or measuring.peak_memory_mb()  # before the first reference
+        if repetition < task.reference_repeats:
+            reference = reference or prepare(result)
+            taken_s, answer = timed(reference)
+            others.append(taken_s)
+            stopped |= answer is None
+    row = {"median_s": median(seconds), "peak_memory_mb": peak_mb}
+    if others:
+        row["reference_median_s"] = median(others)
+        row["ratio"] = row["median_s"] / row["reference_median_s"]
+        row["reference_stopped"] = "yes" if stopped else ""
+    return result, row
+
+
+def shape(plan: dc.Schedule) -> dict[str, object]:
+    """Describe a plan."""
     return {
-        "median_ratio": median(a / b for a, b in zip(seconds, reference, strict=True)),
-        "median_s": median(seconds),
-        "reference": "python -c pass",
-        "reference_median_s": median(reference),
-        "target": "0.3 s" if what == "datacollect --help" else "",
+        "over_lower_bound": plan.makespan_s / plan.lower_bound_s,
+        "hops": max(route.n_hops for route in plan.routes),
+        "routes": plan.n_routes,
     }
 
 
-# All of them --------------------------------------------------------------------------------
+def planning(task: Task) -> dict[str, object]:
+    """Plan, pipelined, beside one maximum flow of all data within the lower bound."""
+    solver = "ortools" if task.what == WITHOUT_PYLMCF else "auto"
+    small = PROBLEMS[task.what](WARM_UP_HOSTS)
+    one_max_flow(small, dc.coordinated(small, solver=solver).lower_bound_s)()
+    problem = PROBLEMS[task.what](task.hosts)
+    plan, row = beside(
+        task,
+        lambda: dc.coordinated(problem.replace(), solver=solver),
+        lambda plan: one_max_flow(problem, plan.lower_bound_s),
+    )
+    return {"arcs": problem.n_links, "reference": "OR-Tools max-flow"} | row | shape(plan)
 
 
-def rows_to_measure(hosts: list[int]) -> list[tuple[str, str, int]]:
-    """List what is measured: function, problem, hosts."""
-    rows = [("planning", what, n) for what in list(PROBLEMS)[:3] for n in hosts]
-    return [
-        *rows,
-        ("planning", WITHOUT_PYLMCF, min(1000, max(hosts))),
-        ("planning", SPARSE, 10_000),
-        ("construction", "problem from a matrix", max(hosts)),
-        ("slotted", "full mesh, 19 slots", 16),
-        *(("start_up", what, 0) for what in COMMANDS),
+def bound(task: Task) -> dict[str, object]:
+    """Find the lower bound alone, beside the same maximum flow."""
+    small = PROBLEMS[task.what](WARM_UP_HOSTS)
+    one_max_flow(small, dc.lower_bound(small)[0])()
+    problem = PROBLEMS[task.what](task.hosts)
+    _, row = beside(
+        task,
+        lambda: dc.lower_bound(problem.replace())[0],
+        lambda end_s: one_max_flow(problem, end_s),
+    )
+    what = f"{task.what}, lower bound only"
+    return {"what": what, "arcs": problem.n_links, "reference": "OR-Tools max-flow"} | row
+
+
+def one_max_flow(problem: dc.Problem, end_s: float) -> Callable[[], int]:
+    """Prepare a maximum flow on all links in all periods that begin before `end_s`."""
+    from datacollect.layered import breakpoints_s, layered_network
+
+    starts = breakpoints_s(problem)
+    network = layered_network(problem, starts[starts < end_s])
+    flow = reference_solvers.MaxFlow.within(network, end_s)
+
+    def solve() -> int:
+        arrived = flow.solve()
+        assert arrived == problem.total_bytes, (arrived, problem.total_bytes)
+        return arrived
+
+    return solve
+
+
+def shared(task: Task) -> dict[str, object]:
+    """Plan with shared bottlenecks, beside one linear program that finds the lower bound."""
+    build, name = reference_solvers.ConcurrentFlow.build, f"end_by_{task.reference.lower()}"
+    small = PROBLEMS[task.what](WARM_UP_HOSTS)
+    dc.coordinated(small)
+    problem = PROBLEMS[task.what](task.hosts)
+
+    def prepare(plan: dc.Schedule) -> Callable[[], float | None]:
+        getattr(build(small), name)()  # imports do not count
+        program = build(problem)
+
+        def solve() -> float | None:
+            end_s = getattr(program, name)()
+            assert end_s is None or isclose(end_s, plan.lower_bound_s, rel_tol=1e-7)
+            return end_s
+
+        return solve
+
+    plan, row = beside(task, lambda: dc.coordinated(problem.replace()), prepare)
+    reference = f"{task.reference}, lower bound only"
+    return {"arcs": problem.n_links, "reference": reference} | row | shape(plan)
+
+
+def slotted(task: Task) -> dict[str, object]:
+    """Plan in slots, beside a flow on the whole time-expanded graph; the optimum must be equal."""
+    small = PROBLEMS[task.what](WARM_UP_HOSTS)
+    dc.coordinated(small, slot_s=dc.lower_bound(small)[0] / 4)
+    problem = PROBLEMS[task.what](task.hosts)
+    slot_s = dc.lower_bound(problem)[0] / task.slots
+    reference, prepare = SLOTTED_REFERENCES[task.reference]
+    plan, row = beside(
+        task,
+        lambda: dc.coordinated(problem.replace(), slot_s=slot_s, prefer=task.prefer),
+        lambda plan: prepare(problem, plan, task.prefer),
+    )
+    slots = {"slots": slots_of(plan), "arcs": problem.n_links * slots_of(plan)}
+    what = task.what if task.prefer == DEFAULT else f"{task.what}, {task.prefer}"
+    return {"what": what, "reference": reference} | slots | row | shape(plan)
+
+
+def slots_of(plan: dc.Schedule) -> int:
+    return round(plan.makespan_s / plan.slot_s)
+
+
+def require_fewest(problem: dc.Problem, plan: dc.Schedule) -> None:
+    """Assert that one slot less does not do."""
+    graph = dc.time_expanded_graph(problem, plan.slot_s, slots_of(plan) - 1)
+    assert reference_solvers.MaxFlow.in_slots(graph).solve() < problem.total_bytes
+
+
+def whole_max_flow(problem: dc.Problem, plan: dc.Schedule, _prefer: str) -> Callable[[], int]:
+    """Prepare the maximum flow that proves that all arrives in the plan's slots."""
+    require_fewest(problem, plan)
+    graph = dc.time_expanded_graph(problem, plan.slot_s, slots_of(plan))
+    flow = reference_solvers.MaxFlow.in_slots(graph)
+
+    def solve() -> int:
+        arrived = flow.solve()
+        assert arrived == problem.total_bytes, (arrived, problem.total_bytes)
+        return arrived
+
+    return solve
+
+
+def whole_cheapest(
+    problem: dc.Problem, plan: dc.Schedule, prefer: str, *, networkx: bool = False
+) -> Callable[[], int]:
+    """Prepare the minimum-cost flow through the whole time-expanded graph of the plan's slots."""
+    from datacollect.preference import path_costs
+    from datacollect.timegraph import slot_costs
+
+    require_fewest(problem, plan)
+    graph = dc.time_expanded_graph(problem, plan.slot_s, slots_of(plan))
+    costs = path_costs(problem, prefer, np.full(graph.n_slots, plan.slot_s), graph.n_nodes)
+    arc_costs, least = slot_costs(costs, graph), cost_of(plan, costs)
+    if networkx:
+        network = graph.to_networkx(problem)
+        labels = list(network.nodes)
+        for tail, head, cost in zip(graph.tail, graph.head, arc_costs.tolist(), strict=True):
+            network.edges[labels[tail], labels[head]]["weight"] = cost
+        cheapest = partial(reference_solvers.cheapest_by_networkx, network)
+    else:
+        cheapest = partial(reference_solvers.cheapest_by_ortools, graph, arc_costs)
+
+    def solve() -> int:
+        found = cheapest()
+        assert found == least, (found, least)
+        return found
+
+    return solve
+
+
+def cost_of(plan: dc.Schedule, costs: Costs) -> int:
+    """Cost of a slotted plan, from its transfers; all links and slots must cost alike.
+
+    A byte pays for every link, for every slot from its arrival at a relay until it leaves, and for
+    the slot in which it arrives at last, counted from 0.
+    """
+    columns = plan.columns
+    first = np.rint(columns.start_s / plan.slot_s).astype(np.int64)
+    last = np.rint(columns.finish_s / plan.slot_s).astype(np.int64) - 1
+    is_last = columns.hop + 1 == np.array([route.n_hops for route in plan.routes])[columns.route]
+    # Twice the mean slot of a transfer, which moves as much in each.
+    twice = [
+        n_bytes * (a + b)
+        for n_bytes, a, b in zip(
+            columns.n_bytes.tolist(), first.tolist(), last.tolist(), strict=True
+        )
     ]
+    waited = sum(t for t, hop in zip(twice, columns.hop, strict=True) if hop > 0)
+    waited -= sum(t for t, ends in zip(twice, is_last, strict=True) if not ends)
+    arrived = sum(t for t, ends in zip(twice, is_last, strict=True) if ends)
+    link, stored, arrival = costs.link, costs.stored, np.diff(costs.arrival)
+    assert all(len(np.unique(column)) <= 1 for column in (link, stored, arrival))
+    total = int(link[0]) * sum(columns.n_bytes.tolist())
+    return total + (int(stored[0]) * waited + int(arrival[0]) * arrived) // 2
 
 
-def measure(function: str, what: str, hosts: int, repeats: int) -> dict[str, object]:
+SLOTTED_REFERENCES = {
+    "": ("", None),
+    "networkx": ("networkx network_simplex", partial(whole_cheapest, networkx=True)),
+    "OR-Tools": ("OR-Tools min-cost flow", whole_cheapest),
+    "max-flow": ("OR-Tools max-flow, number of slots only", whole_max_flow),
+}
+
+
+def construction(task: Task) -> dict[str, object]:
+    """Build a problem from a matrix in memory, beside a copy of the matrix."""
+    names, bandwidth, backlog = mesh(task.hosts)
+    mesh_problem(4)
+    problem, row = beside(
+        task,
+        lambda: dc.Problem.from_matrix(names, bandwidth, backlog, "h0"),
+        lambda _: bandwidth.copy,
+    )
+    return {"arcs": problem.n_links, "reference": "copy of the matrix"} | row
+
+
+def start_up(task: Task) -> dict[str, object]:
+    """Start Python with a command, beside Python alone; seconds on the clock."""
+
+    def run(*command: str) -> float:
+        command = (sys.executable, "-c", *command)
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - began
+
+    run(*COMMANDS[task.what])
+    seconds, others = [], []
+    for _ in range(task.repeats):
+        seconds.append(run(*COMMANDS[task.what]))
+        others.append(run("pass"))
+    return {
+        "ratio": median(seconds) / median(others),
+        "median_s": median(seconds),
+        "reference": "python -c pass",
+        "reference_median_s": median(others),
+    }
+
+
+MEASUREMENTS = {
+    "planning": planning,
+    "bound": bound,
+    "shared": shared,
+    "slotted": slotted,
+    "construction": construction,
+    "start_up": start_up,
+}
+
+
+def measure(task: Task) -> dict[str, object]:
     """Measure one row in a process of its own."""
-    task = json.dumps([function, what, hosts, repeats])
-    done = subprocess.run(
-        [sys.executable, __file__, "--task", task], check=True, stdout=subprocess.PIPE, text=True
-    )
-    return {"what": what, "hosts": hosts or "", "repeats": repeats, **json.loads(done.stdout)}
-
-
-def written(value: object) -> str:
-    """Write a cell of the results: three digits are plenty."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def machine() -> str:
-    """Describe the machine without naming it."""
-    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    return (
-        f"{os.cpu_count()} cores ({platform.machine()}), {memory_gb:.0f} GB of memory, "
-        f"{platform.system()}, load {os.getloadavg()[0]:.1f} at the start"
-    )
-
-
-def versions() -> str:
-    """List versions of what was measured."""
-    found = [f"Python {platform.python_version()}"]
-    for package in ("datacollect", "numpy", "ortools", "pylmcf", "networkx"):
-        try:
-            found.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            found.append(f"{package} not installed")
-    return ", ".join(found)
-
-
-def write(rows: list[dict[str, object]], notes: list[str], path: Path) -> None:
-    """Write notes as comments, then the table."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        file.writelines(f"# {note}\n" for note in notes)
-        # The first row, a planned mesh, has all columns.
-        writer = csv.DictWriter(file, list(rows[0]), restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: written(value) for key, value in row.items()} for row in rows)
-
-
-def line(row: dict[str, object]) -> str:
-    """Write a row of the table as docs/speed.md shows it."""
-
-    def seconds(key: str) -> str:
-        value = float(str(row[key]))
-        return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
-
-    memory = row.get("peak_memory_mb", "")
-    over = row.get("over_lower_bound", "")
-    cells = (
-        row["what"],
-        row["hosts"],
-        f"{row['median_ratio']:.2f}",
-        seconds("median_s"),
-        f"{seconds('reference_median_s')} ({row['reference']})",
-        f"{over:.4f}" if over else "",
-        f"{memory:.0f} MB" if memory else "",
-        row.get("target", ""),
-    )
-    return f"| {' | '.join(map(str, cells))} |"
+    described = task._asdict() | {"section": task.measurement}
+    row = {key: value or "" for key, value in described.items() if key in COLUMNS}
+    return row | measuring.in_own_process(__file__, task)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--hosts", type=int, nargs="+", default=list(HOSTS), metavar="N")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("-o", "--output", type=Path, default=RESULTS)
+    parser.add_argument("--long", action="store_true", help="measure what takes minutes, too")
+    parser.add_argument("--table", action="store_true", help="print tables; measure nothing")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="the results, CSV")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.task:
-        function, what, hosts, repeats = json.loads(arguments.task)
-        print(json.dumps(globals()[function](what, hosts, repeats)))
+        task = Task(*json.loads(arguments.task))
+        print(json.dumps(MEASUREMENTS[task.measurement](task)))
         return
-    if min(arguments.hosts) < 8 or arguments.repeats < 1:
-        parser.error("--hosts must be at least 8 each, --repeats at least 1")
-    notes = [
-        f"command: python {shlex.join(sys.argv)}",
-        f"date: {datetime.now(UTC).date()}",
-        f"machine: {machine()}",
-        f"versions: {versions()}",
-    ]
-    print("\n".join(notes))
-    print("\n| what | hosts | ratio | median | reference | × lower bound | peak memory | target |")
-    print("|---|--:|--:|--:|--:|--:|--:|---|")
-    rows = []
-    for task in rows_to_measure(arguments.hosts):
-        rows.append(measure(*task, arguments.repeats))
-        print(line(rows[-1]), flush=True)
-    write(rows, notes, arguments.output)
+    if arguments.repeats < 1:
+        parser.error(f"--repeats must be >= 1, got {arguments.repeats}")
+    if not arguments.table:
+        notes, rows = measuring.notes(), []
+        for task in tasks(arguments.repeats, long=arguments.long):
+            rows.append(measure(task))
+            seconds = in_words(rows[-1]["median_s"])
+            print(rows[-1]["what"], task.hosts or "", task.reference, seconds, flush=True)
+        measuring.write(notes, COLUMNS, rows, arguments.output)
+    notes, rows = measuring.read(arguments.output)
+    print("\n".join(notes), tables(rows), sep="\n\n")
 
 
 if __name__ == "__main__":
