@@ -34,15 +34,22 @@ if TYPE_CHECKING:
         read_samples,
         samples_from_iperf3,
     )
+    from datacollect.experiment import Experiment
+    from datacollect.explanation import Explanation, explain
     from datacollect.fluid import lower_bound
     from datacollect.harness import simulate
     from datacollect.methods.best_path import best_path
     from datacollect.methods.coordinated import coordinated
     from datacollect.methods.direct import direct
+    from datacollect.money_front import front
     from datacollect.plot import plot_schedule, save_plot
     from datacollect.problem import Held, Host, Link, Parcel, Problem, SharedBottleneck
+    from datacollect.progress import NewLinks, Progress, remaining_problem
+    from datacollect.replanning import replan
+    from datacollect.reporting import Report, report
     from datacollect.scenario import Scenario
     from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
+    from datacollect.sweeping import sweep
     from datacollect.timegraph import time_expanded_graph
 
 _HOMES = {
@@ -64,15 +71,22 @@ _HOMES = {
         "read_samples",
         "samples_from_iperf3",
     ),
+    "explanation": ("Explanation", "explain"),
+    "experiment": ("Experiment",),
     "fluid": ("lower_bound",),
     "harness": ("simulate",),
     "methods.best_path": ("best_path",),
     "methods.coordinated": ("coordinated",),
     "methods.direct": ("direct",),
+    "money_front": ("front",),
     "plot": ("plot_schedule", "save_plot"),
     "problem": ("Held", "Host", "Link", "Parcel", "Problem", "SharedBottleneck"),
+    "progress": ("NewLinks", "Progress", "remaining_problem"),
+    "replanning": ("replan",),
+    "reporting": ("Report", "report"),
     "scenario": ("Scenario",),
     "schedule": ("Bottleneck", "Route", "Schedule", "Transfers"),
+    "sweeping": ("sweep",),
     "timegraph": ("time_expanded_graph",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -81,13 +95,18 @@ __all__ = [
     "Bottleneck",
     "Comparison",
     "DatacollectError",
+    "Experiment",
+    "Explanation",
     "Held",
     "Host",
     "InfeasibleError",
     "Link",
+    "NewLinks",
     "Parcel",
     "Problem",
     "ProblemError",
+    "Progress",
+    "Report",
     "Route",
     "Scenario",
     "Schedule",
@@ -103,14 +122,20 @@ __all__ = [
     "coordinated",
     "direct",
     "estimate",
+    "explain",
+    "front",
     "lower_bound",
     "perturb",
     "perturb_random",
     "plot_schedule",
     "read_samples",
+    "remaining_problem",
+    "replan",
+    "report",
     "samples_from_iperf3",
     "save_plot",
     "simulate",
+    "sweep",
     "time_expanded_graph",
 ]
 

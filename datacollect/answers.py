@@ -24,8 +24,10 @@ SHOWN_ROUTES, SHOWN_HOSTS = 8, 3
 NOTHING = "–"
 
 
-def show_plan(schedule: Schedule, problem_file: str, output: str | None) -> None:
-    """Show what was planned, where it is, and what one can do next."""
+def show_plan(
+    schedule: Schedule, problem_file: str, output: str | None, money: float | None
+) -> None:
+    """Show what was planned, what it costs, where it is, and what one can do next."""
     facts = [
         ("method", _method(schedule)),
         ("makespan", format_duration(schedule.makespan_s)),
@@ -34,6 +36,8 @@ def show_plan(schedule: Schedule, problem_file: str, output: str | None) -> None
         ("peak storage", _peak_storage(schedule)),
         ("planned in", f"{_quick(schedule.plan_time_s)} ({schedule.solver})"),
     ]
+    if money is not None:
+        facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
     if schedule.status == TIME_LIMIT:
         facts.append(("status", "complete, but the time limit ended the search for better"))
     if schedule.bottleneck is not None:

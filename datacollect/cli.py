@@ -15,15 +15,20 @@ import typer
 
 from datacollect.console import emit, emit_json, emit_table, note, working
 from datacollect.errors import DatacollectError, ProblemError, ScheduleError, nearest_hint
+from datacollect.explain_command import explain
+from datacollect.front_command import front
 from datacollect.options import (
     AtATime,
     Chunk,
+    Deadline,
+    FileKind,
     How,
     Json,
     Method,
     Names,
     Order,
     Output,
+    PreferName,
     ProblemFile,
     ScheduleFile,
     ScheduleOutput,
@@ -40,7 +45,10 @@ from datacollect.options import (
     require_schedule_name,
     split_names,
 )
+from datacollect.replan_command import replan
+from datacollect.report_command import report
 from datacollect.simulate_command import simulate
+from datacollect.sweep_command import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +90,8 @@ def plan(
     slot_s: Slot = None,
     chunk_s: Chunk = None,
     solver: SolverName = Solver.auto,
+    prefer: PreferName = None,
+    deadline_s: Deadline = None,
     time_limit_s: TimeLimit = None,
     order: Order = None,
     at_a_time: AtATime = None,
@@ -91,7 +101,11 @@ def plan(
 ) -> None:
     """Plan: print how long it takes and why, write the schedule."""
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
-    require_fit(method, {"--slot": slot_s, "--chunk": chunk_s}, turns, time_limit_s)
+    shape, wishes = (
+        {"--slot": slot_s, "--chunk": chunk_s},
+        {"--prefer": prefer, "--deadline": deadline_s},
+    )
+    require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
     problem = _read_problem(problem_file)
     with working("planning"):
@@ -117,19 +131,23 @@ def plan(
                 problem,
                 slot_s=slot_s,
                 chunk_s=chunk_s,
+                prefer=None if prefer is None else prefer.value,
+                deadline_s=deadline_s,
                 solver=solver.value,
                 time_limit_s=time_limit_s,
             )
     if output is not None:
         schedule.to_file(output)
     from datacollect.comparison import summary
+    from datacollect.measures import plan_money
 
+    money = plan_money(problem, schedule)
     if as_json:
-        emit_json(summary(schedule))
+        emit_json(summary(schedule, money))
     else:
         from datacollect.answers import show_plan
 
-        show_plan(schedule, problem_file, output)
+        show_plan(schedule, problem_file, output, money)
 
 
 @app.command()
@@ -232,16 +250,21 @@ def plot(
 
 
 @app.command()
-def schema(output: Output = None) -> None:
-    """Print the problem file's JSON Schema.
+def schema(
+    kind: Annotated[
+        FileKind, typer.Argument(metavar="KIND", help="Which format.")
+    ] = FileKind.problem,
+    output: Output = None,
+) -> None:
+    """Print a file format's JSON Schema.
 
     Editors complete and check by it.
     """
     import json
 
-    from datacollect.schema import problem_schema
+    from datacollect.schema import SCHEMAS
 
-    _write(json.dumps(problem_schema(), indent=2), output)
+    _write(json.dumps(SCHEMAS[kind.value](), indent=2), output)
 
 
 @app.command()
@@ -317,7 +340,12 @@ def estimate(
     note(f"{len(found)} links from {len(table)} samples")
 
 
+app.command()(replan)
+app.command()(explain)
+app.command()(front)
 app.command()(simulate)
+app.command()(sweep)
+app.command()(report)
 
 
 # What the commands share --------------------------------------------------------------------

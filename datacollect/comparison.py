@@ -85,8 +85,8 @@ SUMMARY_KEYS = (
 )
 
 
-def summary(schedule: Schedule) -> dict[str, Any]:
-    """Return the object that ``datacollect plan --json`` prints."""
+def summary(schedule: Schedule, money: float | None = None) -> dict[str, Any]:
+    """Return the object that ``datacollect plan --json`` prints; `money` where there are prices."""
     bottleneck = schedule.bottleneck
     values = (
         schedule.method,
@@ -101,7 +101,8 @@ def summary(schedule: Schedule) -> dict[str, Any]:
         schedule.status,
         schedule.solver,
     )
-    return dict(zip(SUMMARY_KEYS, values, strict=True))
+    found = dict(zip(SUMMARY_KEYS, values, strict=True))
+    return found if money is None else found | {"money": money}
 
 
 def bottleneck_dict(bottleneck: Bottleneck) -> dict[str, Any]:

@@ -22,9 +22,9 @@ def explain(
     solver: SolverName = Solver.auto,
     as_json: Json = False,
 ) -> None:
-    """Explain what binds when, what to relax first, and what limits each source.
+    """Explain what binds when, and what to relax first.
 
-    With a schedule also why it ends later than the lower bound.
+    Also what limits each source, and with a schedule why it ends later than the lower bound.
     """
     from datacollect.explanation import explain as find_explanation
     from datacollect.files import read_problem, read_schedule

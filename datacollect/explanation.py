@@ -272,7 +272,10 @@ def _explain_source(
         return SourceExplanation(source, n_bytes, finish_s, alone_s, "itself", alone[1].text)
     if shares:
         others = len(interval.bottleneck.hosts) - 1
-        text = f"shares what binds until {format_duration(interval.to_s)} with {others} more"
+        until = format_duration(interval.to_s)
+        text = f"shares what binds until {until} with {others} more"
+        if not others:
+            text = f"is alone behind what binds until {until}"
         return SourceExplanation(source, n_bytes, finish_s, alone_s, "binding cut", text)
     text = "is not behind what binds then: it could be done earlier"
     return SourceExplanation(source, n_bytes, finish_s, alone_s, "others", text)

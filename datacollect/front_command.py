@@ -27,7 +27,10 @@ def front(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what money waiting saves: the cheapest plan for each of several deadlines."""
+    """Show what money waiting saves.
+
+    The price of the cheapest plan for each of several deadlines.
+    """
     from datacollect.files import read_problem
     from datacollect.money_front import front as find_front
 

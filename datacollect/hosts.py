@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,40 @@ class Held:
     n_bytes: int
 
 
-@dataclass(frozen=True)
-class Parcel:
+class HeldColumns(NamedTuple):
+    """Held data as arrays of shape (n_held,); hosts as indices, -1 where there is no such host."""
+
+    host: IntArray
+    source: IntArray
+    offset_bytes: IntArray
+    n_bytes: IntArray
+
+    @classmethod
+    def of(cls, held: Sequence[Held], host_index: Mapping[str, int]) -> HeldColumns:
+        """Look up the hosts of held data; numbers beyond 64 bits become -1, which is none."""
+        return cls(
+            np.array([host_index.get(h.host, -1) for h in held], dtype=np.int64),
+            np.array([host_index.get(h.source, -1) for h in held], dtype=np.int64),
+            _int64([h.offset_bytes for h in held]),
+            _int64([h.n_bytes for h in held]),
+        )
+
+    def stored_bytes(self, n_hosts: int) -> IntArray:
+        """Return the bytes of others' data at each host."""
+        stored = np.zeros(n_hosts, dtype=np.int64)
+        others = self.host != self.source
+        np.add.at(stored, self.host[others], self.n_bytes[others])
+        return stored
+
+
+def _int64(numbers: list[int]) -> IntArray:
+    try:
+        return np.array(numbers, dtype=np.int64)
+    except OverflowError:
+        return np.array([x if abs(x) < 2**63 else -1 for x in numbers], dtype=np.int64)
+
+
+class Parcel(NamedTuple):
     """A contiguous range of one source's backlog that lies at a host and has yet to move.
 
     ``host`` and ``source`` are indices of hosts. They differ where data were held elsewhere.

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from datacollect.units import BYTES_PER_GB
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -88,6 +90,26 @@ def legs(schedule: Schedule, names: Sequence[str] | None = None) -> Legs:
         tail=hosts[at],
         head=hosts[at + 1],
     )
+
+
+def plan_money(problem: Problem, plan: Schedule) -> float | None:
+    """Return the price of all links that a plan uses, in the currency of the problem's prices.
+
+    None where links have no prices.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> hosts = [dc.Host("S", 2_000_000_000), dc.Host("D")]
+    >>> problem = dc.Problem.from_hosts(hosts, [dc.Link("S", "D", 1e6, price_per_gb=0.25)], "D")
+    >>> plan_money(problem, dc.direct(problem))
+    0.5
+    """
+    if problem.price_per_gb is None:
+        return None
+    where = legs(plan, problem.names)
+    price = problem.price_per_gb[problem.link_indices(where.tail, where.head)]
+    return float(price @ plan.columns.n_bytes) / BYTES_PER_GB
 
 
 def running_totals(

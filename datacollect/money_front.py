@@ -11,7 +11,7 @@ import numpy.typing as npt
 from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.fluid import fluid_optimum
-from datacollect.measures import legs
+from datacollect.measures import plan_money
 from datacollect.methods.coordinated import coordinated
 from datacollect.units import BYTES_PER_GB
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.problem import Problem
-    from datacollect.schedule import Schedule
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -100,7 +99,9 @@ def front(
     earliest_s = fluid_optimum(problem, budget).makespan_s
     wanted = sorted({0.0, *map(float, slack)})
     found = [_cheapest_by(problem, (1 + value) * earliest_s, solver) for value in wanted]
-    found.append(_cheapest_of_all(problem, earliest_s, budget))
+    cheapest = _cheapest_of_all(problem, earliest_s, budget)
+    # A plan takes all the time that it has; where the cheapest of all ends sooner, that one counts.
+    found = [*(min(row, cheapest) for row in found), cheapest]
     makespan_s, money = np.array(found).T
     table = pd.DataFrame(
         {
@@ -120,20 +121,11 @@ def _change(values: FloatArray) -> FloatArray:
     return values / values[0] - 1 if values[0] > 0 else np.zeros(len(values))
 
 
-def plan_money(problem: Problem, plan: Schedule) -> float:
-    """Return the price of all links that a plan uses, in the currency of the problem's prices."""
-    if problem.price_per_gb is None:
-        return 0.0
-    where = legs(plan, problem.names)
-    price = problem.price_per_gb[problem.link_indices(where.tail, where.head)]
-    return float(price @ plan.columns.n_bytes) / BYTES_PER_GB
-
-
 def _cheapest_by(problem: Problem, deadline_s: float, solver: str) -> tuple[float, float]:
     if problem.total_bytes == 0:
         return 0.0, 0.0
     plan = coordinated(problem, chunk_s=0.0, prefer="money", deadline_s=deadline_s, solver=solver)
-    return plan.makespan_s, plan_money(problem, plan)
+    return plan.makespan_s, plan_money(problem, plan) or 0.0
 
 
 def _cheapest_of_all(problem: Problem, earliest_s: float, budget: Budget) -> tuple[float, float]:

@@ -7,10 +7,14 @@ planned short by the longest pipeline's delay, so that it drains before rates ch
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from datacollect.routes import cut_parcels, whole_bytes
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.routes import whole_bytes
 from datacollect.schedule import Route, Transfers
 
 if TYPE_CHECKING:
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from datacollect.fluid import FluidPlan
     from datacollect.problem import Problem
     from datacollect.routes import PathFlow
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 
 class RouteBook:
@@ -44,25 +51,116 @@ def pipelined_transfers(
     problem: Problem, plan: FluidPlan, chunk_s: float
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Turn a fluid plan into routes and transfers, with whole bytes."""
-    book = RouteBook(problem)
-    starts, lengths = plan.starts_s.tolist(), plan.lengths_s.tolist()
-    rows: list[tuple[int, int, int, int, float, float]] = []
-    paths_of_pool: defaultdict[int, list[PathFlow]] = defaultdict(list)
+    paths, n_bytes = _paths_in_order(plan)
+    path, parcel, begin, end = _cut(n_bytes, plan)
+    routes, route = _routes(problem, paths, path, parcel.source)
+    offset = parcel.offset_bytes + begin - parcel.begin
+    # A row per hop of each part.
+    hops = _hops(plan, paths, chunk_s)
+    n_hops = hops.n_hops[path]
+    row = np.repeat(np.arange(len(path)), n_hops)
+    hop = np.arange(len(row)) - np.repeat(np.cumsum(n_hops) - n_hops, n_hops)
+    at = hops.first[path][row] + hop
+    return routes, Transfers.build(
+        route=route[row],
+        hop=hop,
+        offset_bytes=offset[row],
+        n_bytes=(end - begin)[row],
+        start_s=hops.start_s[at],
+        finish_s=hops.finish_s[at],
+    )
+
+
+class _Hops(NamedTuple):
+    """When each hop of each path runs, path after path: path i's hops begin at ``first[i]``."""
+
+    first: IntArray
+    n_hops: IntArray
+    start_s: FloatArray
+    finish_s: FloatArray
+
+
+class _PartParcels(NamedTuple):
+    """The parcels that parts were cut from: their owners, offsets, and begins among all bytes."""
+
+    source: IntArray
+    offset_bytes: IntArray
+    begin: IntArray
+
+
+def _paths_in_order(plan: FluidPlan) -> tuple[list[PathFlow], IntArray]:
+    """Paths, pool after pool, and the whole bytes of each."""
+    paths_of_pool: list[list[PathFlow]] = [[] for _ in plan.pools]
     for path in plan.paths:
         paths_of_pool[path.pool].append(path)
-    for number, pool in enumerate(plan.pools):
-        paths = paths_of_pool[number]
+    sizes: list[int] = []
+    for pool, paths in zip(plan.pools, paths_of_pool, strict=True):
         # The earlier part of a stream takes the earlier paths: easier to follow, equally fast.
-        paths.sort(key=lambda path: path.pieces)
-        sizes = whole_bytes(pool.n_bytes, [path.amount for path in paths])
-        windows = [_windows(path.pieces, starts, lengths, chunk_s) for path in paths]
-        for i, parcel, offset, n_bytes in cut_parcels(pool, sizes):
-            route = book.number(parcel.source, paths[i].hosts)
-            rows.extend(
-                (route, hop, offset, n_bytes, start, finish)
-                for hop, (start, finish) in enumerate(windows[i])
-            )
-    return book.routes(), transfers_from_rows(rows)
+        paths.sort(key=attrgetter("pieces"))
+        sizes += whole_bytes(pool.n_bytes, [path.amount for path in paths])
+    return list(chain.from_iterable(paths_of_pool)), np.array(sizes, dtype=np.int64)
+
+
+def _cut(n_bytes: IntArray, plan: FluidPlan) -> tuple[IntArray, _PartParcels, IntArray, IntArray]:
+    """Cut all bytes, pool after pool, where a path's share ends and where a parcel ends.
+
+    Returns the path and the parcel of each part, and its begin and end among all bytes.
+    """
+    parcels = list(chain.from_iterable(pool.parcels for pool in plan.pools))
+    sizes = np.array([parcel.n_bytes for parcel in parcels], dtype=np.int64)
+    path_ends, parcel_ends = np.cumsum(n_bytes), np.cumsum(sizes)
+    ends = np.union1d(path_ends[n_bytes > 0], parcel_ends)
+    begins = np.append(0, ends[:-1])
+    path = np.searchsorted(path_ends, begins, side="right")
+    number = np.searchsorted(parcel_ends, begins, side="right")
+    source = np.array([parcel.source for parcel in parcels], dtype=np.int64)
+    offset = np.array([parcel.offset_bytes for parcel in parcels], dtype=np.int64)
+    found = _PartParcels(source[number], offset[number], (parcel_ends - sizes)[number])
+    return path, found, begins, ends
+
+
+def _routes(
+    problem: Problem, paths: Sequence[PathFlow], path: IntArray, source: IntArray
+) -> tuple[tuple[Route, ...], IntArray]:
+    """Number routes (a source and hosts) as parts first use them; return them, and each part's."""
+    number: dict[tuple[int, ...], int] = {}
+    way = np.array([number.setdefault(p.hosts, len(number)) for p in paths], dtype=np.int64)
+    key = source * len(number) + way[path]
+    keys, first, same = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    names = problem.names
+    hosts = [tuple([names[host] for host in hosts]) for hosts in number]
+    sources, ways = divmod(keys[order], max(len(number), 1))
+    routes = tuple(
+        Route(names[origin], hosts[i])
+        for origin, i in zip(sources.tolist(), ways.tolist(), strict=True)
+    )
+    return routes, rank[same.ravel()]
+
+
+def _hops(plan: FluidPlan, paths: Sequence[PathFlow], chunk_s: float) -> _Hops:
+    n_hops = np.array([len(path.pieces) for path in paths], dtype=np.int64)
+    piece, position = _positions(paths, n_hops)
+    start_s = plan.starts_s[piece] + position * chunk_s
+    return _Hops(np.cumsum(n_hops) - n_hops, n_hops, start_s, start_s + plan.lengths_s[piece])
+
+
+def _positions(paths: Sequence[PathFlow], n_hops: IntArray) -> tuple[IntArray, IntArray]:
+    """Piece of each hop, path after path, and its position among consecutive hops of that piece."""
+    piece = np.array(list(chain.from_iterable(path.pieces for path in paths)), dtype=np.int64)
+    path = np.repeat(np.arange(len(paths)), n_hops)
+    new = np.ones(len(piece), dtype=bool)
+    new[1:] = (piece[1:] != piece[:-1]) | (path[1:] != path[:-1])
+    hop = np.arange(len(piece))
+    return piece, hop - np.maximum.accumulate(np.where(new, hop, 0))
+
+
+def longest_pipeline(plan: FluidPlan) -> int:
+    """Most hops that any path takes within one piece of time."""
+    n_hops = np.array([len(path.pieces) for path in plan.paths], dtype=np.int64)
+    return int(_positions(plan.paths, n_hops)[1].max(initial=0)) + 1
 
 
 def transfers_from_rows(rows: Sequence[tuple[int, int, int, int, float, float]]) -> Transfers:
@@ -70,28 +168,3 @@ def transfers_from_rows(rows: Sequence[tuple[int, int, int, int, float, float]])
     columns = zip(*rows, strict=True) if rows else ([] for _ in range(6))
     names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "finish_s")
     return Transfers.build(**dict(zip(names, columns, strict=True)))
-
-
-def longest_pipeline(plan: FluidPlan) -> int:
-    """Most hops that any path takes within one piece of time."""
-    return max((_run_positions(path.pieces)[1] for path in plan.paths), default=1)
-
-
-def _run_positions(pieces: Sequence[int]) -> tuple[list[int], int]:
-    """Position of each hop among consecutive hops of its piece, and the longest run's length."""
-    positions: list[int] = []
-    for hop, piece in enumerate(pieces):
-        same = hop > 0 and pieces[hop - 1] == piece
-        positions.append(positions[-1] + 1 if same else 0)
-    return positions, max(positions) + 1
-
-
-def _windows(
-    pieces: Sequence[int], starts_s: Sequence[float], lengths_s: Sequence[float], chunk_s: float
-) -> list[tuple[float, float]]:
-    """Start and finish of each hop."""
-    windows = []
-    for piece, position in zip(pieces, _run_positions(pieces)[0], strict=True):
-        start = starts_s[piece] + position * chunk_s
-        windows.append((start, start + lengths_s[piece]))
-    return windows

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,7 +42,14 @@ class Pool:
 
 def pools_by_host(problem: Problem) -> list[Pool]:
     """One pool per host: what its data may do does not depend on whose they are."""
-    return _pools(problem, [(parcel.host, False) for parcel in problem.parcels])
+    return list(_pools_by_host(problem.parcels))
+
+
+# Problems that differ in their links only ask for the same pools again and again.
+@lru_cache(maxsize=4)
+def _pools_by_host(parcels: tuple[Parcel, ...]) -> tuple[Pool, ...]:
+    groups = groupby(parcels, key=itemgetter(0))
+    return tuple(Pool(host, host, tuple(group)) for host, group in groups)
 
 
 def pools_by_owner(problem: Problem) -> list[Pool]:
@@ -48,11 +57,7 @@ def pools_by_owner(problem: Problem) -> list[Pool]:
 
     Own data may be released later and do not count as stored; held data are there from time 0.
     """
-    return _pools(problem, [(p.host, p.host == p.source) for p in problem.parcels])
-
-
-def _pools(problem: Problem, key_of_parcel: list[tuple[int, bool]]) -> list[Pool]:
     groups: dict[tuple[int, bool], list[Parcel]] = {}
-    for parcel, key in zip(problem.parcels, key_of_parcel, strict=True):
-        groups.setdefault(key, []).append(parcel)
+    for parcel in problem.parcels:
+        groups.setdefault((parcel.host, parcel.host == parcel.source), []).append(parcel)
     return [Pool(host, host, tuple(parcels)) for (host, _), parcels in groups.items()]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.hosts import Held, Host, Link, Parcel, SharedBottleneck
+from datacollect.hosts import Held, HeldColumns, Host, Link, Parcel, SharedBottleneck
 from datacollect.validation import (
     HOST_COLUMNS,
     host_arrays,
@@ -47,6 +47,9 @@ __all__ = [
     "Problem",
     "SharedBottleneck",
 ]
+
+# What belongs to hosts and says nothing about links.
+CHECKED_APART = frozenset((*HOST_COLUMNS, "held"))
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 IndexArray: TypeAlias = npt.NDArray[np.int32]
@@ -300,7 +303,21 @@ class Problem:
 
     def replace(self, **changes: Any) -> Problem:
         """Return a copy with other values for some attributes, validated anew."""
+        if changes.keys() <= CHECKED_APART:
+            return self._with_hosts(changes)
         return replace(self, **changes)
+
+    def _with_hosts(self, changes: Mapping[str, Any]) -> Problem:
+        """Return a copy with the same links, which need no second look: there may be millions."""
+        other = copy.copy(self)
+        for of_hosts in ("total_bytes", "sources", "parcels", "sha256"):
+            other.__dict__.pop(of_hosts, None)
+        columns = {key: changes.get(key, getattr(self, key)) for key in HOST_COLUMNS}
+        for key, array in host_arrays(self.names, self.destination, columns).items():
+            _freeze(other, key, array)
+        object.__setattr__(other, "held", tuple(changes.get("held", self.held)))
+        reject_bad_held(other.held, other)
+        return other
 
     # Questions ------------------------------------------------------------------------------
 
@@ -393,17 +410,29 @@ class Problem:
     @cached_property
     def parcels(self) -> tuple[Parcel, ...]:
         """What lies where and has yet to move: by host, source and offset."""
-        elsewhere: dict[str, list[Held]] = {}
-        for held in self.held:
-            if held.n_bytes and held.host != held.source:
-                elsewhere.setdefault(held.source, []).append(held)
-        parcels = [
-            parcel
-            for source in np.flatnonzero(self.backlog_bytes).tolist()
-            for parcel in self._parcels_of(source, elsewhere.get(self.names[source], []))
-            if parcel.host != self.destination_index
-        ]
-        return tuple(sorted(parcels, key=lambda p: (p.host, p.source, p.offset_bytes)))
+        held = HeldColumns.of(self.held, self.host_index)
+        elsewhere = np.flatnonzero((held.n_bytes > 0) & (held.host != held.source))
+        # Each backlog's ranges in their order; the last is empty, at its end.
+        owners = np.flatnonzero(self.backlog_bytes)
+        host = np.append(held.host[elsewhere], owners)
+        source = np.append(held.source[elsewhere], owners)
+        start = np.append(held.offset_bytes[elsewhere], self.backlog_bytes[owners])
+        size = np.append(held.n_bytes[elsewhere], np.zeros_like(owners))
+        order = np.lexsort((start, source))
+        host, source, start, size = host[order], source[order], start[order], size[order]
+        # What lies between them is still at the source.
+        position = np.zeros_like(start)
+        position[1:] = np.where(source[1:] == source[:-1], (start + size)[:-1], 0)
+        columns = (
+            np.append(source, host),
+            np.append(source, source),
+            np.append(position, start),
+            np.append(start - position, size),
+            np.append(self.release_s[source], np.zeros(len(source))),
+        )
+        to_move = np.flatnonzero((columns[3] > 0) & (columns[0] != self.destination_index))
+        order = to_move[np.lexsort([column[to_move] for column in columns[2::-1]])]
+        return tuple(map(Parcel, *(column[order].tolist() for column in columns)))
 
     @cached_property
     def sha256(self) -> str:
@@ -418,11 +447,11 @@ class Problem:
             )
             for s in self.shared
         ]
-        held = [
-            (str(h.host), str(h.source), int(h.offset_bytes), int(h.n_bytes)) for h in self.held
-        ]
-        digest.update(repr((self.names, self.destination, shared, sorted(held))).encode())
+        digest.update(repr((self.names, self.destination, shared, [])).encode())
+        held = HeldColumns.of(self.held, self.host_index)
+        order = np.lexsort(held[::-1])
         for array in (
+            *(column[order] for column in held),
             self.backlog_bytes,
             self.release_s,
             self.storage_bytes,
@@ -437,23 +466,6 @@ class Problem:
         if self.price_per_gb is not None:
             digest.update(np.ascontiguousarray(self.price_per_gb).data)
         return digest.hexdigest()
-
-    def _parcels_of(self, source: int, elsewhere: list[Held]) -> list[Parcel]:
-        """Cut a source's backlog into what lies elsewhere and what still lies at the source."""
-        held = sorted(
-            (h.offset_bytes, h.offset_bytes + h.n_bytes, self.host_index[h.host]) for h in elsewhere
-        )
-        release = float(self.release_s[source])
-        parcels, position = [], 0
-        for start, stop, host in held:
-            if start > position:
-                parcels.append(Parcel(source, source, position, start - position, release))
-            parcels.append(Parcel(host, source, start, stop - start, 0.0))
-            position = stop
-        end = int(self.backlog_bytes[source])
-        if end > position:
-            parcels.append(Parcel(source, source, position, end - position, release))
-        return parcels
 
     def __repr__(self) -> str:
         return (

@@ -7,7 +7,6 @@ from where the data lie now.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.hosts import Held, SharedBottleneck
+from datacollect.hosts import Held, HeldColumns, SharedBottleneck
 from datacollect.measures import legs, running_totals
 
 if TYPE_CHECKING:
@@ -170,19 +169,16 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
     <Problem: 2 hosts, 1 links, 1 sources, 5 bytes to 'D'>
     """
     _require_known(problem, progress)
-    lost_hosts = set(progress.lost_hosts)
-    lost = np.array([name in lost_hosts for name in problem.names])
     gone = set(progress.lost_data)
-    held = tuple(h for h in progress.held if h not in gone)
+    held = tuple(h for h in progress.held if h not in gone) if gone else progress.held
     try:
         if gone:  # what does not stay has to be right, too
             problem.replace(storage_bytes=_room(problem, progress.held), held=progress.held)
         return problem.replace(
             release_s=np.maximum(problem.release_s - progress.at_s, 0.0),
             storage_bytes=_room(problem, held),
-            shared=_shared_without(problem, lost_hosts),
             held=held,
-            **_without_hosts(_links_now(problem, progress), lost),
+            **_links_now(problem, progress),
         )
     except ProblemError as error:
         raise ProblemError(f"progress: {error}; is this the progress of another problem?") from None
@@ -257,14 +253,9 @@ def _require_known(problem: Problem, progress: Progress) -> None:
 
 def _room(problem: Problem, held: tuple[Held, ...]) -> FloatArray:
     """Storage limits, raised to what hosts hold already."""
-    stored: Counter[str] = Counter()
-    for h in held:
-        if h.host != h.source and h.host in problem.host_index:
-            stored[h.host] += h.n_bytes
-    room = problem.storage_bytes.copy()
-    for name, n_bytes in stored.items():
-        room[problem.host_index[name]] = max(room[problem.host_index[name]], n_bytes)
-    return room
+    known = [h for h in held if h.host in problem.host_index]
+    columns = HeldColumns.of(known, problem.host_index)
+    return np.maximum(problem.storage_bytes, columns.stored_bytes(problem.n_hosts))
 
 
 def _shared_without(problem: Problem, lost: set[str]) -> tuple[SharedBottleneck, ...]:
@@ -280,7 +271,11 @@ def _shared_without(problem: Problem, lost: set[str]) -> tuple[SharedBottleneck,
 
 
 def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
-    """Return the columns of links, with the forecast from `progress.at_s` on."""
+    """Return what has changed about links, with the forecast from `progress.at_s` on."""
+    if problem.n_periods == 1 and progress.links is None and not progress.lost_hosts:
+        return {}
+    lost_hosts = set(progress.lost_hosts)
+    lost = np.array([name in lost_hosts for name in problem.names])
     now = int(np.searchsorted(problem.periods_s, progress.at_s, side="right")) - 1
     columns: dict[str, Any] = {
         "periods_s": np.append(0.0, problem.periods_s[now + 1 :] - progress.at_s),
@@ -289,7 +284,10 @@ def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
         "link_to": problem.link_to,
         "price_per_gb": problem.price_per_gb,
     }
-    return columns if progress.links is None else _with_new(problem, columns, progress.links)
+    if progress.links is not None:
+        columns = _with_new(problem, columns, progress.links)
+    shared = _shared_without(problem, lost_hosts)
+    return {"shared": shared, **_without_hosts(columns, lost)}
 
 
 def _with_new(problem: Problem, columns: dict[str, Any], new: NewLinks) -> dict[str, Any]:

@@ -270,8 +270,8 @@ def quickest(
         Some data cannot arrive at all.
     """
     full = np.maximum(np.diff(starts_s) - guard_s, 0.0)
-    releases = [parcel.release_s for parcel in problem.parcels]
-    fewest = 1 + int(np.searchsorted(starts_s, max(releases)))
+    latest_s = max(parcel.release_s for parcel in problem.parcels)
+    fewest = 1 + int(np.searchsorted(starts_s, latest_s))
     # Bisect for the piece in which the collection ends: all pieces before it are full.
     low, high = fewest, len(starts_s)
     while low < high:

@@ -13,6 +13,7 @@ from datacollect.errors import ProblemError
 from datacollect.options import (
     Chunk,
     Json,
+    Prefer,
     ProblemFile,
     ScheduleFile,
     ScheduleOutput,
@@ -47,10 +48,9 @@ def replan(
     slot_s: Slot = None,
     chunk_s: Chunk = None,
     prefer: Annotated[
-        str | None,
+        Prefer | None,
         typer.Option(
             "--prefer",
-            metavar="WISH",
             help="Choose among the fastest as plan --prefer does, whatever the old schedule's "
             "links.",
         ),
@@ -82,6 +82,7 @@ def replan(
     Time in the new schedule starts at the progress' instant.
     """
     from datacollect.comparison import summary
+    from datacollect.measures import plan_money
     from datacollect.replanning import replan as plan_rest
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
@@ -99,7 +100,7 @@ def replan(
             progress,
             slot_s=slot_s,
             chunk_s=chunk_s,
-            prefer=prefer,
+            prefer=None if prefer is None else prefer.value,
             stability=stability,
             solver=solver.value,
             time_limit_s=time_limit_s,
@@ -108,12 +109,13 @@ def replan(
         _write_problem(remaining, problem_output)
     if output is not None:
         schedule.to_file(output)
+    money = plan_money(remaining, schedule)
     if as_json:
-        emit_json({"at_s": progress.at_s, **summary(schedule)})
+        emit_json({"at_s": progress.at_s, **summary(schedule, money)})
     else:
         from datacollect.answers import show_plan
 
-        show_plan(schedule, problem_output or problem_file, output)
+        show_plan(schedule, problem_output or problem_file, output, money)
         if output is not None and problem_output is None:
             note("note: --problem-output FILE writes the problem that the new schedule solves")
 

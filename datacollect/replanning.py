@@ -171,6 +171,8 @@ def old_use(remaining: Problem, plan: Schedule, at_s: float) -> OldUse:
 def _require_survivors(remaining: Problem, progress: Progress) -> None:
     """Refuse to plan for data that only a lost host has."""
     lost = set(progress.lost_hosts)
+    if not lost:
+        return
     left = {name: 0 for name in remaining.names if name in lost}
     for parcel in remaining.parcels:
         if remaining.names[parcel.host] in lost:
@@ -264,6 +266,6 @@ def _drained(
     while len(breakpoints_s(remaining)) > 1 and chunk_s > 0 and longest_pipeline(fluid) > hops:
         hops = longest_pipeline(fluid)
         guard_s = (hops - 1) * chunk_s
-        guarded = proved_optimum(remaining, optimum.links, guard_s, budget)
+        guarded = proved_optimum(remaining, old.links, guard_s, budget, optimum.links)
         fluid = stable_plan(remaining, old, guarded, guard_s, latest_s, budget)
     return fluid

@@ -7,8 +7,7 @@ Fulkerson, Flows in Networks, 1962). Cycles carry nothing anywhere and are dropp
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class PathFlow:
+class PathFlow(NamedTuple):
     """An amount of one pool's data that follows the same hosts in the same pieces of time.
 
     ``hosts`` are indices; hop i runs from ``hosts[i]`` to ``hosts[i + 1]`` in piece ``pieces[i]``.
@@ -98,12 +96,12 @@ def decompose(network: Expanded, step: IntArray, flow: IntArray | FloatArray) ->
         )
     )
     link, piece = network.link[used].tolist(), step[used].tolist()
-    host = network.node_host.tolist() if len(used) else []
+    host = network.node_host[network.tail[used]].tolist()
     paths = []
     for pool, walk, amount in arcs_of_walks:
         hops = [i for i in walk if link[i] != NO_LINK]
-        hosts = (*(host[tail[i]] for i in hops), network.sink)
-        paths.append(PathFlow(pool, hosts, tuple(piece[i] for i in hops), amount))
+        hosts = (*[host[i] for i in hops], network.sink)
+        paths.append(PathFlow(pool, hosts, tuple([piece[i] for i in hops]), amount))
     return paths
 
 
@@ -120,7 +118,7 @@ def _walks(
         walk = _walk(start, sink, head, left, leaving)
         if walk is None:
             return  # only rounding is left
-        carried = min(amount, *(left[arc] for arc in walk))
+        carried = min(amount, *[left[arc] for arc in walk])
         for arc in walk:
             left[arc] -= carried
         amount -= carried

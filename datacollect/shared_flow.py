@@ -150,7 +150,7 @@ def quickest_shared(
         The optimum without shared bottlenecks, with the same pieces and guard.
     budget : Budget
     prefer : str
-        A key of `datacollect.preference.PREFERENCES`.
+        A key of ``PREFERENCES`` in `datacollect.preference`.
     end_s : float, optional
         When the last piece ends; without it as early as possible.
     known : SharedEnd, optional

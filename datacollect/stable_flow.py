@@ -1,7 +1,7 @@
 """Planning anew with few changes: little goes over links that the old plan does not use.
 
-An old plan uses a few thousand of a million links. Its links and those into the destination are
-planned on alone; all other links are only looked at:
+An old plan uses a few thousand of a million links. Its links are planned on alone, then with those
+into the destination; all other links are only looked at:
 
 - The earliest end on few links is the earliest on all, if no other link crosses the minimum cut
   that forbids an earlier one. Links that do cross it are added.
@@ -40,11 +40,11 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 # An end that is later by less than this part is the same.
 SAME_END = 1e-9
 
-# Relays that each host with data gets where the old links and those across a cut do not suffice.
-FIRST_RELAYS = 8
-
 # Of larger cuts each host gets this many links at first.
 MANY_PER_HOST = 16
+
+# Links are looked up by their ends where those are fewer pairs than this part of all links.
+FEW_PAIRS = 16
 
 # Of the links that are worth adding, each host gets this many at a time, the best.
 LINKS_AT_A_TIME = 8
@@ -77,11 +77,14 @@ class ProvedOptimum:
     links : ndarray of int
         Which links of the whole problem they are.
     found : Quickest
+    alone : Quickest or None
+        The earliest end on the links of the old plan alone; None where those never suffice.
     """
 
     problem: Problem
     links: IntArray
     found: Quickest
+    alone: Quickest | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +99,24 @@ class _Flow:
 
 
 def proved_optimum(
-    problem: Problem, links: IntArray, guard_s: float, budget: Budget
+    problem: Problem,
+    old_links: IntArray,
+    guard_s: float,
+    budget: Budget,
+    likely: IntArray | None = None,
 ) -> ProvedOptimum:
     """Find the earliest end over all links of a problem without shared bottlenecks.
 
     Parameters
     ----------
     problem : Problem
-    links : ndarray of int
-        Links to begin with; those into the destination are added.
+    old_links : ndarray of int
+        Those of the old plan, sorted. Where they suffice, no other is looked at but to prove it.
     guard_s : float
         Every piece of time but the last ends this much early.
     budget : Budget
+    likely : ndarray of int, optional
+        Links to go on with where those do not suffice, the old ones among them.
 
     Raises
     ------
@@ -115,8 +124,19 @@ def proved_optimum(
         Some data cannot arrive.
     """
     starts, solver = breakpoints_s(problem), budget.flow_solver()
-    links = _union(problem, links, np.flatnonzero(problem.link_to == problem.destination_index))
+    few = problem.with_links(old_links)
+    alone: Quickest | None
+    try:
+        found = quickest(few, starts, guard_s, solver)
+    except NeverArrives:
+        alone, more = None, old_links[:0]
+    else:
+        alone, more = found, _crossing(problem, old_links, few, found.network, found.cut)
+        if len(more) == 0:
+            return ProvedOptimum(few, old_links, found, alone)
+    links = _likely(problem, old_links, budget) if likely is None else likely
     for attempt in count():
+        links = _union(problem, links, _wide_enough(problem, more, attempt))
         few = problem.with_links(links)
         try:
             found = quickest(few, starts, guard_s, solver)
@@ -125,16 +145,9 @@ def proved_optimum(
             if len(more) == 0:
                 raise
         else:
-            assert found.cut is not None
             more = _crossing(problem, links, few, found.network, found.cut)
             if len(more) == 0:
-                return ProvedOptimum(few, links, found)
-        if len(more) > MANY_PER_HOST * problem.n_hosts:
-            bandwidth = problem.bandwidth_bytes_per_s.max(axis=0)
-            more = _best_of_each(problem, more, bandwidth[more], MANY_PER_HOST << attempt)
-        elif attempt == 1:
-            more = _union(problem, more, _relays_of_holders(problem))
-        links = _union(problem, links, more)
+                return ProvedOptimum(few, links, found, alone)
     raise AssertionError  # links are added until none is left
 
 
@@ -162,16 +175,15 @@ def stable_plan(
         new links nothing.
     budget : Budget
     """
-    earliest = optimum.found
+    earliest, alone = optimum.found, optimum.alone
     latest_s = max(latest_s, earliest.makespan_s)
-    alone = _fastest_alone(problem, old.links, guard_s, latest_s, budget)
-    if alone is not None:
-        best = _cheapest(problem, old.links, old, alone.lengths_s, budget)
+    if alone is not None and alone.makespan_s <= latest_s * (1 + SAME_END):
+        best = _cheapest(problem, old.links, alone.network, old, alone.lengths_s, budget)
     else:
-        best = _cheapest(problem, optimum.links, old, earliest.lengths_s, budget)
+        best = _cheapest(problem, optimum.links, earliest.network, old, earliest.lengths_s, budget)
         if latest_s > earliest.makespan_s * (1 + SAME_END):
             lengths = _lengths_until(problem, guard_s, latest_s)
-            later = _cheapest(problem, best.links, old, lengths, budget)
+            later = _cheapest(problem, best.links, best.network, old, lengths, budget)
             # What new links must carry falls with the end, ever more slowly: equal at both ends
             # of the leeway means equal throughout.
             if later.new_units < best.new_units * (1 - SAME_END):
@@ -215,18 +227,6 @@ def stable_costs(network: LayeredNetwork, is_new: BoolArray) -> tuple[IntArray, 
 # On few links -------------------------------------------------------------------------------
 
 
-def _fastest_alone(
-    problem: Problem, old_links: IntArray, guard_s: float, latest_s: float, budget: Budget
-) -> Quickest | None:
-    """Return the earliest end on the old links alone, None where it is too late."""
-    few = problem.with_links(old_links)
-    try:
-        found = quickest(few, breakpoints_s(few), guard_s, budget.flow_solver())
-    except NeverArrives:
-        return None
-    return found if found.makespan_s <= latest_s * (1 + SAME_END) else None
-
-
 def _lengths_until(problem: Problem, guard_s: float, end_s: float) -> FloatArray:
     """Lengths of the pieces of time that begin before an end."""
     starts = breakpoints_s(problem)
@@ -237,14 +237,19 @@ def _lengths_until(problem: Problem, guard_s: float, end_s: float) -> FloatArray
 
 
 def _cheapest(
-    problem: Problem, links: IntArray, old: OldUse, lengths_s: FloatArray, budget: Budget
+    problem: Problem,
+    links: IntArray,
+    network: LayeredNetwork,
+    old: OldUse,
+    lengths_s: FloatArray,
+    budget: Budget,
 ) -> _Flow:
-    """Find the cheapest flow over all links, beginning with few."""
+    """Find the cheapest flow over all links, beginning with few and, if it fits, their network."""
     solver = budget.flow_solver()
-    starts = breakpoints_s(problem)[: len(lengths_s)]
+    few = problem.with_links(links)
+    if network.n_pieces != len(lengths_s):
+        network = layered_network(few, breakpoints_s(problem)[: len(lengths_s)])
     while True:
-        few = problem.with_links(links)
-        network = layered_network(few, starts)
         is_new = ~_among(old.links, links)
         scaled = ScaledFlow(network, solver)
         priced = _priced(scaled, links, is_new, old, lengths_s)
@@ -263,6 +268,8 @@ def _cheapest(
         if len(more) == 0:
             return found
         links = _union(problem, links, more)
+        few = problem.with_links(links)
+        network = layered_network(few, network.starts_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,15 +309,24 @@ def _priced(
 
 
 def _crossing(
-    problem: Problem, links: IntArray, few: Problem, network: LayeredNetwork, cut: BoolArray
+    problem: Problem,
+    links: IntArray,
+    few: Problem,
+    network: LayeredNetwork,
+    cut: BoolArray | None,
 ) -> IntArray:
     """Return the other links that cross a cut in some piece of time."""
+    assert cut is not None
     crossing = [links[:0]]
     leaving, entering = _at_ends_of_links(few, network, cut)
     for piece, period in enumerate(_periods(problem, network)):
         inside, outside = np.flatnonzero(leaving[piece]), np.flatnonzero(~entering[piece])
-        # From the smaller side: a million links are to be looked at once at most.
-        if len(inside) <= len(outside):
+        # A few pairs, or from the smaller side: a million links are to be looked at once at most.
+        if len(inside) * len(outside) < problem.n_links // FEW_PAIRS:
+            pairs = np.repeat(inside, len(outside)), np.tile(outside, len(inside))
+            found = problem.link_indices(*pairs)
+            found = found[found >= 0]
+        elif len(inside) <= len(outside):
             found = problem.links_out_of(inside)
             found = found[~entering[piece][problem.link_to[found]]]
         else:
@@ -347,25 +363,52 @@ def _worth_adding(
     return _union(problem, *worth)
 
 
-def _relays_of_holders(problem: Problem) -> IntArray:
-    """Of each host with data, the links to those that can pass on the most at once."""
-    bandwidth = problem.bandwidth_bytes_per_s[0]
-    hosts = np.arange(problem.n_hosts)
-    direct = problem.link_indices(hosts, np.full(problem.n_hosts, problem.destination_index))
-    onward = np.where(direct >= 0, bandwidth[direct], 0.0)
-    found = [np.zeros(0, dtype=np.int64)]
-    for host in sorted({parcel.host for parcel in problem.parcels}):
-        links = problem.links_out_of([host])
-        if len(links) > FIRST_RELAYS:
-            passed_on = np.minimum(bandwidth[links], onward[problem.link_to[links]])
-            links = links[np.argpartition(-passed_on, FIRST_RELAYS)[:FIRST_RELAYS]]
-        found.append(links)
-    return np.concatenate(found)
+def _likely(problem: Problem, old_links: IntArray, budget: Budget) -> IntArray:
+    """Add links to the old ones until the destination may bind, or no other link helps.
+
+    By no plan everything arrives sooner than the destination can take it in, and often that is the
+    answer. So all links into the destination are added, and those that cross the minimum cuts at
+    that instant: these show at once whose data lack a way out.
+    """
+    into = np.flatnonzero(problem.link_to == problem.destination_index)
+    links = _union(problem, old_links, into)
+    starts, solver = breakpoints_s(problem), budget.flow_solver()
+    rate = min(
+        float(problem.bandwidth_bytes_per_s[0][into].sum()),
+        float(problem.downlink_bytes_per_s[problem.destination_index]),
+    )
+    if len(starts) > 1 or rate <= 0:
+        return links
+    lengths = np.array([problem.total_bytes / rate])
+    for attempt in count():
+        few = problem.with_links(links)
+        network = layered_network(few, starts)
+        cut = ScaledFlow(network, solver).saturate(lengths)[1]
+        if cut is None:
+            break
+        more = _crossing(problem, links, few, network, cut)
+        if len(more) == 0:
+            break
+        links = _union(problem, links, _wide_enough(problem, more, attempt))
+    return links
+
+
+def _wide_enough(problem: Problem, links: IntArray, attempt: int) -> IntArray:
+    """Return the widest links of each host, more in later attempts; all where they are few."""
+    if len(links) <= MANY_PER_HOST * problem.n_hosts:
+        return links
+    bandwidth = problem.bandwidth_bytes_per_s.max(axis=0)
+    return _best_of_each(problem, links, bandwidth[links], MANY_PER_HOST << attempt)
 
 
 def _best_of_each(problem: Problem, links: IntArray, gain: npt.NDArray[Any], most: int) -> IntArray:
     """Return, of each host, the links by which it gains most."""
-    best = links[np.lexsort((-gain, problem.link_from[links]))]
+    # One number per link sorts several times faster than two; which of nearly equal links come
+    # first is a matter of speed only.
+    if len(links) == 0:
+        return links
+    less = (gain.max() - gain) / (2 * float(np.ptp(gain)) or 1.0)
+    best = links[np.argsort(problem.link_from[links] + less)]
     tails = problem.link_from[best]
     return best[np.arange(len(best)) - np.searchsorted(tails, tails) < most]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import pairwise
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.hosts import HeldColumns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -221,60 +221,76 @@ class _Hosts(Protocol):
 
 def reject_bad_held(held_data: Sequence[Held], hosts: _Hosts) -> None:
     """Raise `ProblemError` unless ranges lie in backlogs, once, and fit where they lie."""
-    for held in held_data:
-        where = f"held data of {held.source!r} at {held.host!r}"
-        for name in (held.host, held.source):
-            if name not in hosts.host_index:
-                raise ProblemError(
-                    f"{where}: unknown host {name!r}" + nearest_hint(name, hosts.host_index)
-                )
-        backlog = int(hosts.backlog_bytes[hosts.host_index[held.source]])
-        start, size = held.offset_bytes, held.n_bytes
-        if not (_is_whole(start) and _is_whole(size)):
+    if not held_data:
+        return
+    # There may be many thousands of ranges: only when one is bad they are looked at one by one.
+    if not _all_in_range(held_data, hosts):
+        for held in held_data:
+            _reject_bad_range(held, hosts)
+    columns = HeldColumns.of(held_data, hosts.host_index)
+    _reject_overlapping_held(held_data, columns)
+    _reject_held_beyond_storage(columns, hosts)
+
+
+def _all_in_range(held_data: Sequence[Held], hosts: _Hosts) -> bool:
+    kinds = {type(number) for h in held_data for number in (h.offset_bytes, h.n_bytes)}
+    if kinds != {int}:
+        return False
+    host, source, start, size = HeldColumns.of(held_data, hosts.host_index)
+    known = min(host.min(), source.min()) >= 0
+    positive = min(start.min(), size.min()) >= 0
+    return bool(known and positive and (size <= hosts.backlog_bytes[source] - start).all())
+
+
+def _reject_bad_range(held: Held, hosts: _Hosts) -> None:
+    where = f"held data of {held.source!r} at {held.host!r}"
+    for name in (held.host, held.source):
+        if name not in hosts.host_index:
             raise ProblemError(
-                f"{where}: offset_bytes and bytes must be whole numbers, got {start!r} and {size!r}"
+                f"{where}: unknown host {name!r}" + nearest_hint(name, hosts.host_index)
             )
-        if start < 0 or size < 0 or start + size > backlog:
-            raise ProblemError(
-                f"{where}: the range must lie within the backlog of {backlog} bytes, "
-                f"got offset_bytes = {start}, bytes = {size}"
-            )
-    _reject_overlapping_held(held_data)
-    _reject_held_beyond_storage(held_data, hosts)
+    backlog = int(hosts.backlog_bytes[hosts.host_index[held.source]])
+    start, size = held.offset_bytes, held.n_bytes
+    if not (_is_whole(start) and _is_whole(size)):
+        raise ProblemError(
+            f"{where}: offset_bytes and bytes must be whole numbers, got {start!r} and {size!r}"
+        )
+    if start < 0 or size < 0 or start + size > backlog:
+        raise ProblemError(
+            f"{where}: the range must lie within the backlog of {backlog} bytes, "
+            f"got offset_bytes = {start}, bytes = {size}"
+        )
 
 
 def _is_whole(value: object) -> bool:
-    # Asking for the type first: there may be thousands of ranges, and most are plain numbers.
-    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _reject_overlapping_held(held_data: Sequence[Held]) -> None:
-    by_source: dict[str, list[Held]] = {}
-    for held in held_data:
-        if held.n_bytes:
-            by_source.setdefault(held.source, []).append(held)
-    for source, ranges in by_source.items():
-        ranges.sort(key=lambda h: h.offset_bytes)
-        for one, two in pairwise(ranges):
-            if two.offset_bytes < one.offset_bytes + one.n_bytes:
-                raise ProblemError(
-                    f"held data of {source!r}: byte {two.offset_bytes} lies at "
-                    f"{one.host!r} and at {two.host!r}; name one holder per byte"
-                )
+def _reject_overlapping_held(held_data: Sequence[Held], columns: HeldColumns) -> None:
+    order = np.lexsort((columns.offset_bytes, columns.source))
+    order = order[columns.n_bytes[order] > 0]
+    source, start = columns.source[order], columns.offset_bytes[order]
+    end = start + columns.n_bytes[order]
+    overlap = np.flatnonzero((source[1:] == source[:-1]) & (start[1:] < end[:-1]))
+    if len(overlap):
+        one, two = (held_data[i] for i in order[overlap[0] : overlap[0] + 2])
+        raise ProblemError(
+            f"held data of {one.source!r}: byte {two.offset_bytes} lies at "
+            f"{one.host!r} and at {two.host!r}; name one holder per byte"
+        )
 
 
-def _reject_held_beyond_storage(held_data: Sequence[Held], hosts: _Hosts) -> None:
-    stored: Counter[str] = Counter()
-    for held in held_data:
-        if held.host not in (held.source, hosts.destination):
-            stored[held.host] += held.n_bytes
-    for name, size in stored.items():
-        limit = hosts.storage_bytes[hosts.host_index[name]]
-        if size > limit:
-            raise ProblemError(
-                f"host {name!r}: it holds {size} bytes of others' data, storage_bytes is "
-                f"{limit:.0f}; raise storage_bytes or correct held"
-            )
+def _reject_held_beyond_storage(columns: HeldColumns, hosts: _Hosts) -> None:
+    names = list(hosts.host_index)
+    stored = columns.stored_bytes(len(names))
+    stored[hosts.host_index[hosts.destination]] = 0
+    beyond = np.flatnonzero(stored > hosts.storage_bytes)
+    if len(beyond):
+        i = int(beyond[0])
+        raise ProblemError(
+            f"host {names[i]!r}: it holds {stored[i]} bytes of others' data, storage_bytes is "
+            f"{hosts.storage_bytes[i]:.0f}; raise storage_bytes or correct held"
+        )
 
 
 def whole_backlogs(names: Sequence[str], backlog_bytes: npt.ArrayLike) -> IntArray:

@@ -4,8 +4,9 @@
 
 Full meshes with and without host limits, as in planning_speed.py. At half the plan's makespan the
 data lie where the plan says; all bandwidths change at random, each by up to a part, up or down.
-Times are process times, medians of the repetitions; ratios are medians of one over the other
-within a repetition, so that a busy machine slows both.
+Times are process times from objects in memory (problem, plan, progress) to the schedule, medians
+of the repetitions; ratios are medians of one over the other within a repetition, so that a busy
+machine slows both. Every call gets a problem of which nothing is remembered yet.
 """
 
 from __future__ import annotations
@@ -38,15 +39,17 @@ def row(what: str, n_hosts: int, part: float, repeats: int) -> dict[str, object]
     plan = dc.coordinated(problem)
     progress = dc.Progress.from_schedule(problem, plan, plan.makespan_s / 2)
     factor = np.random.default_rng(SEED).uniform(1 - part, 1 + part, problem.n_links)
-    changed = problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * factor)
+    bandwidth = problem.bandwidth_bytes_per_s * factor
+    changed = problem.replace(bandwidth_bytes_per_s=bandwidth)
     remaining = dc.remaining_problem(changed, progress)
     times = []
     scratch = anew = plan
     for _ in range(repeats):
-        # Fresh problems: the optimum is remembered per problem.
-        first_s, _ = timed(lambda: dc.coordinated(problem.replace()))
-        scratch_s, scratch = timed(lambda: dc.coordinated(dc.remaining_problem(changed, progress)))
-        replan_s, anew = timed(lambda: dc.replan(changed, plan, progress))
+        first_s, _ = timed(dc.coordinated, problem, problem.bandwidth_bytes_per_s)
+        scratch_s, scratch = timed(
+            lambda now: dc.coordinated(dc.remaining_problem(now, progress)), problem, bandwidth
+        )
+        replan_s, anew = timed(lambda now: dc.replan(now, plan, progress), problem, bandwidth)
         times.append((first_s, scratch_s, replan_s))
     return {
         "what": what,
@@ -58,13 +61,17 @@ def row(what: str, n_hosts: int, part: float, repeats: int) -> dict[str, object]
         "moved_by_scratch": moved(remaining, plan, progress, scratch),
         "moved_by_replan": moved(remaining, plan, progress, anew),
         "makespan_over_bound": anew.makespan_s / anew.lower_bound_s,
+        "transfers_over_first": anew.n_transfers / plan.n_transfers,
     }
 
 
-def timed(work: Callable[[], dc.Schedule]) -> tuple[float, dc.Schedule]:
-    """Run once; return process time and result."""
+def timed(
+    work: Callable[[dc.Problem], dc.Schedule], problem: dc.Problem, bandwidth: np.ndarray
+) -> tuple[float, dc.Schedule]:
+    """Plan once for these bandwidths; return process time and result."""
+    fresh = problem.replace(bandwidth_bytes_per_s=bandwidth)
     began = time.process_time()
-    result = work()
+    result = work(fresh)
     return time.process_time() - began, result
 
 
@@ -89,10 +96,10 @@ def main() -> None:
     rows = []
     headings = (
         *("what", "hosts", "change", "moved, from scratch", "moved, anew", "makespan / T\\*"),
-        *("time / first plan", "time / from scratch"),
+        *("transfers / first plan", "time / first plan", "time / from scratch"),
     )
     print(f"| {' | '.join(headings)} |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for what in KINDS:
         for n_hosts in arguments.hosts:
             for part in PARTS:
@@ -101,6 +108,7 @@ def main() -> None:
                 print(
                     f"| {what} | {n_hosts} | {part:.0%} | {found['moved_by_scratch']:.1%} "
                     f"| {found['moved_by_replan']:.1%} | {found['makespan_over_bound']:.4f} "
+                    f"| {found['transfers_over_first']:.1f} "
                     f"| {found['replan_over_first']:.2f} | {found['replan_over_scratch']:.2f} |",
                     flush=True,
                 )

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 # Node potentials are path costs plus an artificial cost of 2**62 and must stay below 2**63.
 _POTENTIAL_LIMIT = 2**61
 
+# Up to this many arcs per node, as in time-expanded graphs, a list of candidates finds entering
+# arcs 1.2 to 8 times faster than LEMON's block search; on denser networks it is slower.
+SPARSE = 7
+
 
 class LemonFlow:
     """Flows by LEMON.
@@ -94,6 +98,7 @@ def _solve(
         order = np.argsort(key, kind="stable")
         tail, head, capacity, cost = tail[order], head[order], capacity[order], cost[order]
     graph = Graph(len(supply), _int64(tail), _int64(head))
+    graph.set_pivot_rule("candidate_list" if len(key) <= SPARSE * len(supply) else "block_search")
     graph.set_node_supply(_int64(supply))
     graph.set_edge_costs(_int64(cost))
     graph.set_edge_capacities(_int64(capacity))

@@ -18,12 +18,13 @@ IN_CI = bool(os.environ.get("CI"))
 NO_MEASURED_DATA = (
     "no measured data here: set DATACOLLECT_DATA to a folder with skyplane/ and topologyzoo/"
 )
+NO_CHROMIUM = "no Chromium here: apt install chromium, or set DATACOLLECT_CHROMIUM to its path"
 NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 NO_DASK = "no Dask here: pip install 'datacollect[dask]'"
 NO_PROC = "no /proc here, which shows a process's children"
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
-SKIPS_ALLOWED_IN_CI = (NO_MEASURED_DATA, NO_NS3, NO_PROC)
+SKIPS_ALLOWED_IN_CI = (NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC)
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.
 settings.register_profile(

@@ -134,6 +134,29 @@ def test_plan_writes_what_json_says(here, call):
     schedule.check(dc.Problem.from_file("figure1.toml"))
 
 
+def test_plan_says_what_it_costs_where_links_have_prices(here, call):
+    """2 GB at 1 MB/s directly, or at 0.5 per GB over K at 2: in 1000 s half goes over K.
+
+    In 2000 s none has to.
+    """
+    hosts = [dc.Host("S", 2 * 10**9), dc.Host("K"), dc.Host("D")]
+    links = [
+        dc.Link("S", "D", 1e6),
+        dc.Link("S", "K", 2e6, price_per_gb=0.5),
+        dc.Link("K", "D", 2e6),
+    ]
+    problem = dc.Problem.from_hosts(hosts, links, "D")
+    (here / "priced.json").write_text(json.dumps(problem.to_dict()))
+    for deadline, money in (("1000", 0.5), ("2000", 0.0)):
+        arguments = ("plan", "priced.json", "--deadline", deadline, "--chunk", "0")
+        _, out, _ = call(*arguments, "--json")
+        assert strict_json(out)["money"] == pytest.approx(money, abs=1e-6)
+        _, out, _ = call(*arguments)
+        assert f"money         {money:.4g}, the price of all links" in out.splitlines()
+    _, out, _ = call("plan", "figure1.toml", "--json")
+    assert "money" not in strict_json(out)
+
+
 def test_plan_reads_standard_input(here):
     done = start("plan", "-", "--json", input=(here / "figure1.toml").read_text())
     assert (done.returncode, done.stderr) == (0, "")

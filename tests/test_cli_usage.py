@@ -55,7 +55,10 @@ def problem_without(place, here):
 
 # Help and usage -----------------------------------------------------------------------------
 
-COMMANDS = ["plan", "compare", "check", "pulls", "plot", "schema", "example", "estimate"]
+COMMANDS = [
+    *("plan", "compare", "check", "pulls", "plot", "schema", "example", "estimate"),
+    *("replan", "explain", "front", "simulate"),
+]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
@@ -92,7 +95,7 @@ def test_version(call):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["plam"], "No such command 'plam'. Did you mean 'plan'?"),
+        (["plam"], "No such command 'plam'. Did you mean 'plan', 'replan'?"),
         (["plan"], "Missing argument 'PROBLEM'"),
         (["plan", "figure1.toml", "--sloth", "1"], "No such option"),
         (["plan", "figure1.toml", "--slot", "x"], "'--slot'"),
@@ -100,6 +103,15 @@ def test_version(call):
         (["plan", "figure1.toml", "--slot", "nan"], "must be a finite number > 0, got nan"),
         (["plan", "figure1.toml", "--chunk", "-1"], "must be a finite number >= 0, got -1"),
         (["plan", "figure1.toml", "--chunk", "1", "--slot", "1"], "--slot and --chunk exclude"),
+        (["plan", "figure1.toml", "--deadline", "0"], "must be a finite number > 0, got 0"),
+        (["plan", "figure1.toml", "--prefer", "cheap"], "'earliest-arrival', 'money'"),
+        (["plan", "figure1.toml", "--prefer", "earliest-arrival"], "with shared bottlenecks"),
+        (["plan", "figure1.toml", "--method", "direct", "--deadline", "9"], "--deadline is for"),
+        (["plan", "figure1.toml", "--method", "direct", "--prefer", "money"], "--prefer is for"),
+        (["front", "figure1.toml"], "needs prices, and all links are free"),
+        (["front", "figure1.toml", "-o", "front.txt"], "must name a file that ends in .png"),
+        (["replan", "-", "-", "p.toml"], "only one of PROBLEM, SCHEDULE and PROGRESS can be"),
+        (["explain", "-", "-"], "only one of PROBLEM and SCHEDULE can be standard input"),
         (["compare", "figure1.toml", "--chunk", "1", "--slot", "1"], "--slot and --chunk exclude"),
         (["plan", "figure1.toml", "--method", "fast"], "'direct', 'best-path', 'coordinated'"),
         (["plan", "figure1.toml", "--order", "S1"], "--order is for --method direct"),
@@ -171,6 +183,9 @@ def test_exit_codes_reach_the_shell(here):
     (here / "bad.toml").write_text("destination = 5\n[hosts.D]\n")
     for arguments, expected in (
         (["plan", problem_without("S1", here)], 1),
+        (["explain", problem_without("S1", here)], 1),
+        (["plan", "figure1.toml", "--deadline", "0.5"], 1),
+        (["plan", "figure1.toml", "--slot", "0.5", "--deadline", "1.2"], 1),
         (["plan", "bad.toml"], 2),
         (["plan", "figure1.toml", "--solver", "networkx"], 3),
     ):

@@ -101,6 +101,23 @@ def test_minimal_by_hand(read):
     assert dc.lower_bound(problem)[0] == pytest.approx(1600 / 3)
 
 
+def test_prices_by_hand(read):
+    """By day 80 MB/s reach frankfurt, with sao-paulo's 10 from 900 s on: 315 GB by 3600 s.
+
+    London's disk is full by then, 40 GB more than what it passes on. By night 75 MB/s arrive
+    directly and 112.5 enter london, so that 560 - 315 - 40 = 205 GB take 1093.3 s.
+    With all the time there is, virginia and sao-paulo send directly (0.05 and 0.12 per GB), and
+    tokyo (0.09): 15 + 16.2 + 9.6 = 40.8; at 15 MB/s tokyo's 180 GB take 12000 s.
+    """
+    problem = read("prices")
+    assert dc.lower_bound(problem)[0] == pytest.approx(3600 + 205e3 / 187.5)
+    cheapest = dc.front(problem, slack=[]).loc[float("inf")]
+    assert cheapest["money"] == pytest.approx(40.8)
+    assert cheapest["makespan_s"] == pytest.approx(12_000)
+    kinds = {resource.kind for r in dc.explain(problem).advice.alone for resource in r.resources}
+    assert kinds == {"link", "storage", "release"}
+
+
 def test_constraints_shows_every_field():
     tree = tomllib.loads(example_files("constraints")["constraints.toml"])
     assert set(tree) == set(PROBLEM.by_name) - {"$schema", "bandwidth_csv"}

@@ -21,8 +21,11 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 BASICS = "errors units"
 PROBLEM = f"{BASICS} hosts problem"
 DATA = f"{PROBLEM} schedule"
-FLUID = f"{DATA} flow budget pools layered quickest routes bottleneck shared_flow two_hops fluid"
-MODELS = f"{FLUID} fairshare pipeline slots timegraph"
+FLUID = (
+    f"{DATA} flow budget pools preference restricted_flow layered quickest cheapest routes "
+    "bottleneck arc_pricing savings shared_flow two_hops fluid"
+)
+MODELS = f"{FLUID} fairshare pipeline slots timegraph arrival_bounds arrival_curve"
 PLANNING = f"{MODELS} measures methods"
 EDGES = "check pulls estimates samples schema frames graphs files"
 
@@ -47,24 +50,34 @@ MAY_IMPORT = {
     "frames": f"{PROBLEM} samples graphs",
     "kinds": BASICS,
     "fields": f"{BASICS} kinds",
-    "schema": f"{BASICS} kinds fields",
     "documents": f"{BASICS} kinds",
     "link_table": f"{PROBLEM} samples kinds documents",
     "schedule_files": f"{DATA} kinds fields documents",
     "files": f"{DATA} samples kinds fields documents link_table schedule_files",
+    "progress": f"{DATA} measures",
+    "progress_files": f"{DATA} kinds fields documents link_table files progress",
     # Flows, and what solves them.
     "flow": BASICS,
     "solvers": "errors flow",
     "budget": f"{BASICS} flow",
     # The fluid model.
     "pools": PROBLEM,
+    "preference": PROBLEM,
+    "restricted_flow": f"{BASICS} flow",
     "layered": f"{PROBLEM} pools",
-    "quickest": f"{PROBLEM} flow pools layered",
+    "quickest": f"{PROBLEM} flow restricted_flow pools layered",
+    "cheapest": f"{PROBLEM} flow restricted_flow preference pools layered quickest",
     "routes": f"{PROBLEM} pools layered",
     "bottleneck": f"{DATA} pools layered quickest",
-    "shared_flow": f"{DATA} flow budget pools layered quickest bottleneck",
+    "arc_pricing": f"{BASICS} flow budget",
+    "savings": f"{PROBLEM} flow pools layered quickest",
+    "shared_flow": f"{DATA} flow budget preference pools layered quickest routes bottleneck "
+    "arc_pricing savings",
     "two_hops": f"{DATA} flow budget pools layered quickest bottleneck routes",
-    "fluid": f"{DATA} flow budget pools layered quickest bottleneck routes shared_flow two_hops",
+    "fluid": f"{DATA} flow budget preference pools layered quickest cheapest bottleneck routes "
+    "arc_pricing savings shared_flow two_hops",
+    "arrival_bounds": f"{PROBLEM} flow budget pools layered quickest",
+    "arrival_curve": f"{FLUID} arrival_bounds",
     "pipeline": FLUID,
     # Slots, shares.
     "slots": f"{FLUID} pipeline",
@@ -73,6 +86,13 @@ MAY_IMPORT = {
     # Methods.
     "methods": f"{MODELS} measures",
     "comparison": PLANNING,
+    # Why, and at what price.
+    "relaxations": MODELS,
+    "explanation": f"{PLANNING} relaxations",
+    "money_front": PLANNING,
+    # Planning anew.
+    "stable_flow": FLUID,
+    "replanning": f"{PLANNING} progress stable_flow",
     # Carrying a schedule out.
     "byteranges": "",
     "control": DATA,
@@ -84,6 +104,9 @@ MAY_IMPORT = {
     "topology_fields": f"{BASICS} kinds scenario_kinds topologies",
     "scenario_fields": f"{BASICS} kinds scenario_kinds topology_fields",
     "scenario": f"{BASICS} kinds documents scenario_fields",
+    "experiment_fields": f"{BASICS} kinds scenario_kinds scenario_fields",
+    "schema": f"{BASICS} kinds fields scenario_kinds topology_fields scenario_fields "
+    "experiment_fields",
     "placement": f"{PROBLEM} kinds topologies scenario",
     "background": f"{PROBLEM} kinds topologies scenario simulation placement",
     "setting": f"{PROBLEM} link_table topologies scenario simulation placement background",
@@ -95,16 +118,45 @@ MAY_IMPORT = {
     # The top: the command line, and what only it and the package's front import.
     "picture": f"{DATA} measures",
     "plot": f"{DATA} measures picture",
-    "sweep": f"{PLANNING} {EDGES} comparison scenario harness",
-    "report": f"{PLANNING} {EDGES} comparison plot sweep",
+    # Experiments: what a file says, a run as a row, the folder, who carries runs out.
+    "grid_problems": f"{PROBLEM} documents",
+    "run_rows": f"{DATA} simulation harness run_files",
+    "experiment": f"{BASICS} kinds documents experiment_fields grid_problems scenario run_rows",
+    "intervals": "",
+    "run_store": f"{BASICS} documents experiment run_files run_rows",
+    "sweep_jobs": f"{BASICS} experiment harness scenario setting run_rows run_store",
+    "sweep_pools": f"{BASICS} sweep_jobs",
+    "sweep_plan": f"{BASICS} experiment intervals sweep_jobs",
+    "sweeping": f"{BASICS} experiment harness run_store sweep_jobs sweep_plan sweep_pools",
+    # Reports: what sweeps have left, as numbers, verdicts, pictures and a page.
+    "sweep_folders": f"{BASICS} experiment_fields run_rows run_store",
+    "report_tables": f"{BASICS} intervals sweep_folders",
+    "paper_runs": f"{BASICS} report_tables sweep_folders",
+    "verdicts": "intervals",
+    "judging": "intervals report_tables paper_runs verdicts",
+    "report_figures": f"{BASICS} report_tables",
+    "report_cells": "",
+    "report_page": f"{BASICS} report_cells report_tables report_figures sweep_folders",
     "examples": "",
+    "claims": f"{PLANNING} examples intervals sweep_folders report_tables paper_runs "
+    "verdicts judging",
+    "reporting": f"{BASICS} documents claims report_cells report_tables report_figures report_page "
+    "sweep_folders",
     "console": BASICS,
     "options": f"{BASICS} console",
     "answers": f"{DATA} comparison console",
+    "explain_command": f"{DATA} console options explanation files",
+    "front_command": f"{DATA} console options documents money_front files",
+    "sweep_command": f"{BASICS} console options sweeping",
+    "report_command": f"{BASICS} verdicts console reporting",
     "simulate_command": f"{DATA} console options simulation harness probing run_files",
-    "__init__": f"{PLANNING} {EDGES} comparison scenario harness simulation sweep report plot",
-    "cli": f"{PLANNING} {EDGES} comparison scenario simulation sweep report plot examples console "
-    "options answers documents simulate_command __init__",
+    "replan_command": f"{DATA} comparison console documents files options answers progress "
+    "measures progress_files replanning",
+    "__init__": f"{PLANNING} {EDGES} progress replanning comparison explanation money_front "
+    "scenario harness simulation experiment sweeping reporting plot",
+    "cli": f"{PLANNING} {EDGES} comparison scenario simulation sweep_command report_command plot "
+    "examples console options answers documents simulate_command replan_command explain_command "
+    "front_command __init__",
     "__main__": "cli",
 }
 
@@ -112,6 +164,7 @@ MAY_IMPORT = {
 SHORT_CUTS = {
     "problem": "files frames",  # methods that lead there: Problem.from_file
     "schedule": "check files measures plot pulls",
+    "progress": "progress_files",  # Progress.from_file
     "flow": "solvers",  # loads them
 }
 
@@ -224,7 +277,8 @@ def test_judges_never_reach_what_they_judge(judge):
 def test_every_package_imported_is_a_declared_dependency():
     config = ConfigParser()
     config.read(REPOSITORY / "setup.cfg", encoding="utf-8")
-    declared = config["options"]["install_requires"] + config["options.extras_require"]["fast"]
+    extras = config["options.extras_require"]
+    declared = config["options"]["install_requires"] + extras["fast"] + extras["dask"]
     names = {_canonical(line) for line in declared.splitlines() if line and line[0].isalpha()}
     distributions = packages_distributions()
     for module, source in SOURCES.items():

@@ -15,7 +15,7 @@ from strategies import FEATURES, problems
 
 import datacollect as dc
 from datacollect.cli import run
-from datacollect.money_front import plan_money
+from datacollect.measures import plan_money
 from datacollect.problem import Host, Link, Problem, SharedBottleneck
 
 GB = 10**9
@@ -59,6 +59,17 @@ def test_the_cheapest_takes_as_long_as_it_must():
     last = dc.front(Problem.from_hosts(hosts, way, "D"), slack=[0]).iloc[-1]
     assert last["makespan_s"] == pytest.approx(4e8)
     assert last["money"] == 0
+
+
+def test_no_row_ends_later_than_the_cheapest_of_all():
+    """3 GB at 1 MB/s directly and 2 MB/s over K, all for nothing: 1000 s, whatever the deadline.
+
+    Of plans in time the one with the fewest hops would use the direct link until the deadline.
+    """
+    hosts = [Host("S", 3 * GB), Host("K"), Host("D")]
+    way = [Link("S", "D", 1e6), Link("S", "K", 2e6), Link("K", "D", 2e6, 0.0), Link("D", "K", 1, 1)]
+    table = dc.front(Problem.from_hosts(hosts, way, "D"), slack=[0, 0.5, 4])
+    assert table["makespan_s"].tolist() == pytest.approx([1000.0] * 4)
 
 
 def test_a_cheap_link_that_is_there_for_a_while_only():
@@ -164,7 +175,7 @@ def test_the_price_of_a_plan():
     """2 GB through K at 0.1 per GB."""
     problem = with_a_priced_relay()
     assert plan_money(problem, dc.coordinated(problem)) == pytest.approx(0.2, abs=1e-8)
-    assert plan_money(problem.replace(price_per_gb=None), dc.coordinated(problem)) == 0
+    assert plan_money(problem.replace(price_per_gb=None), dc.coordinated(problem)) is None
 
 
 # The command ----------------------------------------------------------------------------------

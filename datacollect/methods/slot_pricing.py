@@ -7,18 +7,16 @@ are added until there are none (column generation; Ford and Fulkerson, Managemen
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.flow import FlowNetwork, available_flow_solvers
+from datacollect.flow import FlowNetwork
 from datacollect.timegraph import slot_costs
 
 if TYPE_CHECKING:
     from datacollect.budget import Budget
-    from datacollect.flow import FlowSolver
     from datacollect.methods.slotted_search import Found, PartialGraph
     from datacollect.preference import Costs
     from datacollect.problem import Problem
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
-
-# Arcs from which on OR-Tools' cost scaling is faster than LEMON's simplex on these graphs.
-LARGE = 50_000
 
 # A round lets in this many arcs per node: more rounds on small graphs, or fewer on large ones.
 NEW_ARCS_PER_NODE = 2
@@ -68,15 +63,8 @@ def least_cost_flow(
         graph.n_nodes, graph.tail[used], graph.head[used], capacity_bytes[used], cost[used]
     )
     flow = np.zeros(graph.n_arcs, dtype=np.int64)
-    flow[used] = _solver(budget, len(used)).min_cost_flow(network, supply)
+    flow[used] = budget.flow_solver().min_cost_flow(network, supply)
     return flow
-
-
-def _solver(budget: Budget, n_arcs: int) -> FlowSolver:
-    """Return the solver; left to choose, cost scaling beats the simplex on large sparse graphs."""
-    if budget.solver == "auto" and n_arcs > LARGE and "ortools" in available_flow_solvers():
-        budget = replace(budget, solver="ortools")
-    return budget.flow_solver()
 
 
 def node_prices(graph: TimeExpandedGraph, cost: IntArray, flow: IntArray) -> IntArray:

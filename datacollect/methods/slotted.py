@@ -64,7 +64,7 @@ def slotted_schedule(
         Length of a slot in seconds.
     budget : Budget
     prefer : str
-        A key of `datacollect.preference.PREFERENCES`.
+        A key of ``PREFERENCES`` in `datacollect.preference`.
     deadline_s : float, optional
         The plan may take all whole slots that end by then; without it, as few as possible.
 

@@ -101,12 +101,13 @@ def slotted_pieces(graph: TimeExpandedGraph, flow: IntArray) -> tuple[Jobs, IntA
     while len(begin):
         row, event, part_begin, part_end = cut_at(going.bounds, begin, begin + n_bytes)
         arc = going.order[event]
-        ways, way = np.unique(np.stack([way[row], receiver[arc]]), axis=1, return_inverse=True)
-        way = way.ravel()
-        hops.append(_Hop(at[row], arc, part_end - part_begin, way, ways))
+        n_hosts = int(receiver.max()) + 1
+        keys, number = np.unique(way[row] * n_hosts + receiver[arc], return_inverse=True)
+        ways = np.stack(np.divmod(keys, n_hosts))
+        hops.append(_Hop(at[row], arc, part_end - part_begin, number, ways))
         at = np.flatnonzero(receiver[arc] != graph.sink)
         begin = (relayed_begin[arc] + part_begin - going_begin[arc])[at]
-        n_bytes, way = hops[-1].n_bytes[at], way[at]
+        n_bytes, way = hops[-1].n_bytes[at], number[at]
     return _jobs_and_pieces(graph, hops, receiver, slot)
 
 

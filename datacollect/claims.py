@@ -1,0 +1,418 @@
+"""The core paper's claims, one by one: its number, ours with an interval, and a verdict by rule.
+
+Four verdicts. *holds*: our interval agrees with what the paper says. *contradicts*: all of it lies
+on the other side. *differs*: neither; the sentence says whether the size is another or the runs do
+not settle it, and `Finding.is_settled` tells the two apart. *not run*: there are no runs, or a
+single seed, which has no interval.
+
+Ratios are geometric means over seeds of paired runs with 95 % intervals
+(`datacollect.intervals.ratio_interval`). The paper gives its means to ±5 %, so a ratio of two to
+about ±7 %: within that its number is met.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from datacollect.intervals import Interval, mean_interval
+from datacollect.judging import (
+    Finding,
+    at,
+    judge_gain,
+    judge_pair,
+    judge_ratio,
+    judge_several,
+    range_words,
+    too_few,
+    with_interval,
+)
+from datacollect.paper_runs import BEST_PATH, COORDINATED, DIRECT, PaperRuns, no_runs, paper_runs
+from datacollect.report_tables import paired_ratio
+from datacollect.verdicts import (
+    CONTRADICTS,
+    DIFFERS,
+    HOLDS,
+    NOT_RUN,
+    Verdict,
+    about,
+    alike,
+    between,
+    little_storage,
+    more_than,
+    much_storage,
+    same_order,
+    slower,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pandas as pd
+
+    from datacollect.problem import Problem
+    from datacollect.sweep_folders import SweepFolder
+
+# "As well as": the paper's other effects are 60 % and more.
+ALIKE = 1.2
+
+# "Does not affect": within what the paper's own intervals would show.
+UNAFFECTED = 1.1
+
+ERRORS = (0.7, 0.5, 0.3, -0.5, -0.7)
+UDP_SHARES = (0.0, 0.05, 0.2)
+ASYMMETRIC = ("2:1", "1:3", "3:1")
+FEW_SECONDS, MANY_SECONDS = 5.0, 60.0
+HALF_WIDTH = 0.05
+
+
+def findings(sweeps: Sequence[SweepFolder]) -> list[Finding]:
+    """Judge all claims by the runs of some sweeps.
+
+    Returns
+    -------
+    list of Finding
+        Sorted by claim; for each part one per engine and size that has been run, or one that says
+        that nothing has.
+    """
+    worlds = paper_runs(sweeps)
+    found = [finding for claim in CLAIMS for finding in _of_all(claim, [*worlds, no_runs()])]
+    return [*found, *figure1_findings()]
+
+
+def claims_table(found: Iterable[Finding]) -> pd.DataFrame:
+    """Return findings as a table."""
+    import pandas as pd
+
+    return pd.DataFrame([asdict(finding) for finding in found])
+
+
+def _of_all(
+    claim: Callable[[PaperRuns], list[Finding]], worlds: Sequence[PaperRuns]
+) -> list[Finding]:
+    """The parts in order, each with its worlds; "not run" only where no world has runs."""
+    by_part: dict[str, list[Finding]] = {}
+    for runs in worlds:
+        for finding in claim(runs):
+            by_part.setdefault(finding.part, []).append(finding)
+    found = []
+    for several in by_part.values():
+        judged = [f for f in several if f.verdict != NOT_RUN]
+        # Of those without a verdict the one that knows most about why.
+        found += judged or [max(several, key=lambda f: f.seeds)]
+    return found
+
+
+# Claims -----------------------------------------------------------------------------------------
+
+
+def symmetric_gain(runs: PaperRuns) -> list[Finding]:
+    """C1: under 1:1 the others take more than twice the coordinated makespan."""
+    statement = "under symmetric load it takes more than twice the coordinated makespan"
+    found = []
+    for way in (DIRECT, BEST_PATH):
+        finding = Finding("C1", way, f"{way}: {statement}", "> 2")
+        found.append(judge_gain(runs, finding, way, "1:1", lambda ratio: more_than(ratio, 2)))
+    return found
+
+
+def asymmetric_gain(runs: PaperRuns) -> list[Finding]:
+    """C2: under 2:1 direct takes 2.56 times, best-path 1.64 times the coordinated makespan."""
+    found = []
+    for way, number in ((DIRECT, 2.56), (BEST_PATH, 1.64)):
+        statement = f"{way}: under 2:1 it takes {number} times the coordinated makespan"
+        finding = Finding("C2", way, statement, f"{number}")
+
+        def judge(ratio: Interval, number: float = number) -> Verdict:
+            return about(ratio, number)
+
+        found.append(judge_gain(runs, finding, way, "2:1", judge))
+    return found
+
+
+def symmetric_alike(runs: PaperRuns) -> list[Finding]:
+    """C3: under 1:1 direct and best-path perform alike."""
+    finding = Finding("C3", "", "under symmetric load direct and best-path perform alike", "1")
+    return [judge_pair(runs, finding, DIRECT, BEST_PATH, "1:1", lambda ratio: alike(ratio, ALIKE))]
+
+
+def asymmetric_order(runs: PaperRuns) -> list[Finding]:
+    """C4: under asymmetric load best-path beats direct."""
+    return [
+        judge_pair(
+            runs,
+            Finding("C4", split, f"under {split} direct takes longer than best-path", "> 1"),
+            DIRECT,
+            BEST_PATH,
+            split,
+            slower,
+        )
+        for split in ASYMMETRIC
+    ]
+
+
+def same_trends(runs: PaperRuns) -> list[Finding]:
+    """C5: the same trends at 0, 5 and 20 % UDP."""
+    return [
+        _judge_trend(runs, split, way) for split in ("1:1", "2:1") for way in (DIRECT, BEST_PATH)
+    ]
+
+
+def wrong_estimates(runs: PaperRuns) -> list[Finding]:
+    """C6: 1:3, the busier wire over-estimated by 70 %: +46 %; under-estimated: +24 %."""
+    found = []
+    for error, number in ((0.7, 1.46), (-0.7, 1.24)):
+        for other, sides in ((-error, "two-sided"), (0.0, "one-sided")):
+            statement = (
+                f"coordinated, estimates over the busier peering wire {100 * error:+.0f} %, "
+                f"{sides}: makespan over its own with right ones"
+            )
+            paper = f"{number}" if other else f"{number} two-sided"
+            finding = Finding("C6", f"{100 * error:+.0f} %, {sides}", statement, paper)
+            flows = runs.most_flows("1:3")
+            above = runs.select(
+                COORDINATED, split="1:3", flows=flows, error=error, other_error=other
+            )
+            below = runs.select(COORDINATED, split="1:3", flows=flows)
+
+            def judge(ratio: Interval, number: float = number) -> Verdict:
+                return about(ratio, number)
+
+            found.append(judge_ratio(runs, finding, above, below, judge, at("1:3", flows)))
+    return found
+
+
+def robustness(runs: PaperRuns) -> list[Finding]:
+    """C7: best-path under wrong estimates."""
+    flows = runs.most_flows("1:3")
+
+    def best_path(error: float) -> pd.DataFrame:
+        return runs.select(BEST_PATH, split="1:3", flows=flows, error=error, other_error=-error)
+
+    against = Finding(
+        "C7",
+        "over coordinated",
+        "best-path is 37 % to 142 % slower than coordinated under every wrong estimate",
+        "1.37 to 2.42",
+    )
+    pairs = [
+        (
+            f"{100 * error:+.0f} %",
+            best_path(error),
+            runs.select(COORDINATED, split="1:3", flows=flows, error=error, other_error=-error),
+        )
+        for error in ERRORS
+    ]
+    high = Finding(
+        "C7", "+70 %", "best-path at +70 % takes more than twice its own makespan", "> 2"
+    )
+    low = Finding("C7", "+30 %", "best-path at +30 % is unaffected", "1")
+    return [
+        judge_several(runs, against, pairs, lambda r: between(r, 1.37, 2.42), at("1:3", flows)),
+        judge_ratio(
+            runs, high, best_path(0.7), best_path(0.0), lambda r: more_than(r, 2), at("1:3", flows)
+        ),
+        judge_ratio(
+            runs,
+            low,
+            best_path(0.3),
+            best_path(0.0),
+            lambda ratio: alike(ratio, UNAFFECTED),
+            at("1:3", flows),
+        ),
+    ]
+
+
+def storage(runs: PaperRuns) -> list[Finding]:
+    """C8: most storage of a source over direct's: coordinated at most 1.04, best-path to 1.73."""
+    found = []
+    for way, most, judge in (
+        (COORDINATED, 1.04, little_storage),
+        (BEST_PATH, 1.73, much_storage),
+    ):
+        said = "at most" if way == COORDINATED else "up to"
+        statement = f"{way}: most that a source stores, over direct's, {said} {most}"
+        finding = Finding("C8", way, statement, f"{said} {most}")
+        pairs = []
+        for split in ("1:1", "2:1"):
+            for flows in sorted(set(runs.table.loc[runs.table["split"] == split, "flows"])):
+                above = runs.select(way, split=split, flows=int(flows))
+                below = runs.select(DIRECT, split=split, flows=int(flows))
+                pairs.append((f"{split}, {flows} flows", above, below))
+        found.append(judge_several(runs, finding, pairs, judge, "5 % UDP", "storage_mean"))
+    return found
+
+
+def background_throughput(runs: PaperRuns) -> list[Finding]:
+    """C9: background TCP under coordinated is lower than under direct by 2 to 9 %."""
+    statement = "throughput of background TCP under coordinated, over that under direct"
+    found = []
+    for split in ("1:1", "2:1"):
+        flows = sorted(set(runs.table.loc[runs.table["split"] == split, "flows"]) - {0})
+        pairs = [
+            (
+                f"{n} flows",
+                runs.select(COORDINATED, split=split, flows=int(n)),
+                runs.select(DIRECT, split=split, flows=int(n)),
+            )
+            for n in flows
+        ]
+        finding = Finding("C9", split, statement, "0.91 to 0.98")
+        found.append(
+            judge_several(
+                runs,
+                finding,
+                pairs,
+                lambda ratios: between(ratios, 0.91, 0.98),
+                f"{split}, 5 % UDP",
+                "tcp_during_bytes_per_s",
+            )
+        )
+    return found
+
+
+def precision(runs: PaperRuns) -> list[Finding]:
+    """C10: 95 % intervals of at most ±5 % for all results."""
+    finding = Finding("C10", "", "95 % intervals of mean makespans are at most ± 5 %", "all")
+    table = runs.table
+    if table.empty:
+        return [finding]
+    settings = ["way", "flows", "split", "udp", "error", "other_error"]
+    means = [mean_interval(part["makespan_s"]) for _, part in table.groupby(settings)]
+    widths = [mean.relative_half_width for mean in means]
+    n_narrow = sum(width <= HALF_WIDTH for width in widths)
+    reached = n_narrow == len(means)
+    widest = max(widths)
+    most = f"± {100 * widest:.0f} %" if math.isfinite(widest) else "unknown: a single seed"
+    why = f"{n_narrow} of {len(means)} means reach it; the widest is {most}"
+    return [
+        replace(
+            finding,
+            where=runs.words,
+            setting="all settings",
+            value=n_narrow / len(means),
+            seeds=min(mean.n for mean in means),
+            connections=range_words(table["connections"]),
+            verdict=HOLDS if reached else DIFFERS,
+            is_settled=True,
+            why=why,
+        )
+    ]
+
+
+def planning_time(runs: PaperRuns) -> list[Finding]:
+    """C11: a schedule takes a few seconds on a 650 MHz Pentium III."""
+    finding = Finding(
+        "C11",
+        "",
+        "computing a coordinated schedule takes a few seconds (650 MHz Pentium III)",
+        "a few s",
+    )
+    table = runs.table[runs.table["way"] == COORDINATED]
+    if table.empty:
+        return [finding]
+    time = mean_interval(table["plan_time_s"])
+    finding = replace(finding, where=runs.words, setting="all settings", seeds=time.n)
+    if not time.is_known:
+        return [too_few(finding, time.n)]
+    if time.high <= FEW_SECONDS:
+        word, why = HOLDS, f"at most {FEW_SECONDS:g} s; the machine is another, and faster"
+    elif time.low > MANY_SECONDS:
+        word, why = CONTRADICTS, f"more than {MANY_SECONDS:g} s, on a faster machine"
+    else:
+        word, why = DIFFERS, f"more than {FEW_SECONDS:g} s, on a faster machine"
+    return [
+        replace(
+            with_interval(finding, time),
+            connections=range_words(table["connections"]),
+            verdict=word,
+            is_settled=True,
+            why=f"mean in s; {why}",
+        )
+    ]
+
+
+def figure1_findings() -> list[Finding]:
+    """C12: Figure 1's example, planned here: direct 2, through K 3, coordinated 1.5 and 1."""
+    from datacollect.methods.coordinated import coordinated
+    from datacollect.methods.direct import direct
+
+    problem, through_k = _figure1_problems()
+    found = (
+        ("direct", 2.0, direct(problem), ""),
+        ("all through K, in slots of 1", 3.0, coordinated(through_k, slot_s=1.0), ""),
+        ("coordinated, in slots of 0.5", 1.5, coordinated(problem, slot_s=0.5), ""),
+        ("coordinated, pipelined", 1.0, coordinated(problem), "; one chunk, 1/1000, comes on top"),
+    )
+    return [
+        Finding(
+            claim="C12",
+            part=part,
+            statement=f"Figure 1: {part} takes {paper:g} time units",
+            paper=f"{paper:g}",
+            where="planned here",
+            setting="2 sources, 1 relay",
+            value=schedule.makespan_s,
+            low=schedule.makespan_s,
+            high=schedule.makespan_s,
+            connections=f"{schedule.n_routes} routes",
+            verdict=HOLDS if abs(schedule.makespan_s / paper - 1) <= 0.002 else CONTRADICTS,
+            is_settled=True,
+            why=f"the plan takes {schedule.makespan_s:.4g} units{how}; nothing in it is random",
+        )
+        for part, paper, schedule, how in found
+    ]
+
+
+def _figure1_problems() -> tuple[Problem, Problem]:
+    """The paper's example, and the same without the sources' own links to D."""
+    import tomllib
+
+    from datacollect.examples import example_files
+    from datacollect.problem import Problem
+
+    tree = tomllib.loads(example_files("figure1")["figure1.toml"])
+    detours = [link for link in tree["links"] if "K" in (link["from"], link["to"])]
+    wires = [wire for wire in tree["shared"] if wire["name"] == "into K"]
+    through_k = {**tree, "links": detours, "shared": wires}
+    return Problem.from_dict(tree), Problem.from_dict(through_k)
+
+
+def _judge_trend(runs: PaperRuns, split: str, way: str) -> Finding:
+    """Whether coordinated and another method are in the same order at all shares of UDP."""
+    finding = Finding(
+        "C5",
+        f"{way}, {split}",
+        f"under {split} coordinated beats {way} at 0, 5 and 20 % UDP alike",
+        "the same order",
+    )
+    flows = runs.most_flows(split)
+    pairs = [
+        (
+            f"{100 * udp:g} % UDP",
+            runs.select(way, split=split, flows=flows, udp=udp),
+            runs.select(COORDINATED, split=split, flows=flows, udp=udp),
+        )
+        for udp in UDP_SHARES
+    ]
+    n_known = sum(paired_ratio(above, below, "makespan_s").is_known for _, above, below in pairs)
+    if 0 < n_known < len(pairs):
+        why = f"only {n_known} of the {len(pairs)} shares of UDP are run with two seeds or more"
+        return replace(finding, where=runs.words, seeds=1, why=why)
+    return judge_several(runs, finding, pairs, same_order, f"{split}, {flows} flows")
+
+
+CLAIMS: tuple[Callable[[PaperRuns], list[Finding]], ...] = (
+    symmetric_gain,
+    asymmetric_gain,
+    symmetric_alike,
+    asymmetric_order,
+    same_trends,
+    wrong_estimates,
+    robustness,
+    storage,
+    background_throughput,
+    precision,
+    planning_time,
+)

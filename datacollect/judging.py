@@ -1,0 +1,213 @@
+"""From paired runs to a finding: a ratio, its interval, the connections, a verdict by a rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from datacollect.paper_runs import AS_MANY, COORDINATED
+from datacollect.report_tables import paired_ratio
+from datacollect.verdicts import NOT_RUN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
+
+    from datacollect.intervals import Interval
+    from datacollect.paper_runs import PaperRuns
+    from datacollect.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found on one part of a claim.
+
+    Attributes
+    ----------
+    claim : str
+        C1 to C12.
+    part : str
+    statement, paper : str
+        What the paper says, and its number.
+    where : str
+        Engine and size.
+    setting : str
+    value, low, high : float
+        Ours, and its interval; over several settings the range of means and of intervals' ends.
+        NaN where there is none.
+    seeds : int
+        Least number of the intervals'.
+    connections : str
+        Mean numbers of TCP connections of what is compared.
+    equal_connections : str
+        Makespan of direct with as many connections over coordinated's, there.
+    verdict : {"holds", "differs", "contradicts", "not run"}
+    is_settled : bool
+    why : str
+    """
+
+    claim: str
+    part: str
+    statement: str
+    paper: str
+    where: str = ""
+    setting: str = ""
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    seeds: int = 0
+    connections: str = ""
+    equal_connections: str = ""
+    verdict: str = NOT_RUN
+    is_settled: bool = False
+    why: str = "no such runs"
+
+
+def judge_gain(
+    runs: PaperRuns,
+    finding: Finding,
+    way: str,
+    split: str,
+    judge: Callable[[Interval], Verdict],
+) -> Finding:
+    """A method over coordinated; a gain over one connection may be one of more connections."""
+    found = judge_pair(runs, finding, way, COORDINATED, split, judge)
+    if found.verdict == NOT_RUN or not found.equal_connections:
+        return found
+    return replace(
+        found,
+        why=f"{found.why}; direct with as many connections takes "
+        f"{found.equal_connections} times coordinated's",
+    )
+
+
+def judge_pair(
+    runs: PaperRuns,
+    finding: Finding,
+    above: str,
+    below: str,
+    split: str,
+    judge: Callable[[Interval], Verdict],
+) -> Finding:
+    """Judge one method's makespan over another's, at 5 % UDP and most flows."""
+    flows = runs.most_flows(split)
+    return judge_ratio(
+        runs,
+        finding,
+        runs.select(above, split=split, flows=flows),
+        runs.select(below, split=split, flows=flows),
+        judge,
+        at(split, flows),
+        _equal_connections(runs, split, flows),
+    )
+
+
+def judge_ratio(
+    runs: PaperRuns,
+    finding: Finding,
+    above: pd.DataFrame,
+    below: pd.DataFrame,
+    judge: Callable[[Interval], Verdict],
+    setting: str,
+    equal_connections: str = "",
+) -> Finding:
+    """Judge the makespans of some runs over those of others, seed for seed."""
+    ratio = paired_ratio(above, below, "makespan_s")
+    if ratio.n == 0:
+        return finding
+    finding = replace(
+        finding,
+        where=runs.words,
+        setting=setting,
+        seeds=ratio.n,
+        connections=_connections([(above, below)]),
+        equal_connections=equal_connections,
+    )
+    if not ratio.is_known:
+        return too_few(finding, ratio.n)
+    verdict = judge(ratio)
+    return replace(
+        with_interval(finding, ratio),
+        verdict=verdict.word,
+        is_settled=verdict.is_settled,
+        why=verdict.why,
+    )
+
+
+def judge_several(
+    runs: PaperRuns,
+    finding: Finding,
+    pairs: Sequence[tuple[str, pd.DataFrame, pd.DataFrame]],
+    judge: Callable[[Sequence[Interval]], Verdict],
+    setting: str,
+    column: str = "makespan_s",
+) -> Finding:
+    """Judge ratios in several settings; the range of what there is."""
+    ratios = {name: paired_ratio(above, below, column) for name, above, below in pairs}
+    known = {name: ratio for name, ratio in ratios.items() if ratio.is_known}
+    if not known:
+        n = max((ratio.n for ratio in ratios.values()), default=0)
+        return too_few(replace(finding, where=runs.words), n) if n else finding
+    verdict = judge(list(known.values()))
+    furthest = max(known, key=lambda name: abs(math.log(known[name].mean)))
+    missing = [name for name in ratios if name not in known]
+    left_out = f"; not run: {', '.join(missing)}" if missing else ""
+    used = [(above, below) for name, above, below in pairs if name in known]
+    lows, highs = [r.low for r in known.values()], [r.high for r in known.values()]
+    return replace(
+        finding,
+        where=runs.words,
+        setting=f"{setting}: {', '.join(known)}",
+        value=known[furthest].mean,
+        low=min(lows),
+        high=max(highs),
+        seeds=min(ratio.n for ratio in known.values()),
+        connections=_connections(used),
+        verdict=verdict.word,
+        is_settled=verdict.is_settled,
+        why=f"{verdict.why}; furthest from 1 at {furthest}{left_out}",
+    )
+
+
+def _equal_connections(runs: PaperRuns, split: str, flows: int) -> str:
+    ratio = paired_ratio(
+        runs.select(AS_MANY, split=split, flows=flows),
+        runs.select(COORDINATED, split=split, flows=flows),
+        "makespan_s",
+    )
+    if ratio.n == 0:
+        return ""
+    spread = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.is_known else ""
+    return f"{ratio.mean:.2f}{spread}"
+
+
+def _connections(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame]]) -> str:
+    import pandas as pd
+
+    above = pd.concat([above["connections"] for above, _ in pairs]).mean()
+    below = pd.concat([below["connections"] for _, below in pairs]).mean()
+    return f"{above:.0f} and {below:.0f}"
+
+
+def range_words(numbers: pd.Series[float]) -> str:
+    """Return the least and the largest number in words."""
+    return f"{numbers.min():.0f} to {numbers.max():.0f}"
+
+
+def at(split: str, flows: int) -> str:
+    """Return a setting in words."""
+    return f"{split}, {flows} flows, 5 % UDP"
+
+
+def with_interval(finding: Finding, interval: Interval) -> Finding:
+    """Return a finding with a value and its interval."""
+    return replace(
+        finding, value=interval.mean, low=interval.low, high=interval.high, seeds=interval.n
+    )
+
+
+def too_few(finding: Finding, n: int) -> Finding:
+    """Return a finding that says that one seed has no interval."""
+    return replace(finding, seeds=n, why="a single seed, which has no interval; run two or more")

@@ -1,0 +1,214 @@
+"""The runs that the core paper's claims speak of, found by what their scenarios say.
+
+C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a Large-Scale
+Data Collection Problem", WCW 2002. Which experiment a run belongs to, and how its axes are called,
+does not matter: what counts is method, background, wrong estimates, engine and size.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.report_tables import is_plain_direct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from datacollect.sweep_folders import SweepFolder
+
+DIRECT, AS_MANY, BEST_PATH, COORDINATED = "direct", "direct-as-many", "best-path", "coordinated"
+
+TOPOLOGY, N_SOURCES, TOTAL_BYTES = "paper-152", 7, 350_000_000
+
+# What the claims vary; all else is the same in all runs of a world.
+VARIES = {
+    "background": ("flows", "split", "udp_share"),
+    "estimates": ("perturbations",),
+    "method": ("name", "streams", "streams_as", "total_streams", "streams_shared"),
+    "run": ("seed",),
+}
+NAMES = ("format", "name", "$schema")
+
+
+@dataclass(frozen=True, eq=False)
+class PaperRuns:
+    """Runs in the paper's setting that differ in nothing but what its claims vary.
+
+    Attributes
+    ----------
+    engine : str
+        Empty where there are no runs.
+    scale : float
+        Factor on the paper's amounts of data.
+    table : DataFrame
+        Complete runs: the columns of the results, and ``way`` (method), ``flows``, ``split`` (such
+        as ``"2:1"``), ``udp`` (share), ``error`` (relative, of paths over the wire with more
+        background) and ``other_error`` (over the other one).
+    """
+
+    engine: str
+    scale: float
+    table: pd.DataFrame
+
+    @property
+    def words(self) -> str:
+        """Engine and size."""
+        if not self.engine:
+            return ""
+        size = "full size" if self.scale == 1 else f"scale {self.scale:g}"
+        return f"{'ns-3' if self.engine == 'ns3' else f'{self.engine} engine'}, {size}"
+
+    def most_flows(self, split: str) -> int:
+        """Return the largest number of background flows with a split; 0 where there are none."""
+        flows = self.table.loc[self.table["split"] == split, "flows"]
+        return 0 if flows.empty else int(flows.max())
+
+    def select(
+        self,
+        way: str,
+        *,
+        split: str,
+        flows: int,
+        udp: float = 0.05,
+        error: float = 0.0,
+        other_error: float = 0.0,
+    ) -> pd.DataFrame:
+        """Return the runs of one method in one setting, by seed.
+
+        Direct plans on no estimates: its runs with right ones serve for wrong ones.
+        """
+        if way in (DIRECT, AS_MANY):
+            error = other_error = 0.0
+        table = self.table
+        picked = (
+            (table["way"] == way)
+            & (table["split"] == split)
+            & (table["flows"] == flows)
+            & (table["udp"] == udp)
+            & (table["error"] == error)
+            & (table["other_error"] == other_error)
+        )
+        return table[picked].drop_duplicates("seed").set_index("seed").sort_index()
+
+
+def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
+    """Return the runs in the paper's setting by engine and size, ns-3 and large ones first.
+
+    Where runs of one engine and size also differ in something that the paper leaves open, such as
+    the variant of TCP, those that are most count.
+    """
+    import pandas as pd
+
+    tables = [table for sweep in sweeps if (table := _of_paper(sweep)) is not None]
+    if not tables:
+        return []
+    table = pd.concat(tables, ignore_index=True).drop_duplicates("key")
+    found = []
+    for _, runs in table.groupby(["engine", "scale"]):
+        most = runs["rest"].value_counts().index[0]
+        engine, scale = str(runs["engine"].iloc[0]), float(runs["scale"].iloc[0])
+        found.append(PaperRuns(engine, scale, runs[runs["rest"] == most]))
+    return sorted(found, key=lambda runs: (runs.engine != "ns3", -runs.scale))
+
+
+def no_runs() -> PaperRuns:
+    """Return a world in which nothing was run."""
+    import pandas as pd
+
+    columns = ["way", "flows", "split", "udp", "error", "other_error", "seed"]
+    return PaperRuns("", 1.0, pd.DataFrame(columns=columns))
+
+
+def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
+    table = sweep.table[sweep.table["complete"]]
+    names = [axis.name for axis in sweep.axes]
+    combinations = table[names].drop_duplicates()
+    rows = []
+    for labels in combinations.to_dict("records"):
+        words = {str(name): str(label) for name, label in labels.items()}
+        facts = _facts(sweep.scenario(words))
+        if facts is not None:
+            rows.append({**words, **{f"_{name}": value for name, value in facts.items()}})
+    if not rows:
+        return None
+    import pandas as pd
+
+    # Underscores keep facts apart from axes of the same name.
+    facts_table = pd.DataFrame(rows)
+    joined = table.merge(facts_table, on=names) if names else table.merge(facts_table, how="cross")
+    new = [column for column in facts_table.columns if column not in names]
+    own = [column for column in table.columns if column not in names or column == "method"]
+    return joined[[*own, *new]].rename(columns={column: column[1:] for column in new})
+
+
+def _facts(scenario: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a claim may ask of a run; None where it is not in the paper's setting."""
+    background = scenario.get("background") or {}
+    way = _way(scenario.get("method") or {})
+    if way is None or not _is_paper(scenario):
+        return None
+    over, split = background.get("over") or [], background.get("split") or []
+    if len(over) != 2 or len(split) != 2:
+        return None
+    errors = _errors(scenario, over, split)
+    if errors is None:
+        return None
+    return {
+        "way": way,
+        "flows": int(background.get("flows", 0)),
+        "split": f"{split[0]:g}:{split[1]:g}",
+        "udp": float(background.get("udp_share", 0.0)),
+        "error": errors[0],
+        "other_error": errors[1],
+        "scale": float(scenario.get("scale", 1.0)),
+        "rest": _rest(scenario),
+    }
+
+
+def _is_paper(scenario: Mapping[str, Any]) -> bool:
+    sources = scenario.get("hosts", {}).get("sources", [])
+    n_sources = sum(int(source.get("count", 1)) for source in sources)
+    total = scenario.get("backlog", {}).get("total_bytes")
+    kind = scenario.get("topology", {}).get("kind")
+    return (kind, n_sources, total) == (TOPOLOGY, N_SOURCES, TOTAL_BYTES)
+
+
+def _way(method: Mapping[str, Any]) -> str | None:
+    name = method.get("name", COORDINATED)
+    if name in (BEST_PATH, COORDINATED):
+        return str(name)
+    if is_plain_direct(method):
+        return DIRECT
+    by_data = method.get("streams_shared", "by-data") == "by-data"
+    return AS_MANY if method.get("streams_as") == COORDINATED and by_data else None
+
+
+def _errors(
+    scenario: Mapping[str, Any], over: Sequence[str], split: Sequence[float]
+) -> tuple[float, float] | None:
+    """Errors of estimates over the wire with more background, and over the other."""
+    perturbations = scenario.get("estimates", {}).get("perturbations") or []
+    factors = {p.get("wire"): float(p.get("factor", math.nan)) for p in perturbations}
+    if not set(factors) <= set(over):
+        return None
+    more = over[1] if split[1] > split[0] else over[0]
+    less = over[0] if more == over[1] else over[1]
+    return round(factors.get(more, 1.0) - 1, 6), round(factors.get(less, 1.0) - 1, 6)
+
+
+def _rest(scenario: Mapping[str, Any]) -> str:
+    """All that claims do not vary, as text to compare."""
+    rest: dict[str, Any] = {}
+    for name, part in scenario.items():
+        if name in NAMES:
+            continue
+        left_out = VARIES.get(name, ())
+        is_table = isinstance(part, Mapping)
+        rest[name] = {k: v for k, v in part.items() if k not in left_out} if is_table else part
+    return json.dumps(rest, sort_keys=True)

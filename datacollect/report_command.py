@@ -1,0 +1,58 @@
+"""The command ``datacollect report``: pictures, tables, claims and a page from sweeps."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from datacollect.console import emit_facts, emit_table, emit_text, note, working
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+
+def report(
+    directory: Annotated[
+        str, typer.Argument(metavar="DIR", help="Folder of a sweep, or of several sweeps.")
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="OUT", help="Folder to write to: DIR/report."),
+    ] = None,
+) -> None:
+    """Draw a sweep's figures, write its tables, judge the paper's claims by it.
+
+    The page index.html has it all, interactive, and needs no network.
+    """
+    from datacollect.reporting import report as write_report
+    from datacollect.verdicts import NOT_RUN
+
+    with working("reading, drawing"):
+        found = write_report(directory, output)
+    rows = [
+        [claim["claim"], claim["part"], claim["paper"], _ours(claim), claim["verdict"]]
+        for claim in found.claims.to_dict("records")
+        if claim["verdict"] != NOT_RUN
+    ]
+    emit_table(("claim", "part", "paper", "ours", "verdict"), rows)
+    counts = Counter(found.claims["verdict"])
+    emit_text(", ".join(f"{n} × {word}" for word, n in counts.items()))
+    if found.n_unreadable:
+        note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
+    emit_facts(
+        [
+            ("runs", str(found.n_runs)),
+            ("page", str(found.page)),
+            ("besides", f"{len(found.files) - 1} pictures and tables in {found.folder}"),
+        ]
+    )
+
+
+def _ours(claim: Mapping[Hashable, Any]) -> str:
+    value, low, high = claim["value"], claim["low"], claim["high"]
+    if math.isnan(value):
+        return ""
+    return f"{value:.3g}" if math.isnan(low) else f"{value:.3g} [{low:.3g}, {high:.3g}]"

@@ -1,0 +1,248 @@
+"use strict";
+// Draws the report from the JSON in the page. Labels are others' text: they go in as text only.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const SYMBOLS = ["circle", "square-open", "triangle-up", "diamond-open", "triangle-down",
+  "cross-open", "x", "star-open"];
+const DASHES = ["solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "2px,2px", "8px,3px"];
+const PATTERNS = ["", "/", ".", "x", "\\", "+", "-", "|"];
+const MARKS = {holds: "✓", differs: "≠", contradicts: "✗", "not run": "–"};
+const CONFIG = {displaylogo: false, responsive: true,
+  modeBarButtonsToRemove: ["sendChartToCloud", "select2d", "lasso2d"]};
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// Numbers ---------------------------------------------------------------------------------------
+
+const isNumber = text => text !== "" && !Number.isNaN(Number(text));
+const short = text => isNumber(text) ? String(Number(Number(text).toPrecision(4))) : text;
+
+// Columns x, x_low and x_high become one: mean [low, high].
+function shownColumns(columns) {
+  const hidden = new Set(columns.flatMap(name => [name + "_low", name + "_high"]));
+  return columns.filter(name => !hidden.has(name) && name !== "run");
+}
+
+function cell(table, row, name, ends = [name + "_low", name + "_high"]) {
+  const at = column => row[table.columns.indexOf(column)] ?? "";
+  const [low, high] = ends.map(at);
+  let text = short(at(name));
+  if (low !== "") text += ` [${short(low)}, ${short(high)}]`;
+  return make("td", {class: isNumber(at(name)) ? "number" : "", "data-column": name,
+    "data-value": at(name), title: at(name)}, text);
+}
+
+function tableOf(table) {
+  const columns = shownColumns(table.columns);
+  return make("div", {class: "scroll"}, make("table", {},
+    make("thead", {}, make("tr", {}, ...columns.map(name =>
+      make("th", {scope: "col"}, name.replaceAll("_", " "))))),
+    make("tbody", {}, ...table.rows.map(row =>
+      make("tr", {}, ...columns.map(name => cell(table, row, name)))))));
+}
+
+function csvLink(table) {
+  const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const save = () => {
+    const text = [table.columns, ...table.rows].map(row => row.map(quoted).join(",") + "\n").join("");
+    const link = make("a", {href: URL.createObjectURL(new Blob([text], {type: "text/csv"})),
+      download: table.file});
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return make("button", {type: "button", onclick: save}, table.file);
+}
+
+function lazyTable(title, table) {
+  const details = make("details", {"data-file": table.file}, make("summary", {}, title));
+  details.addEventListener("toggle", () => {
+    if (details.open && !details.dataset.filled) {
+      details.dataset.filled = "yes";
+      details.append(make("p", {}, "CSV: ", csvLink(table)), tableOf(table));
+    }
+  });
+  return details;
+}
+
+// Claims ----------------------------------------------------------------------------------------
+
+function claimRows(table, row) {
+  const at = name => row[table.columns.indexOf(name)];
+  const settled = at("is_settled") === "yes" || at("verdict") === "not run";
+  const verdict = `${MARKS[at("verdict")]} ${at("verdict")}${settled ? "" : " (not settled)"}`;
+  const head = make("button", {type: "button", "aria-expanded": "false"}, at("claim"));
+  const why = make("tr", {class: "why", hidden: ""}, make("td", {colspan: "8"},
+    make("strong", {}, at("why")), make("br"),
+    [at("where"), at("setting"), at("seeds") === "0" ? "" : `${at("seeds")} seeds`]
+      .filter(Boolean).join("; ")));
+  const toggle = () => {
+    why.hidden = !why.hidden;
+    head.setAttribute("aria-expanded", String(!why.hidden));
+  };
+  const cells = [at("statement"), at("paper")].map(text => make("td", {}, text));
+  const line = make("tr", {class: "claim", onclick: toggle}, make("td", {}, head), ...cells,
+    cell(table, row, "value", ["low", "high"]), make("td", {}, at("connections")),
+    make("td", {}, at("equal_connections")), make("td", {}, at("where")),
+    make("td", {class: "verdict"}, verdict));
+  return [line, why];
+}
+
+function claimsSection(table) {
+  const heads = ["claim", "the paper says", "its number", "ours", "connections",
+    "direct with as many, over coordinated", "where", "verdict"];
+  return make("div", {class: "wide"}, make("table", {id: "claims"},
+    make("thead", {}, make("tr", {}, ...heads.map(text => make("th", {scope: "col"}, text)))),
+    make("tbody", {}, ...table.rows.flatMap(row => claimRows(table, row)))));
+}
+
+// Charts ----------------------------------------------------------------------------------------
+
+function errorBars(points, index) {
+  const at = points.map(point => ({mean: point.mean, low: point.low, high: point.high}));
+  return {type: "data", symmetric: false, thickness: 1, visible: true, color: index,
+    array: at.map(p => p.high === null ? 0 : p.high - p.mean),
+    arrayminus: at.map(p => p.low === null ? 0 : p.mean - Math.max(p.low, 0))};
+}
+
+function traceOf(panel, series, i) {
+  const points = panel.points.filter(point => point.series === series);
+  const style = i % data.colours.length;
+  const colour = data.colours[style];
+  const trace = {name: series, customdata: points.map(point => point.run),
+    text: points.map(point => `${point.n} seeds, ${short(String(point.connections))} connections`)};
+  const [labels, means] = [points.map(point => point.x), points.map(point => point.mean)];
+  if (panel.kind === "dots") {
+    return {...trace, type: "scatter", mode: "markers", x: means, y: labels,
+      error_x: errorBars(points, colour), marker: {color: colour, symbol: SYMBOLS[style], size: 8},
+      hovertemplate: "%{y}: %{x:.4g}<br>%{text}"};
+  }
+  const bars = {...trace, x: labels, y: means, hovertemplate: "%{x}: %{y:.4g}<br>%{text}"};
+  if (panel.kind === "bars") {
+    return {...bars, type: "bar", error_y: errorBars(points, "#000"),
+      marker: {color: colour, pattern: {shape: PATTERNS[style], fillmode: "overlay"}}};
+  }
+  return {...bars, type: "scatter", mode: "lines+markers", x: labels.map(Number),
+    line: {color: colour, dash: DASHES[style]}, error_y: errorBars(points, colour),
+    marker: {color: colour, symbol: SYMBOLS[style], size: 8}};
+}
+
+function drawPanel(holder, panel) {
+  const names = [...new Set(panel.points.map(point => point.series))];
+  const dots = panel.kind === "dots";
+  const div = make("div", {class: dots ? "chart tall" : "chart", "data-panel": panel.title});
+  holder.append(div);
+  const rows = new Set(panel.points.map(point => point.x)).size;
+  if (dots) div.style.height = `${8 + 1.6 * rows}rem`;
+  const value = {title: {text: panel.value}, rangemode: "tozero"};
+  // Plotly would take labels such as 1:1 for times.
+  const label = {title: {text: dots ? "" : panel.x}, type: panel.kind === "lines" ? "linear" : "category",
+    automargin: true};
+  const layout = {title: {text: panel.title, font: {size: 14}}, barmode: "group",
+    margin: {t: 40, r: 10, b: 50, l: 70}, hovermode: "closest", legend: {orientation: "h", y: -0.25},
+    xaxis: dots ? value : label, yaxis: dots ? {...label, autorange: "reversed"} : value};
+  Plotly.newPlot(div, names.map((name, i) => traceOf(panel, name, i)), layout, CONFIG);
+  div.on("plotly_click", event => showRun(event.points[0].customdata, panel.title));
+}
+
+// Sweeps ----------------------------------------------------------------------------------------
+
+function facts(pairs) {
+  return make("dl", {}, ...pairs.flatMap(([name, value]) =>
+    [make("dt", {}, name), make("dd", {}, value)]));
+}
+
+function runLinks(sweep) {
+  const links = sweep.runs.map(key => make("li", {},
+    make("button", {type: "button", "data-run": key, onclick: () => showRun(key, sweep.name)},
+      data.runs[key].title)));
+  return make("details", {}, make("summary", {}, "Single runs: schedule and storage"),
+    make("p", {class: "faint"}, sweep.runs_note), make("ul", {}, ...links));
+}
+
+function sweepSection(sweep, isOpen) {
+  const charts = make("div", {class: "charts"});
+  const details = make("details", {class: "sweep", "data-sweep": sweep.name},
+    make("summary", {}, `Charts of ${sweep.name}`), charts);
+  details.addEventListener("toggle", () => {
+    if (details.open && !charts.hasChildNodes()) {
+      sweep.panels.forEach(panel => drawPanel(charts, panel));
+    }
+  });
+  details.open = isOpen;
+  return make("section", {}, make("h2", {}, sweep.name), make("p", {}, sweep.title),
+    facts(sweep.facts), details,
+    make("p", {}, "Numbers of the charts as CSV: ", csvLink(sweep.tables.figure)),
+    lazyTable("Means, ratios, storage, background", sweep.tables.summary),
+    lazyTable("Predicted and measured makespan, busiest wire", sweep.tables.prediction),
+    runLinks(sweep));
+}
+
+// A single run ----------------------------------------------------------------------------------
+
+function scheduleTraces(run) {
+  const sources = [...new Set(run.bars.map(bar => bar.source))];
+  return sources.map((source, i) => {
+    const bars = run.bars.filter(bar => bar.source === source);
+    return {type: "bar", orientation: "h", name: source,
+      y: bars.map(bar => bar.link), base: bars.map(bar => bar.start_s),
+      x: bars.map(bar => bar.finish_s - bar.start_s), width: 0.7,
+      customdata: bars.map(bar => [bar.route, bar.bytes, bar.start_s, bar.finish_s]),
+      hovertemplate: "%{customdata[0]}<br>%{customdata[1]:.4s}B from %{customdata[2]:.4g} to " +
+        "%{customdata[3]:.4g} s",
+      marker: {color: data.colours[i % data.colours.length], opacity: 0.75,
+        pattern: {shape: PATTERNS[i % PATTERNS.length], fillmode: "overlay"}, line: {width: 0.5}}};
+  });
+}
+
+function storageTraces(run) {
+  return Object.entries(run.storage).map(([host, curve], i) => ({type: "scatter", mode: "lines",
+    name: host, x: curve.time_s, y: curve.others_bytes,
+    line: {color: data.colours[i % data.colours.length], dash: DASHES[i % DASHES.length]}}));
+}
+
+function showRun(key, from) {
+  const dialog = document.getElementById("run");
+  const run = data.runs[key];
+  const close = make("button", {type: "button", onclick: () => dialog.close()}, "close");
+  dialog.replaceChildren(close);
+  if (run === undefined) {
+    dialog.append(make("p", {}, `${from}: of this run only its row of the results is here (key ` +
+      `${key}). Schedules are kept of runs in ns-3, and shown of a bounded number of them.`));
+    if (!dialog.open) dialog.showModal();
+    return;
+  }
+  const plan = make("div", {class: "chart", id: "schedule"});
+  const stored = make("div", {class: "chart", id: "storage"});
+  dialog.append(make("h3", {}, run.title), facts(run.facts), plan, stored);
+  if (!dialog.open) dialog.showModal();
+  const links = new Set(run.bars.map(bar => bar.link)).size;
+  plan.style.height = `${10 + 1.3 * links}rem`;
+  const time = {title: {text: "time, s"}, rangemode: "tozero"};
+  const names = {type: "category", automargin: true, autorange: "reversed"};
+  const margin = {t: 40, r: 10, b: 50, l: 70};
+  Plotly.newPlot(plan, scheduleTraces(run), {title: {text: `Schedule as planned${run.left_out}`},
+    barmode: "overlay", margin, xaxis: time, yaxis: names}, CONFIG);
+  const traces = storageTraces(run);
+  if (traces.length === 0) {
+    stored.replaceWith(make("p", {}, "No host stored others' data."));
+    return;
+  }
+  Plotly.newPlot(stored, traces, {title: {text: "Others' data stored, as measured"}, margin,
+    xaxis: time, yaxis: {title: {text: "bytes"}, rangemode: "tozero"}}, CONFIG);
+}
+
+// The page --------------------------------------------------------------------------------------
+
+const main = document.querySelector("main");
+main.append(make("h2", {}, "What the paper claims, and what is found"),
+  make("p", {}, "A click on a row says why. CSV: ", csvLink(data.claims)),
+  claimsSection(data.claims), ...data.sweeps.map((sweep, i) => sweepSection(sweep, i === 0)));
+document.body.dataset.ready = "yes";

@@ -1,0 +1,174 @@
+"""Verdicts on claims by rule, from intervals alone.
+
+*holds*: the interval agrees with what is claimed. *contradicts*: all of it lies on the other side.
+*differs*: neither; `Verdict.is_settled` tells whether the size is another or the runs do not settle
+it. The core paper gives its means to ±5 %, so a ratio of two to about ±7 %: within that its number
+is met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datacollect.intervals import Interval, side_of_one
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HOLDS, DIFFERS, CONTRADICTS, NOT_RUN = "holds", "differs", "contradicts", "not run"
+
+# The paper's ±5 % on each of two means.
+PAPER_PRECISION = 1.07
+
+# Storage of a source over direct's: the paper's coordinated at most, its best-path at most.
+LITTLE, MUCH = 1.04, 1.73
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict, whether the runs settle it, and why."""
+
+    word: str
+    is_settled: bool
+    why: str
+
+
+def more_than(ratio: Interval, least: float) -> Verdict:
+    """Judge "more than `least` times".
+
+    >>> more_than(Interval(2.6, 2.2, 3.1, 9), 2).word, more_than(Interval(0.7, 0.6, 0.8, 9), 2).word
+    ('holds', 'contradicts')
+    >>> more_than(Interval(2.1, 1.7, 2.6, 9), 2)
+    Verdict(word='differs', is_settled=False, why='not settled: the interval holds 2')
+    """
+    if ratio.low > least:
+        return Verdict(HOLDS, True, f"the whole interval lies above {least:g}")
+    if ratio.high < 1:
+        return Verdict(CONTRADICTS, True, "the other way round: the whole interval lies below 1")
+    if ratio.high >= least:
+        return Verdict(DIFFERS, False, f"not settled: the interval holds {least:g}")
+    if ratio.low > 1:
+        return Verdict(DIFFERS, True, f"the same order, but less than {least:g} times")
+    return Verdict(DIFFERS, True, f"less than {least:g} times, and which is larger is not settled")
+
+
+def about(ratio: Interval, number: float) -> Verdict:
+    """Judge a ratio above 1, within the paper's precision.
+
+    >>> about(Interval(2.4, 2.1, 2.8, 9), 2.56).word, about(Interval(1.5, 1.2, 1.9, 9), 2.56).word
+    ('holds', 'differs')
+    """
+    low, high = number / PAPER_PRECISION, number * PAPER_PRECISION
+    if ratio.high < 1:
+        return Verdict(CONTRADICTS, True, "the other way round: the whole interval lies below 1")
+    meets = ratio.low <= high and ratio.high >= low
+    if meets and ratio.low > 1:
+        return Verdict(HOLDS, True, f"the interval meets {number:g} ± 7 %")
+    if meets:
+        return Verdict(DIFFERS, False, f"not settled: the interval holds {number:g} and 1")
+    size = "larger" if ratio.low > high else "smaller"
+    side = "" if ratio.low > 1 else ", and which is larger is not settled"
+    return Verdict(DIFFERS, True, f"a {size} ratio than {number:g}{side}")
+
+
+def alike(ratio: Interval, margin: float) -> Verdict:
+    """Judge "alike": within a factor either way.
+
+    >>> alike(Interval(1.0, 0.9, 1.1, 9), 1.2).word, alike(Interval(1.6, 1.4, 1.8, 9), 1.2).word
+    ('holds', 'contradicts')
+    """
+    percent = f"{100 * (margin - 1):.0f} %"
+    if 1 / margin <= ratio.low and ratio.high <= margin:
+        return Verdict(HOLDS, True, f"the whole interval lies within {percent} of 1")
+    if ratio.low > margin or ratio.high < 1 / margin:
+        return Verdict(CONTRADICTS, True, f"the whole interval lies beyond {percent} of 1")
+    return Verdict(DIFFERS, False, f"not settled: the interval reaches beyond {percent} of 1")
+
+
+def slower(ratio: Interval) -> Verdict:
+    """Judge "takes longer".
+
+    >>> slower(Interval(1.2, 1.1, 1.3, 9)).word, slower(Interval(1.0, 0.9, 1.1, 9)).is_settled
+    ('holds', False)
+    """
+    side = side_of_one(ratio)
+    if side > 0:
+        return Verdict(HOLDS, True, "the whole interval lies above 1")
+    if side < 0:
+        return Verdict(CONTRADICTS, True, "the other way round: the whole interval lies below 1")
+    return Verdict(DIFFERS, False, "not settled: the interval holds 1")
+
+
+def between(ratios: Sequence[Interval], least: float, most: float) -> Verdict:
+    """Judge ratios that all lie between two numbers, both on the same side of 1.
+
+    >>> between([Interval(0.95, 0.93, 0.97, 9)], 0.91, 0.98).word
+    'holds'
+    >>> between([Interval(0.95, 0.93, 0.97, 9), Interval(0.8, 0.7, 0.9, 9)], 0.91, 0.98).word
+    'differs'
+    """
+    side = 1 if least > 1 else -1
+    sides = [side_of_one(ratio) for ratio in ratios]
+    if -side in sides:
+        return Verdict(CONTRADICTS, True, "the other way round, at least in one setting")
+    low, high = least / PAPER_PRECISION, most * PAPER_PRECISION
+    if side < 0:  # a share of one throughput: ± 7 % would reach beyond 1
+        low, high = least, most
+    inside = [ratio.low <= high and ratio.high >= low for ratio in ratios]
+    if all(inside) and all(s == side for s in sides):
+        return Verdict(HOLDS, True, f"each interval meets {least:g} to {most:g}")
+    if all(inside):
+        return Verdict(DIFFERS, False, "not settled: an interval holds 1")
+    n_out = len(inside) - sum(inside)
+    words = "outside that range" if len(inside) == 1 else f"{n_out} of {len(inside)} outside it"
+    return Verdict(DIFFERS, True, f"the same direction, but {words}")
+
+
+def same_order(ratios: Sequence[Interval]) -> Verdict:
+    """Judge that each ratio is above 1.
+
+    >>> same_order([Interval(2.0, 1.5, 2.5, 9), Interval(1.2, 0.9, 1.5, 9)]).is_settled
+    False
+    """
+    sides = [side_of_one(ratio) for ratio in ratios]
+    if all(side > 0 for side in sides):
+        return Verdict(HOLDS, True, "each interval lies above 1")
+    if -1 in sides:
+        return Verdict(CONTRADICTS, True, "coordinated is slower at some share of UDP")
+    return Verdict(DIFFERS, False, "not settled: an interval holds 1")
+
+
+def little_storage(ratios: Sequence[Interval]) -> Verdict:
+    """Judge "at most 4 % more than direct", in all settings.
+
+    >>> little_storage([Interval(1.02, 1.01, 1.03, 9)]).word
+    'holds'
+    """
+    if all(ratio.high <= LITTLE for ratio in ratios):
+        return Verdict(HOLDS, True, f"each interval ends at {LITTLE} at most")
+    if any(ratio.low > MUCH for ratio in ratios):
+        return Verdict(CONTRADICTS, True, "more than the paper's best-path needs, in some setting")
+    if any(ratio.low > LITTLE for ratio in ratios):
+        return Verdict(DIFFERS, True, f"more than {LITTLE} in some setting")
+    return Verdict(DIFFERS, False, f"not settled: an interval holds {LITTLE}")
+
+
+def much_storage(ratios: Sequence[Interval]) -> Verdict:
+    """Judge "up to 73 % more than direct": the setting with most.
+
+    >>> much_storage([Interval(1.1, 1.05, 1.15, 9), Interval(1.7, 1.5, 1.9, 9)]).word
+    'holds'
+    >>> much_storage([Interval(1.3, 1.2, 1.4, 9)])
+    Verdict(word='differs', is_settled=True, why='more than direct, but less than 1.73 at most')
+    """
+    most = max(ratios, key=lambda ratio: ratio.mean)
+    if all(ratio.high <= LITTLE for ratio in ratios):
+        return Verdict(CONTRADICTS, True, "hardly any extra storage in any setting")
+    if most.low > MUCH * PAPER_PRECISION:
+        return Verdict(DIFFERS, True, f"more than {MUCH} in some setting")
+    if most.high < MUCH / PAPER_PRECISION and most.low > 1:
+        return Verdict(DIFFERS, True, f"more than direct, but less than {MUCH} at most")
+    if most.low > 1:
+        return Verdict(HOLDS, True, f"the largest meets {MUCH} ± 7 %")
+    return Verdict(DIFFERS, False, "not settled: the interval of the largest holds 1")

@@ -1,0 +1,194 @@
+"""Put a report's numbers and pictures into the documentation.
+
+    datacollect report RESULTS -o REPORT
+    python experiments/study_tables.py REPORT
+
+Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md the table NAME is written anew;
+all else stays. NAME is "claims", "sweeps", or the name of a sweep and what of it: "figure3
+makespan" or "figure3 prediction", with a choice of rows as in "figure3 makespan flows=60". The
+sweeps' pictures go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and
+claims to experiments/results/study/. Makes no number of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "study.md"
+MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+NOT_YET = "*Not run yet.*"
+# Columns of a summary that name neither a setting nor a method.
+MEASURES_FROM = "connections"
+
+
+def main() -> None:
+    """Fill the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("report", type=Path, help="folder that `datacollect report` wrote")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "study")
+    options = parser.parse_args()
+    if not (options.report / "claims.csv").is_file():
+        sys.exit(f"{options.report}: no claims.csv; write a report with `datacollect report DIR`")
+    text = options.page.read_text(encoding="utf-8")
+    options.page.write_text(filled(text, options.report), encoding="utf-8")
+    figures = options.page.parent / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
+    options.results.mkdir(parents=True, exist_ok=True)
+    for picture in sorted(options.report.glob("*.png")):
+        shutil.copy(picture, figures / f"study_{picture.name}")
+    for table in sorted(options.report.glob("*.csv")):
+        # Single runs are many; the sweep's folder has them.
+        if not table.name.endswith("_runs.csv"):
+            shutil.copy(table, options.results / table.name)
+
+
+def filled(text: str, report: Path) -> str:
+    """Return the page with its tables made anew."""
+    return MARKED.sub(
+        lambda found: f"{found[1]}\n{table_of(found['name'], report)}\n\n{found[3]}", text
+    )
+
+
+def table_of(name: str, report: Path) -> str:
+    """Return one table in Markdown."""
+    sweep, *words = shlex.split(name)
+    if sweep == "claims":
+        return claims(read(report / "claims.csv"))
+    if sweep == "sweeps":
+        return sweeps(read(report / "sweeps.csv"))
+    kind, *choice = words
+    makers = {"makespan": ("summary", makespans), "prediction": ("prediction", predictions)}
+    if kind not in makers:
+        sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")
+    suffix, make = makers[kind]
+    file = report / f"{sweep}_{suffix}.csv"
+    if not file.exists():
+        return NOT_YET
+    table = read(file)
+    for part in choice:
+        axis, _, label = part.partition("=")
+        if axis not in table:
+            sys.exit(f"table {name!r}: {file} has no column {axis!r}")
+        table = table[table[axis] == label]
+    return make(table) if len(table) else NOT_YET
+
+
+def read(file: Path) -> pd.DataFrame:
+    """Return a table whose labels stay text."""
+    return pd.read_csv(file, dtype=str, keep_default_na=False)
+
+
+def claims(table: pd.DataFrame) -> str:
+    """Return the claims and verdicts."""
+    rows = []
+    for row in table.to_dict("records"):
+        unsettled = row["verdict"] == "differs" and row["is_settled"] == "no"
+        rows.append(
+            [
+                row["claim"],
+                row["statement"],
+                row["paper"],
+                interval(row, "value", "low", "high"),
+                row["seeds"],
+                row["connections"],
+                row["equal_connections"],
+                row["where"],
+                f"**{row['verdict']}**" + (" (not settled)" if unsettled else ""),
+                row["why"],
+            ]
+        )
+    head = (
+        "claim|the paper says|its number|ours|seeds|connections|direct with as many, over "
+        "coordinated|where|verdict|why"
+    )
+    return markdown(head.split("|"), rows)
+
+
+def sweeps(table: pd.DataFrame) -> str:
+    """Return how the numbers were made: a column for each sweep."""
+    names = list(dict.fromkeys(table["sweep"]))
+    facts = list(dict.fromkeys(table["fact"]))
+    values = table.set_index(["fact", "sweep"])["value"]
+    rows = [[fact, *(values[fact, name] for name in names)] for fact in facts]
+    return markdown(["", *names], rows)
+
+
+def makespans(table: pd.DataFrame) -> str:
+    """Return makespans and ratios of each setting and method."""
+    axes = list(table.columns[: list(table.columns).index(MEASURES_FROM)])
+    names = {
+        "makespan_s": "makespan, s",
+        "over_coordinated": "over coordinated",
+        "over_as_many": "over direct with as many",
+        "storage_mean": "storage over direct's",
+        "tcp_over_direct": "background TCP over direct's",
+    }
+    rows = [
+        [
+            *(row[axis] for axis in axes),
+            short(row["connections"]),
+            row["seeds"],
+            *(interval(row, name, f"{name}_low", f"{name}_high") for name in names),
+        ]
+        for row in table.to_dict("records")
+    ]
+    return markdown([*axes, "connections", "seeds", *names.values()], rows)
+
+
+def predictions(table: pd.DataFrame) -> str:
+    """Return predictions against measurements."""
+    axes = list(table.columns[: list(table.columns).index(MEASURES_FROM)])
+    name = "predicted_over_measured"
+    rows = [
+        [
+            *(row[axis] for axis in axes),
+            short(row["connections"]),
+            row["seeds"],
+            short(row["predicted_s"]),
+            short(row["makespan_s"]),
+            interval(row, name, f"{name}_low", f"{name}_high"),
+            f"{row['busiest_wire']} ({percent(row['busiest_share'])})"
+            if row["is_off"] == "yes"
+            else "",
+        ]
+        for row in table.to_dict("records")
+    ]
+    head = [*axes, "connections", "seeds", "predicted, s", "measured, s", "predicted over measured"]
+    return markdown([*head, "busiest wire where it is off (share of runs)"], rows)
+
+
+def interval(row: dict[str, str], name: str, low: str, high: str) -> str:
+    """Return a value and its interval."""
+    ends = f" [{short(row[low])}, {short(row[high])}]" if row[low] else ""
+    return f"{short(row[name])}{ends}" if row[name] else ""
+
+
+def short(number: str) -> str:
+    """Return a number with three digits."""
+    return f"{float(number):.3g}" if number else ""
+
+
+def percent(share: str) -> str:
+    """Return a share in percent."""
+    return f"{100 * float(share):.0f} %" if share else ""
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Folders of sweeps whose numbers are made up: makespans of a known truth, with known noise."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from datacollect.experiment import Experiment
+from datacollect.run_rows import RUN_FORMAT, table_of
+
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+
+# Labels of the axes where an experiment does not vary them.
+USUAL = {"udp": "5 %", "error": "0 %", "flows": "60", "ratio": "1:1"}
+
+
+def write_sweep(
+    folder,
+    name="figure3",
+    truth=lambda _: {},
+    *,
+    seeds=6,
+    noise=0.01,
+    only=None,
+    scale=0.1,
+    engine="ns3",
+    documents=False,
+):
+    """Write a sweep of a shipped experiment; return its table.
+
+    `truth` gives columns of the results by the labels of a run. Makespans also have a factor that
+    all runs of a seed share, and one of their own, log-normal with spread `noise`.
+    """
+    experiment = Experiment.from_file(EXPERIMENTS / f"{name}.toml").with_scale(scale)
+    experiment = experiment.only(only or {})
+    tree = {**experiment.to_dict(), "engine": engine, "versions": {"numpy": "2"}}
+    for part in ("runs", "shards", "failed", "probes"):
+        (folder / part).mkdir(parents=True)
+    (folder / "experiment.json").write_text(json.dumps({**tree, "sha256": experiment.sha256}))
+    rows = [
+        row_of(experiment.labels(setting, way), seed, truth, noise, engine, scale)
+        for setting in experiment.settings()
+        for way in experiment.ways()
+        for seed in range(1, seeds + 1)
+    ]
+    table = table_of(rows, [axis.name for axis in experiment.axes])
+    table.to_parquet(folder / "results.parquet", index=False)
+    if documents:
+        for row in table.to_dict("records"):
+            text = json.dumps(document_of(row))
+            (folder / "runs" / f"{row['key']}.json").write_text(text)
+    return table
+
+
+def row_of(labels, seed, truth, noise, engine="ns3", scale=0.1):
+    """Return a row of the results."""
+    key = sha256(repr((labels, seed, engine, scale)).encode()).hexdigest()
+    own = np.random.default_rng(int(key[:8], 16)).lognormal(0, noise)
+    found = {"makespan_s": 100.0, "connections": 7} | truth({**USUAL, **labels})
+    makespan_s = found.pop("makespan_s") * (1 + seed / 100) * own
+    rates = {f"{k}_{p}_bytes_per_s": 1e6 for k in ("tcp", "udp") for p in PHASES}
+    return {
+        **labels,
+        "key": key,
+        "seed": seed,
+        "engine": engine,
+        "method": labels.get("method", "coordinated"),
+        "complete": True,
+        "makespan_s": makespan_s,
+        "predicted_s": makespan_s / 2,
+        "lower_bound_s": makespan_s / 4,
+        "collected_bytes": 35_000_000,
+        "storage_mean": 1.0,
+        "storage_max": 1.0,
+        **rates,
+        "dropped_packets": 10.0,
+        "retransmissions": 1.0,
+        "stalls": 0.0,
+        "busiest_wire": "B0 -> A0",
+        "events": 1000,
+        "plan_time_s": 0.5,
+        "cpu_s": 5.0,
+        "probes_cpu_s": 40.0,
+        "finished_at": "2026-01-01T00:00:00+00:00",
+    } | found
+
+
+PHASES = ("before", "during", "after")
+
+
+def document_of(row):
+    """Return what is kept of a run: S2 sends through S1, which stores 5 MB for a while."""
+    transfers = {
+        "route": [0, 0, 1, 1],
+        "hop": [0, 0, 0, 1],
+        "n_bytes": [5_000_000, 5_000_000, 5_000_000, 5_000_000],
+        "start_s": [0.0, 10.0, 0.0, 10.0],
+        "finish_s": [10.0, 20.0, 10.0, 20.0],
+        "streams": [1, 1, 1, 1],
+    }
+    return {
+        "format": RUN_FORMAT,
+        "row": row,
+        "scenario": {},
+        "settings": {},
+        "schedule": {
+            "method": row["method"],
+            "routes": [["S1", ["S1", "D"]], ["S2", ["S2", "S1", "D"]]],
+            "transfers": transfers,
+            "bottleneck": "</script> binds",
+        },
+        "storage": {"S1": {"time_s": [0.0, 10.0, 20.0], "others_bytes": [0.0, 5e6, 0.0]}},
+    }
