@@ -35,9 +35,13 @@ if TYPE_CHECKING:
     from datacollect.problem import Problem
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # About 150 bytes of memory an arc, solver included: 6 GB.
 MOST_ARCS = 40_000_000
+
+# To look up a link by its ends takes about as long as to pass so many links by.
+LOOKED_UP = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +254,24 @@ class TimeExpansion:
         """Whole bytes that each link carries in a slot; shape (n_links,)."""
         return self._carried[slot]
 
+    def links_between(self, slot: int, senders: BoolArray, receivers: BoolArray) -> IntArray:
+        """Return the links that carry anything in a slot from some hosts to others, sorted.
+
+        Parameters
+        ----------
+        slot : int
+        senders, receivers : ndarray of bool, shape (n_hosts,)
+        """
+        problem = self.problem
+        tails, heads = np.flatnonzero(senders), np.flatnonzero(receivers)
+        if LOOKED_UP * len(tails) * len(heads) < problem.n_links:
+            pairs = np.repeat(tails, len(heads)), np.tile(heads, len(tails))
+            links = problem.link_indices(*pairs)
+            links = links[links >= 0]
+        else:
+            links = np.flatnonzero(senders[problem.link_from] & receivers[problem.link_to])
+        return links[self.carried_bytes(slot)[links] > 0]
+
     def _carried_by_slot(self) -> list[IntArray]:
         """What links carry, one array for all slots that touch the same periods."""
         problem = self.problem
@@ -392,25 +414,24 @@ class TimeExpansion:
             self._add(tail, head, np.tile(room, len(boundaries)), slots)
 
     def _pools(self) -> list[Pool]:
+        """Own data wait outside their source's room for others' data, until they leave."""
+        pools = pools_by_owner(self.problem)
+        own = [pool for pool in pools if pool.is_own]
+        hosts = np.array([pool.host for pool in own], dtype=np.int64)
+        first = np.array(
+            [min(slots_until(pool.release_s, self.slot_s), self.n_slots) for pool in own],
+            dtype=np.int64,
+        )
+        nodes = self._new(hosts, first, "own")
+        waits = self.n_slots - first
+        boundaries = np.arange(int(waits.sum())) - np.repeat(np.cumsum(waits) - waits - first, waits)
+        leaving = self.host_node[boundaries, np.repeat(hosts, waits)]
+        self._add(np.repeat(nodes, waits), leaving, self.most, boundaries)
+        node_of = dict(zip(hosts.tolist(), nodes.tolist(), strict=True))
         return [
             replace(
                 pool,
-                node=self._own_node(pool.host, pool.release_s)
-                if pool.is_own
-                else int(self.entry_node[0, pool.host]),
+                node=node_of[pool.host] if pool.is_own else int(self.entry_node[0, pool.host]),
             )
-            for pool in pools_by_owner(self.problem)
+            for pool in pools
         ]
-
-    def _own_node(self, host: int, release_s: float) -> int:
-        """Own data wait outside their source's room for others' data, until they leave."""
-        first = min(slots_until(release_s, self.slot_s), self.n_slots)
-        node = self._new(np.array([host]), first, "own")
-        boundaries = np.arange(first, self.n_slots)
-        self._add(
-            np.repeat(node, len(boundaries)),
-            self.host_node[boundaries, host],
-            self.most,
-            boundaries,
-        )
-        return int(node[0])

@@ -149,18 +149,17 @@ def attractive(
         before = price[expansion.leaves[slot]]
         # Only from the dear to the cheap: often few links, and cheap to tell.
         dear, cheap = before > behind.min() + least, behind < before.max() - least
-        links = np.flatnonzero(dear[problem.link_from] & cheap[problem.link_to])
-        links = links[carried[links] > 0]
+        links = expansion.links_between(slot, dear, cheap)
         gain = before[problem.link_from[links]] - behind[problem.link_to[links]]
         gain = gain - costs.link[links]
         if tolls is not None:
             gain = gain - _toll_of_links(problem, tolls[:, slot])[links]
-        gainful = gain > 0
-        absent = part.absent(slot, links[gainful])
-        gain = gain[gainful][np.isin(links[gainful], absent, assume_unique=True)]
-        keys.append(slot * expansion.n_links + absent)
-        worth.append(gain.astype(float) * carried[absent])
-    return np.concatenate(keys), np.concatenate(worth)
+        links, gain = links[gain > 0], gain[gain > 0]
+        keys.append(slot * expansion.n_links + links)
+        worth.append(gain.astype(float) * carried[links])
+    found = np.concatenate(keys)
+    absent = part.absent(found)
+    return found[absent], np.concatenate(worth)[absent]
 
 
 def _toll_of_links(problem: Problem, tolls: FloatArray) -> FloatArray:

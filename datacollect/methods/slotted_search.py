@@ -61,11 +61,9 @@ class PartialGraph:
         slot, link = np.divmod(keys, max(expansion.n_links, 1))
         return cls(expansion, keys, expansion.graph(link, slot))
 
-    def absent(self, slot: int, links: IntArray) -> IntArray:
-        """Return those of `links` whose arcs in a slot are not built."""
-        n = self.expansion.n_links
-        begin, end = np.searchsorted(self.keys, [slot * n, (slot + 1) * n])
-        return links[~np.isin(links, self.keys[begin:end] - slot * n, assume_unique=True)]
+    def absent(self, keys: IntArray) -> BoolArray:
+        """Mark those of `keys` whose arcs are not built."""
+        return np.append(self.keys, -1)[np.searchsorted(self.keys, keys)] != keys
 
     def extended(self, more: IntArray) -> PartialGraph:
         """Return the graph with more arcs."""
@@ -170,13 +168,11 @@ def _across_cut(part: PartialGraph, network: FlowNetwork, flow: IntArray) -> Int
 def _crossing(part: PartialGraph, begins: BoolArray, ends: BoolArray) -> IntArray:
     """Keys of absent arcs that lead from nodes that `begins` marks to those that `ends` marks."""
     expansion = part.expansion
-    problem = expansion.problem
-    keys = []
+    by_slot = [np.zeros(0, dtype=np.int64)]
     for slot in range(expansion.n_slots):
         leaves, enters = begins[expansion.leaves[slot]], ends[expansion.enters[slot]]
-        if not (leaves.any() and enters.any()):
-            continue
-        links = np.flatnonzero(leaves[problem.link_from] & enters[problem.link_to])
-        links = part.absent(slot, links[expansion.carried_bytes(slot)[links] > 0])
-        keys.append(slot * expansion.n_links + links)
-    return np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
+        if leaves.any() and enters.any():
+            links = expansion.links_between(slot, leaves, enters)
+            by_slot.append(slot * expansion.n_links + links)
+    keys = np.concatenate(by_slot)
+    return keys[part.absent(keys)]
