@@ -424,14 +424,16 @@ class TimeExpansion:
         )
         nodes = self._new(hosts, first, "own")
         waits = self.n_slots - first
-        boundaries = np.arange(int(waits.sum())) - np.repeat(np.cumsum(waits) - waits - first, waits)
+        boundaries = np.arange(int(waits.sum())) - np.repeat(
+            np.cumsum(waits) - waits - first, waits
+        )
         leaving = self.host_node[boundaries, np.repeat(hosts, waits)]
         self._add(np.repeat(nodes, waits), leaving, self.most, boundaries)
-        node_of = dict(zip(hosts.tolist(), nodes.tolist(), strict=True))
+        own_nodes = iter(nodes.tolist())
         return [
             replace(
                 pool,
-                node=node_of[pool.host] if pool.is_own else int(self.entry_node[0, pool.host]),
+                node=next(own_nodes) if pool.is_own else int(self.entry_node[0, pool.host]),
             )
             for pool in pools
         ]

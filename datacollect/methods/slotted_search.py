@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from datacollect.flow import FlowNetwork, source_side
 from datacollect.fluid import fluid_paths
+from datacollect.slots import slots_until
 from datacollect.timegraph import TimeExpansion
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ ALL_ARCS = 20_000
 # The same for linear programs.
 ALL_ARCS_SHARED = 1_000
 
+# Sums of floats over links and slots are off by less than this part.
+ROUNDING = 1e-9
 
 # A graph, and a flow through it that empties all pools.
 Found: TypeAlias = "tuple[PartialGraph, IntArray]"
@@ -61,6 +64,15 @@ class PartialGraph:
         slot, link = np.divmod(keys, max(expansion.n_links, 1))
         return cls(expansion, keys, expansion.graph(link, slot))
 
+    @classmethod
+    def in_all_slots(cls, expansion: TimeExpansion, links: IntArray) -> PartialGraph:
+        """Build the graph with `links` in all slots in which they carry anything."""
+        keys = [
+            slot * expansion.n_links + links[expansion.carried_bytes(slot)[links] > 0]
+            for slot in range(expansion.n_slots)
+        ]
+        return cls.build(expansion, np.concatenate(keys))
+
     def absent(self, keys: IntArray) -> BoolArray:
         """Mark those of `keys` whose arcs are not built."""
         return np.append(self.keys, -1)[np.searchsorted(self.keys, keys)] != keys
@@ -80,11 +92,7 @@ def partial_graph(
     expansion = TimeExpansion(problem, slot_s, n_slots)
     if exits is not None:
         expansion.add_exits(exits)
-    keys = [
-        slot * expansion.n_links + links[expansion.carried_bytes(slot)[links] > 0]
-        for slot in range(n_slots)
-    ]
-    return PartialGraph.build(expansion, np.concatenate(keys))
+    return PartialGraph.in_all_slots(expansion, links)
 
 
 def first_links(problem: Problem, optimum: FluidOptimum, n_slots: int, budget: Budget) -> IntArray:
@@ -115,6 +123,40 @@ def _ways_on(problem: Problem) -> IntArray:
         _, first = np.unique(problem.link_from[links], return_index=True)
         chosen.append(links[first])
         reached[problem.link_from[links]] = True
+
+
+def may_suffice(expansion: TimeExpansion) -> bool:
+    """Say whether all could arrive if every host that data can have reached had enough of them.
+
+    A quick test before any flow: nothing comes from a relay before data have got there. False
+    proves that the slots are too few.
+
+    Examples
+    --------
+    Nothing leaves the relay in slot 0, and 3 bytes in every later one.
+
+    >>> import datacollect as dc
+    >>> bandwidth = [[0, 9.0, 0], [0, 0, 3.0], [0, 0, 0]]
+    >>> problem = dc.Problem.from_matrix(["S", "K", "D"], bandwidth, [6, 0, 0], "D")
+    >>> [may_suffice(TimeExpansion(problem, 1.0, n_slots)) for n_slots in (2, 3)]
+    [False, True]
+    """
+    problem, n_slots = expansion.problem, expansion.n_slots
+    reached = np.full(problem.n_hosts, n_slots)  # the first boundary at which data can be there
+    for pool in expansion.pools:
+        released = slots_until(pool.release_s, expansion.slot_s)
+        reached[pool.host] = min(reached[pool.host], released)
+    last_links = np.flatnonzero(problem.link_to == expansion.sink)
+    last_hosts = problem.link_from[last_links]
+    arriving = 0.0
+    for slot in range(n_slots):
+        sending = reached <= slot
+        arriving += expansion.carried_bytes(slot)[last_links[sending[last_hosts]]].sum(dtype=float)
+        not_yet = reached > slot + 1
+        if not_yet.any():
+            links = expansion.links_between(slot, sending, not_yet)
+            reached[problem.link_to[links]] = slot + 1
+    return bool(arriving >= sum(pool.n_bytes for pool in expansion.pools) * (1 - ROUNDING))
 
 
 def least(attempt: Callable[[int], Found | None], fewest: int) -> Found:
