@@ -204,7 +204,7 @@ def _bound_of_program(
     counted = of_shared > SMALLEST_WEIGHT
     pieces = zip(shared.number[counted].tolist(), shared.piece[counted].tolist(), strict=True)
     return Bound(
-        float(of_node @ supply) + float(of_arc[~is_rate] @ program.upper[~is_rate]) * total,
+        float(of_node @ supply) + float((of_arc * program.upper)[~is_rate].sum()) * total,
         rates,
         np.flatnonzero(of_arc > SMALLEST_WEIGHT),
         frozenset(pieces),

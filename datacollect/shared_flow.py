@@ -319,14 +319,17 @@ def _bound(model: _Model, lengths_s: FloatArray, found: PricedFlow) -> _Bound:
     price = -np.minimum(found.reduced_cost, 0.0)
     row_price = -found.row_price.reshape(-1, network.n_pieces)
     shared = model.shared_bytes_per_s / total
-    passing = float(price @ capacity) + float((row_price * np.outer(shared, lengths_s)).sum())
+    # Sums of products rather than BLAS, whose idle threads keep every core busy for a while.
+    passing = float((price * capacity).sum()) + float(
+        (row_price * np.outer(shared, lengths_s)).sum()
+    )
     # What carries everything already need not grow.
     growing = (network.piece == last) & np.isfinite(network.rate_bytes_per_s) & (capacity < 1)
     growing &= price > 0
     arc_terms = price[growing] * network.rate_bytes_per_s[growing] / total
     row_terms = row_price[:, last] * shared
     slope = float(arc_terms.sum() + row_terms.sum())
-    needed = float(model.supply_bytes @ found.node_price) / total
+    needed = float((model.supply_bytes * found.node_price).sum()) / total
     largest = max(float(arc_terms.max(initial=0.0)), float(row_terms.max(initial=0.0)))
     grows = largest * length > NOISE * needed
     least = length + max(needed - passing, 0.0) / slope if grows else np.inf

@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this")
     parser.add_argument("--flows", type=int, nargs="+", default=[0, 20, 60])
-    parser.add_argument("--ratios", nargs="+", default=["1:1"])
+    parser.add_argument("--ratios", nargs="+", default=["1:1", "2:1"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     parser.add_argument("--cache", type=Path, help="folder of measurements")

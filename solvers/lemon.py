@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _POTENTIAL_LIMIT = 2**61
 
 # Up to this many arcs per node, as in time-expanded graphs, a list of candidates finds entering
-# arcs 1.2 to 8 times faster than LEMON's block search; on denser networks it is slower.
+# arcs up to 8 times faster than LEMON's block search; on denser networks it is slower.
 SPARSE = 7
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from datacollect.arc_pricing import SharedNetwork, cheapest, largest_share
+from datacollect.arc_pricing import SharedNetwork, best_per_tail, cheapest, largest_share
 from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError
 
@@ -206,3 +208,26 @@ def test_a_small_source_counts_as_much_as_a_large_one(ratio):
         np.array([0.7, 0.5 * ratio]),
     )
     assert largest_share(network, Budget()).share == pytest.approx(0.5, rel=1e-6)
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from([0.0, 1.0, 2.5, 7.0, np.inf])), max_size=60
+    ),
+)
+def test_the_best_per_tail_are_those_that_sorting_puts_first(n_nodes, most, drawn):
+    """Each node's arcs sorted by score, ties in their order: the first `most`, all nodes alike."""
+    tail = np.array([node % n_nodes for node, _ in drawn], dtype=np.int64)
+    score = np.array([value for _, value in drawn])
+    none, nothing = np.zeros(0, dtype=int), np.zeros(0)
+    network = SharedNetwork(
+        n_nodes, 0, tail, tail, np.ones(len(tail)), np.ones(n_nodes), none, none, nothing
+    )
+    expected = [
+        arc
+        for node in range(n_nodes)
+        for arc in sorted(np.flatnonzero(tail == node), key=lambda arc: -score[arc])[:most]
+    ]
+    assert best_per_tail(network, np.arange(len(tail)), score, most).tolist() == expected

@@ -17,13 +17,20 @@ from small_problems import MB, figure_1, relay, shared_relay
 from strategies import problems
 
 import datacollect as dc
+from datacollect import timegraph
 from datacollect.budget import Budget
+from datacollect.flow import FlowNetwork, load_flow_solver
 from datacollect.fluid import fluid_optimum
 from datacollect.methods import slotted_search
 from datacollect.methods.slot_pricing import attractive, cheapest, node_prices
 from datacollect.methods.slotted import slotted_schedule
 from datacollect.methods.slotted_paths import slotted_pieces
-from datacollect.methods.slotted_search import first_links, partial_graph, saturating
+from datacollect.methods.slotted_search import (
+    first_links,
+    may_suffice,
+    partial_graph,
+    saturating,
+)
 from datacollect.preference import PREFERENCES, path_costs
 from datacollect.problem import Held, Host, Problem
 from datacollect.slots import slots_within
@@ -209,6 +216,88 @@ def test_links_across_a_cut_are_added_until_everything_arrives():
     assert arriving == 15
     assert set(part.graph.link[part.graph.link >= 0].tolist()) == {0, 1, 2}
     assert saturating(partial_graph(problem, 1.0, 2, direct), Budget()) is None
+
+
+def test_nothing_comes_from_a_relay_before_data_have_got_there():
+    """S's 5 bytes leave from slot 2 on; S -> D and K -> D carry 1 a slot, S -> K 9.
+
+    Slots 2, 3 and 4 bring 1 + 0, 1 + 1 and 1 + 1: 5 slots, not 4.
+    """
+    problem = Problem.from_hosts(
+        [Host("S", 5, release_s=2.0), Host("K"), Host("D")],
+        links("S -> D 1, S -> K 9, K -> D 1"),
+        "D",
+    )
+    found = [may_suffice(TimeExpansion(problem, 1.0, n_slots)) for n_slots in (2, 3, 4, 5, 6)]
+    assert found == [False, False, False, True, True]
+    assert slots_of(plan_slots(problem)) == 5
+
+
+@given(problems(features=WITHOUT_SHARED, most_hosts=4))
+@settings(max_examples=60)
+def test_the_fewest_slots_in_which_a_flow_empties_all_pools_may_suffice(problem):
+    for n_slots in range(1, 12):
+        part = partial_graph(problem, 1.0, n_slots, np.arange(problem.n_links))
+        if saturating(part, Budget()) is not None:
+            assert may_suffice(part.expansion)
+            return
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_fewest_slots_of_a_chain_of_relays_may_suffice(seed):
+    """All that leaves the source crosses every relay: each adds a slot."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    bandwidth = np.diag(rng.integers(5, 9, n - 1), 1).astype(float)
+    names = [f"h{i}" for i in range(n)]
+    problem = Problem.from_matrix(names, bandwidth, [5, *[0] * (n - 1)], names[-1])
+    found = [may_suffice(TimeExpansion(problem, 1.0, n_slots)) for n_slots in range(1, n + 1)]
+    assert found == [False] * (n - 2) + [True] * 2
+    assert slots_of(plan_slots(problem)) == n - 1
+
+
+@pytest.mark.parametrize("looked_up", [0, 20, 10**9])
+def test_links_between_hosts_however_they_are_found(monkeypatch, looked_up):
+    """Looked up by their ends, or all passed by: those that carry a byte, in order."""
+    monkeypatch.setattr(timegraph, "LOOKED_UP", looked_up)
+    rng = np.random.default_rng(7)
+    problem = overlay(12, 3, 7)
+    expansion = TimeExpansion(problem, 0.02, 1)
+    for _ in range(20):
+        senders, receivers = rng.random((2, 12)) < rng.random((2, 1))
+        expected = [
+            link
+            for link in range(problem.n_links)
+            if senders[problem.link_from[link]]
+            and receivers[problem.link_to[link]]
+            and problem.link_from[link] != problem.destination_index
+            and problem.bandwidth_bytes_per_s[0, link] * 0.02 >= 1
+        ]
+        assert expansion.links_between(0, senders, receivers).tolist() == expected
+
+
+@pytest.mark.parametrize("arcs_per_node", [3, 20])
+def test_sparse_and_dense_networks_cost_what_networkx_pays(arcs_per_node):
+    """LEMON looks for entering arcs in another way in each of the two."""
+    rng = np.random.default_rng(arcs_per_node)
+    n, m = 30, 30 * arcs_per_node
+    tail = np.append(np.arange(n), rng.integers(0, n, m - n))
+    step = np.append(np.ones(n, dtype=np.int64), rng.integers(1, n, m - n))
+    network = FlowNetwork(
+        n,
+        tail,
+        (tail + step) % n,
+        np.append(np.full(n, 10_000), rng.integers(0, 50, m - n)),
+        rng.integers(0, 100, m),
+    )
+    supply = rng.integers(0, 100, n)
+    supply[0] = -supply[1:].sum()
+    flow = load_flow_solver("auto").min_cost_flow(network, supply)
+    other = load_flow_solver("networkx").min_cost_flow(network, supply)
+    assert network.cost @ flow == network.cost @ other
+    balance = np.bincount(network.tail, flow, n) - np.bincount(network.head, flow, n)
+    assert (balance == supply).all()
+    assert ((flow >= 0) & (flow <= network.capacity)).all()
 
 
 @pytest.mark.parametrize("seed", range(4))

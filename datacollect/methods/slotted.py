@@ -18,7 +18,14 @@ from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
 from datacollect.layered import breakpoints_s, without_owners_limits
 from datacollect.methods.slot_pricing import cheapest
 from datacollect.methods.slotted_paths import Jobs, slotted_pieces
-from datacollect.methods.slotted_search import first_links, least, partial_graph, saturating
+from datacollect.methods.slotted_search import (
+    PartialGraph,
+    first_links,
+    least,
+    may_suffice,
+    partial_graph,
+    saturating,
+)
 from datacollect.methods.slotted_shared import cheapest_shared, shared_suffices
 from datacollect.preference import DEFAULT, path_costs
 from datacollect.schedule import HEURISTIC, OPTIMAL, TIME_LIMIT, Schedule
@@ -31,6 +38,7 @@ from datacollect.slots import (
     slotted_transfers,
     whole_slot_bytes,
 )
+from datacollect.timegraph import TimeExpansion
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 
     from datacollect.budget import Budget
     from datacollect.fluid import FluidOptimum
-    from datacollect.methods.slotted_search import Found, PartialGraph
+    from datacollect.methods.slotted_search import Found
     from datacollect.problem import Problem
     from datacollect.timegraph import TimeExpandedGraph
 
@@ -113,7 +121,10 @@ def _plan(
     _require_arrival(problem, slot_s, links, suffices)
 
     def attempt(n_slots: int) -> Found | None:
-        return suffices(partial_graph(problem, slot_s, n_slots, links))
+        expansion = TimeExpansion(problem, slot_s, n_slots)
+        if not may_suffice(expansion):
+            return None
+        return suffices(PartialGraph.in_all_slots(expansion, links))
 
     status = OPTIMAL
     if allowed is None:

@@ -75,7 +75,8 @@ class PartialGraph:
 
     def absent(self, keys: IntArray) -> BoolArray:
         """Mark those of `keys` whose arcs are not built."""
-        return np.append(self.keys, -1)[np.searchsorted(self.keys, keys)] != keys
+        absent: BoolArray = np.append(self.keys, -1)[np.searchsorted(self.keys, keys)] != keys
+        return absent
 
     def extended(self, more: IntArray) -> PartialGraph:
         """Return the graph with more arcs."""
