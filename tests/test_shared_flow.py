@@ -7,6 +7,7 @@ from dataclasses import replace
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from bound_judge import bound_agrees
 from hand_made import links
 from hypothesis import assume, given, settings
 from oracle import fluid_makespan_s, least_cost
@@ -62,13 +63,11 @@ def shared_problems(draw, most_hosts: int = 4) -> Problem:
 
 
 def agrees_with_one_commodity_per_source(problem: Problem, solver: str) -> None:
-    expected = fluid_makespan_s(problem)
+    assert bound_agrees(problem, solver)
     try:
-        seconds, bottleneck = dc.lower_bound(problem, solver=solver)
+        _, bottleneck = dc.lower_bound(problem, solver=solver)
     except dc.InfeasibleError:
-        assert expected is None
         return
-    assert seconds == pytest.approx(expected, rel=1e-6, abs=1e-9)
     assert bool(bottleneck.hosts) == bool(problem.parcels)
 
 
