@@ -103,6 +103,8 @@ Event: TypeAlias = (
 class Open:
     """Open a connection; the controller numbers connections itself, each number once.
 
+    ``window_bytes`` bounds what is on its way without acknowledgement, at least two segments,
+    and what is queued when `ConnectionHasRoom` tells of room; None leaves it to the transport.
     ``pace_bytes_per_s`` caps its sending rate, None leaves it to the transport.
     """
 

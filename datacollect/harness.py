@@ -9,13 +9,14 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from datacollect.comparison import summary
-from datacollect.errors import ProblemError, SimulationError, nearest_hint
-from datacollect.planning import controller_of, plan, require_schedule_fits
+from datacollect.errors import InfeasibleError, ProblemError, SimulationError, nearest_hint
+from datacollect.planning import controller_of, plan, require_room, require_schedule_fits
 from datacollect.probing import planning_problem
 from datacollect.scenario import Scenario, naming
 from datacollect.scenario_fields import ENGINES
@@ -23,7 +24,7 @@ from datacollect.setting import build
 from datacollect.simulation.network import SimulatedNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from os import PathLike
 
     from datacollect.control import Controller
@@ -177,10 +178,12 @@ def carry_out(
         problem, measurement = planning_problem(setting, engine, cache_dir, progress)
         tell("planning")
         if schedule is None:
-            with naming("method"):
+            with naming("method"), _naming_silent_probes(chosen, measurement):
                 schedule = plan(problem, chosen.section("method"))
         else:
             require_schedule_fits(schedule, problem)
+        with naming("run"):
+            require_room(schedule, chosen.section("run")["relay_buffer_bytes"])
         controller, connections = controller_of(problem, schedule, chosen.section("method"))
     tell("simulating")
     run = _simulate(setting, controller, engine, progress)
@@ -203,6 +206,24 @@ def carry_out(
 
 
 # ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _naming_silent_probes(scenario: Scenario, measurement: Measurement | None) -> Iterator[None]:
+    """Say so where no way was found because probes brought nothing in their time."""
+    try:
+        yield
+    except InfeasibleError as error:
+        samples = None if measurement is None else measurement.samples
+        silent = 0 if samples is None else int((samples["bandwidth_bytes_per_s"] == 0).sum())
+        if samples is None or not silent:
+            raise
+        give_up_s = scenario.section("estimates")["give_up_s"]
+        raise InfeasibleError(
+            f"{error}; {silent} of {len(samples)} probes brought nothing within "
+            f"estimates.give_up_s = {give_up_s:g} s: raise it",
+            error.hosts,
+        ) from None
 
 
 def _with_overrides(

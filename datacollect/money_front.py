@@ -92,6 +92,9 @@ def front(
             "a front between time and money needs prices, and all links are free; give links a "
             "price_per_gb"
         )
+    if not np.issubdtype(np.asarray(slack).dtype, np.number):
+        raise ProblemError(f"slack must be numbers, got {slack!r}")
+    slack = np.ravel(slack).tolist()
     for value in slack:
         if not 0 <= value < math.inf:
             raise ProblemError(f"slack must be >= 0 and finite, got {value:g}")

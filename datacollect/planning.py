@@ -130,6 +130,23 @@ def require_schedule_fits(schedule: Schedule, problem: Problem) -> None:
             )
 
 
+def require_room(schedule: Schedule, relay_buffer_bytes: int | None) -> None:
+    """Refuse a store-and-forward plan whose relays would have to hold more than they may.
+
+    A relay forwards a piece once it is entirely there: with less room it would wait for ever.
+    """
+    if schedule.slot_s is None or relay_buffer_bytes is None:
+        return
+    stored = schedule.peak_storage_bytes
+    host = max(stored, key=stored.__getitem__, default=None)
+    if host is not None and stored[host] > relay_buffer_bytes:
+        raise ProblemError(
+            f"relay_buffer_bytes must be >= {stored[host]}, which the plan in slots stores at "
+            f"{host!r}, got {relay_buffer_bytes}; raise it, shorten method.slot_s, or leave out "
+            "method.slot_s: pipelined plans need no such room"
+        )
+
+
 def _streams(problem: Problem, method: Mapping[str, Any]) -> dict[str, int]:
     """Connections of each source of a direct collection."""
     holders = list(dict.fromkeys(problem.names[parcel.host] for parcel in problem.parcels))

@@ -98,10 +98,10 @@ def preference_or_default(prefer: str | None, problem: Problem, deadline_s: floa
     if prefer is None:
         priced = deadline_s is not None and problem.price_per_gb is not None
         return "money" if priced else DEFAULT
-    if prefer not in PREFERENCES:
+    if not isinstance(prefer, str) or prefer not in PREFERENCES:
         raise ProblemError(
             f"prefer must be one of {', '.join(PREFERENCES)}, got {prefer!r}"
-            f"{nearest_hint(prefer, PREFERENCES)}"
+            f"{nearest_hint(str(prefer), PREFERENCES)}"
         )
     return prefer
 

@@ -137,6 +137,7 @@ def measure(
         "bytes": n_bytes,
         "repeats": repeats,
         "version": _engine_version(engine),
+        "program": _program_sha256(engine),
     }
     if engine == "ns3":
         what |= {
@@ -263,6 +264,15 @@ def _simulated(setting: Setting) -> SimulatedNetwork:
     if not isinstance(setting.network, SimulatedNetwork):
         raise ProblemError("estimates: a scenario with a problem has nothing to measure")
     return setting.network
+
+
+def _program_sha256(engine: str) -> str:
+    """Hash of what runs in ns-3: probes of another program are others."""
+    if engine != "ns3":
+        return ""
+    from datacollect.simulation.ns3_worker import HEADER
+
+    return hashlib.sha256(HEADER.read_bytes()).hexdigest()
 
 
 def _engine_version(engine: str) -> str:

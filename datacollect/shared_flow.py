@@ -13,7 +13,7 @@ A last linear program keeps the earliest end, or a given one, and takes the chea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -64,6 +64,10 @@ SHORTEST = (1e-6, 1e-12)
 
 # Newton's method takes a handful of steps.
 MOST_STEPS = 200
+
+# Data that drown in a linear program's tolerances are sent by one of their own, where the smallest
+# may drown again.
+MOST_REPAIRS = 2
 
 # A share below this is known too roughly to scale a flow up by its inverse.
 LEAST_SHARE_TO_SCALE = 0.1
@@ -369,10 +373,7 @@ def _newton(
             return _end(model, np.array([bound.least_s]), bound, relaxed, arcs, budget)
         # Rounding could return the same length for ever; the step is far below what counts.
         length = min(max(bound.least_s, length * (1 + TOLERANCE / 10)), longest_s)
-    raise SolverError(
-        f"Newton's method did not settle in {MOST_STEPS} linear programs; capacities may span too "
-        "many orders of magnitude: leave out links that carry next to nothing"
-    )
+    raise _too_wide(model, f"Newton's method did not settle in {MOST_STEPS} linear programs")
 
 
 def _end(
@@ -447,23 +448,76 @@ def _cheapest(
     costs = path_costs(model.problem, prefer, lengths_s, network.n_nodes)
     cost = arc_costs(costs, network, network.piece).astype(float)
     for slack in CAPACITY_SLACK:
+        wide = model.at(lengths_s, slack)
         try:
-            found = cheapest(model.at(lengths_s, slack), cost, budget, arcs)
+            found = cheapest(wide, cost, budget, arcs)
+            missing = _missing_bytes(model, found.flow_bytes)
+            for _ in range(MOST_REPAIRS):
+                if missing.any():
+                    found = _with_missing(wide, cost, found, missing, budget)
+                    missing = _missing_bytes(model, found.flow_bytes)
+            if not missing.any():
+                return found
         except InfeasibleError:
             continue
-        if _everything_arrives(model, found.flow_bytes):
-            return found
-    raise SolverError(
-        f"{budget.linear_solver().name}: amounts span too many orders of magnitude for its "
-        "tolerances; leave out sources and links of next to nothing, or choose 'ortools'"
+    raise _too_wide(model, f"{budget.linear_solver().name} lost data in its tolerances")
+
+
+def _with_missing(
+    network: SharedNetwork,
+    cost: FloatArray,
+    found: PricedFlow,
+    missing_bytes: FloatArray,
+    budget: Budget,
+) -> PricedFlow:
+    """Send, in the room that is left, what a flow within tolerances loses on the way.
+
+    A few bytes among many terabytes are less than a linear program's tolerance. In a program of
+    their own they count in full.
+
+    Raises
+    ------
+    InfeasibleError
+        The flow leaves no room for them.
+    """
+    flow = found.flow_bytes
+    used = np.bincount(network.member_row, flow[network.member_arc], len(network.room_bytes))
+    rest = replace(
+        network,
+        capacity_bytes=np.maximum(network.capacity_bytes - flow, 0.0),
+        supply_bytes=missing_bytes,
+        room_bytes=np.maximum(network.room_bytes - used, 0.0),
+    )
+    more = cheapest(rest, cost, budget).flow_bytes
+    paid, extra = float((cost * flow).sum()), float((cost * more).sum())
+    # The bound behind the gap is one for all data, so all of `extra` may be too much.
+    gap = (found.gap * paid + extra) / max(paid + extra, 1e-300)
+    return replace(found, flow_bytes=flow + more, gap=gap)
+
+
+def _too_wide(model: _Model, failure: str) -> SolverError:
+    """Say that numbers are too far apart, and which are the smallest."""
+    rate = model.network.rate_bytes_per_s
+    slowest = float(rate[np.isfinite(rate) & (rate > 0)].min())
+    smallest = min(pool.n_bytes for pool in model.network.pools if pool.n_bytes > 0)
+    return SolverError(
+        f"{failure}: amounts span too many orders of magnitude; of "
+        f"{model.problem.total_bytes} bytes in all a source holds {smallest}, and the slowest link "
+        f"or host limit is {slowest:.3g} bytes/s; leave out sources and links of next to nothing"
     )
 
 
-def _everything_arrives(model: _Model, flow_bytes: FloatArray) -> bool:
-    """Say whether paths carry all that every source holds: small ones may drown on the way."""
-    pools = model.network.pools
-    paths = decompose(model.network, model.network.piece, flow_bytes)
+def _missing_bytes(model: _Model, flow_bytes: FloatArray) -> FloatArray:
+    """Return per node what paths do not carry of its supply: small ones may drown on the way.
+
+    Paths that carry too much do no harm: in the end they share what the source holds.
+    """
+    network = model.network
+    paths = decompose(network, network.piece, flow_bytes)
     numbers = np.array([path.pool for path in paths], dtype=np.int64)
-    arrived = np.bincount(numbers, [path.amount for path in paths], len(pools))
-    held = [pool.n_bytes for pool in pools]
-    return np.allclose(arrived, held, rtol=SUPPLY_TOLERANCE, atol=0.5)
+    arrived = np.bincount(numbers, [path.amount for path in paths], len(network.pools))
+    missing = np.zeros(network.n_nodes)
+    for pool, amount in zip(network.pools, arrived.tolist(), strict=True):
+        if not np.isclose(amount, pool.n_bytes, rtol=SUPPLY_TOLERANCE, atol=0.5):
+            missing[pool.node] += max(pool.n_bytes - amount, 0.0)
+    return missing

@@ -21,13 +21,16 @@ from datacollect.errors import InfeasibleError, SolverError, TimeLimitError
 from datacollect.flow import LinearSolution
 
 if TYPE_CHECKING:
-    from datacollect.flow import FloatArray, LinearProgram
+    from datacollect.flow import LinearProgram
 
 # Primal simplex (the default), because GLOP's dual simplex can take forever: 0.4 s against more
 # than 450 s on a maximum concurrent flow over 300 nodes. It begins with the basis of slacks: from
 # the triangular one (the default) cheapest flows with shared bottlenecks take 1.3 to 2 times as
 # long; the others measured take as long or a little less.
 _TIGHT = "primal_feasibility_tolerance: 1e-9 dual_feasibility_tolerance: 1e-9 initial_basis: NONE"
+# Tried when preprocessing finds no point: it also says so of unbounded programs, and of feasible
+# ones whose numbers span some twelve orders of magnitude.
+_UNPROCESSED = f"{_TIGHT} use_preprocessing: false"
 # Tried when the tight tolerances end in numerical trouble.
 _LENIENT = "use_preprocessing: false"
 
@@ -37,6 +40,7 @@ class Glop:
 
     The model goes in as one sparse matrix. Tolerances are 1e-9; should GLOP run into numerical
     trouble there, it is asked once more with its defaults (1e-8 and 1e-6) and no preprocessing.
+    That no point exists is believed without preprocessing only.
 
     Examples
     --------
@@ -60,13 +64,8 @@ class Glop:
         deadline_s = None if time_limit_s is None else time.monotonic() + time_limit_s
         if (program.row_lower > program.row_upper).any() or (program.lower > program.upper).any():
             raise InfeasibleError("linear program: a lower bound exceeds its upper bound")
-        solver = _run_glop(program, program.cost, deadline_s)
+        solver = _run_glop(program, deadline_s)
         status = solver.status()
-        if status == SolveStatus.INFEASIBLE and program.cost.any():
-            # GLOP's presolve says INFEASIBLE for unbounded, too; without costs it cannot be.
-            feasible = _run_glop(program, np.zeros(program.n_columns), deadline_s)
-            if feasible.status() == SolveStatus.OPTIMAL:
-                status = SolveStatus.UNBOUNDED
         if status == SolveStatus.INFEASIBLE:
             raise InfeasibleError(
                 f"glop: no point satisfies the {program.n_rows} rows of the linear program"
@@ -85,10 +84,8 @@ class Glop:
         )
 
 
-def _run_glop(
-    program: LinearProgram, cost: FloatArray, deadline_s: float | None
-) -> ModelSolverHelper:
-    """Solve with tight tolerances, then leniently if that ended in numerical trouble."""
+def _run_glop(program: LinearProgram, deadline_s: float | None) -> ModelSolverHelper:
+    """Solve with tight tolerances, then once more if that ended in doubt or numerical trouble."""
     model = ModelBuilderHelper()
     matrix = csr_matrix(
         (program.values, (program.rows, program.columns)),
@@ -96,9 +93,16 @@ def _run_glop(
         dtype=np.float64,
     )
     model.fill_model_from_sparse_data(
-        program.lower, program.upper, cost, program.row_lower, program.row_upper, matrix
+        program.lower,
+        program.upper,
+        program.cost,
+        program.row_lower,
+        program.row_upper,
+        matrix,
     )
     solver = _attempt(model, _TIGHT, deadline_s)
+    if solver.status() == SolveStatus.INFEASIBLE:
+        solver = _attempt(model, _UNPROCESSED, deadline_s)
     if solver.status() == SolveStatus.ABNORMAL:
         solver = _attempt(model, _LENIENT, deadline_s)
     return solver

@@ -206,13 +206,20 @@ def _within_storage(problem, moves, chunk, slot):
             allowed = Fraction(limit)
             for route, hop in {(m.route, m.hop) for m in there}:
                 stays = [m for m in coming if (m.route, m.hop) == (route, hop)]
-                allowed += chunk * max(m.rate for m in _flight(stays, gone, middle))
+                allowed += chunk * _highest_rate(_flight(stays, gone, middle))
             slack = max(allowed / 10**6, len(there))
             if slot is not None and limit == 0:
                 slack = Fraction(1, 2)
             if max(stored) > allowed + slack:
                 return False
     return True
+
+
+def _highest_rate(moves):
+    """The most that arrives together at any instant."""
+    return max(
+        sum(m.rate for m in moves if m.start <= t < m.finish) for t in {m.start for m in moves}
+    )
 
 
 def _flight(moves, gone, instant):

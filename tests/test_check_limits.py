@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
 
+import datacollect as dc
 from datacollect import Held, Host, Problem
 from datacollect.check import check_schedule
 
@@ -304,3 +305,17 @@ def test_period_that_begins_on_the_grid_but_for_rounding_leaves_the_slot_before_
         periods_s=[0.0, 0.3],
     )
     check_schedule(problem, direct((3_000_000, 0.0, 3 * 0.1), (10, 3 * 0.1, 4 * 0.1), slot_s=0.1))
+
+
+def test_two_transfers_of_one_route_have_the_chunk_of_both_rates():
+    """A held range splits S's backlog: two transfers at half the rate, one chunk at all of it."""
+    million = 10**6
+    problem = dc.Problem.from_hosts(
+        [dc.Host("S", 60 * million), dc.Host("K", storage_bytes=0), dc.Host("D")],
+        [dc.Link("S", "K", million), dc.Link("K", "D", million)],
+        "D",
+        held=[dc.Held("D", "S", 20 * million, 20 * million)],
+    )
+    plan = dc.coordinated(problem)
+    assert len(plan.transfers.query("hop == 0")) == 2
+    plan.check(problem)

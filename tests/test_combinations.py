@@ -18,6 +18,7 @@ from slotted_oracle import least_slotted_cost
 from small_problems import MB
 
 import datacollect as dc
+from datacollect.layered import breakpoints_s
 from datacollect.preference import PREFERENCES
 from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
 
@@ -118,6 +119,7 @@ def test_what_the_page_says_of_a_combination_is_true(pair, shape, wish, with_dea
     judge = {
         ("refused", "pipelined"): judge_refused,
         ("exact", "pipelined"): judge_pipelined,
+        ("exact per period", "pipelined"): judge_pipelined,
         ("exact", "in slots"): judge_slotted,
         ("exact in sum", "in slots"): judge_slotted,
     }[claim, shape]
@@ -152,7 +154,8 @@ def judge_pipelined(problem: Problem, wish: str, with_deadline: bool) -> None:
     deadline_s = 1.3 * earliest_s if with_deadline else None
     plan = dc.coordinated(problem, prefer=wish, deadline_s=deadline_s, chunk_s=0.0)
     plan.check(problem)
-    assert plan.status == "optimal"
+    waits = len(breakpoints_s(problem)) > 1 or any(p.host != p.source for p in problem.parcels)
+    assert plan.status == ("heuristic" if wish == "storage" and waits else "optimal")
     assert plan.lower_bound_s == pytest.approx(earliest_s, rel=PART)
     assert plan.makespan_s <= (deadline_s or earliest_s) * (1 + PART)
     if wish == "earliest-arrival":

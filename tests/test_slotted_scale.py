@@ -594,3 +594,45 @@ def test_more_slots_than_fit_in_memory_are_refused():
     problem = Problem.from_matrix([f"h{i}" for i in range(n)], np.ones((n, n)), [1] * n, "h0")
     with pytest.raises(dc.ProblemError, match=r"300 hosts, 89700 links and 90000 slots"):
         TimeExpansion(problem, 1.0, 90_000)
+
+
+# Amounts far apart --------------------------------------------------------------------------
+
+
+def a_byte_beside(n_bytes: int, *, over_a_relay: bool) -> Problem:
+    """S sends at 1e9 bytes/s and B a byte at 1 byte/s; both share the 1e9 bytes/s of a wire."""
+    last = "K" if over_a_relay else "B"
+    relays = [Host("K")] if over_a_relay else []
+    bandwidths = [("S", "D", 1e9), (last, "D", 1.0)] + ([("B", "K", 1.0)] if over_a_relay else [])
+    return Problem.from_hosts(
+        [Host("S", n_bytes), Host("B", 1), *relays, Host("D")],
+        [dc.Link(*link) for link in bandwidths],
+        "D",
+        shared=[dc.SharedBottleneck("wire", 1e9, [("S", "D"), (last, "D")])],
+    )
+
+
+@pytest.mark.parametrize("slot_s", [1e3, 1e4])
+@pytest.mark.parametrize(("n_bytes", "over_a_relay"), [(10**13, False), (10**15, True)])
+def test_a_byte_beside_many_terabytes_is_planned(n_bytes, over_a_relay, slot_s):
+    """The wire takes n_bytes / 1e9 seconds, a whole number of slots, and 1 ns for the byte.
+
+    A shared bottleneck may be exceeded by less than a byte per arc, so the byte need not cost a
+    slot of its own, but may.
+    """
+    problem = a_byte_beside(n_bytes, over_a_relay=over_a_relay)
+    plan = dc.coordinated(problem, slot_s=slot_s, solver="ortools")
+    plan.check(problem)
+    assert n_bytes / 1e9 <= plan.makespan_s <= n_bytes / 1e9 + slot_s
+
+
+@pytest.mark.parametrize("fails", ["cheapest", "least_cost_flow"])
+def test_what_is_known_to_be_possible_is_never_called_infeasible(monkeypatch, fails):
+    """The number of slots was proved enough: a solver that says otherwise has failed."""
+
+    def impossible(*_arguments):
+        raise dc.InfeasibleError("no point satisfies the rows")
+
+    monkeypatch.setattr(f"datacollect.methods.slotted_shared.{fails}", impossible)
+    with pytest.raises(dc.SolverError, match="a source holds 1; use a slot longer than 1000 s"):
+        dc.coordinated(a_byte_beside(10**13, over_a_relay=False), slot_s=1e3)

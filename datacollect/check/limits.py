@@ -258,7 +258,7 @@ def _chunks(
     """Return when one chunk more, or less, may lie at a host: host, instant, change in bytes.
 
     Transfers `row` that arrive on one route at one host, and whose stays there overlap, are one
-    flight: it has one chunk, at its highest rate of arrival.
+    flight: it has one chunk, at the highest rate at which they arrive together.
     """
     where, chunk_s = case.legs, case.schedule.chunk_s
     if not chunk_s or len(row) == 0:
@@ -274,9 +274,23 @@ def _chunks(
     arrives, leaves = rank[: len(row)] + apart, rank[len(row) :] + apart
     new = np.append(True, arrives[1:] > np.maximum.accumulate(leaves)[:-1])
     first = np.flatnonzero(new)
-    chunk = chunk_s * np.maximum.reduceat(case.rate_bytes_per_s[row], first)
+    chunk = chunk_s * _highest_rates(case, row, np.cumsum(new) - 1)
     return (
         np.tile(where.head[row[first]], 2),
         np.concatenate([start_s[first], np.maximum.reduceat(gone_s, first)]),
         np.concatenate([chunk, -chunk]),
+    )
+
+
+def _highest_rates(case: Case, row: IntArray, flight: IntArray) -> FloatArray:
+    """Return the most that each flight's transfers arrive at together; shape (n_flights,)."""
+    start_s, finish_s = (times[row] for times in case.times_s)
+    rate = case.rate_bytes_per_s[row]
+    of, _, (together,) = running_totals(
+        np.tile(flight, 2), np.concatenate([start_s, finish_s]), np.concatenate([rate, -rate])
+    )
+    highest = np.zeros(int(flight[-1]) + 1)
+    np.maximum.at(highest, of, together)
+    return np.maximum(
+        highest, np.maximum.reduceat(rate, np.flatnonzero(np.diff(flight, prepend=-1)))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
@@ -16,7 +17,10 @@ CHUNKS_PER_PLAN = 1000
 def require_positive(**seconds: float | None) -> None:
     """Refuse times that are not positive and finite."""
     for name, value in seconds.items():
-        if value is not None and not 0 < value < float("inf"):
+        if value is None:
+            continue
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not 0 < value < float("inf"):
             raise ProblemError(f"{name} must be > 0 and finite, got {value}")
 
 

@@ -154,7 +154,7 @@ def _pipelined(
         plan, chunk = _plan_with_room(problem, optimum, wishes, budget)
         routes, columns = pipelined_transfers(problem, plan, chunk)
         solver = plan.solver
-        if plan.gap > PROVED or not optimum.exact:
+        if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
             status = HEURISTIC
     return Schedule(
         method="coordinated",
@@ -170,6 +170,16 @@ def _pipelined(
         status=status,
         bottleneck=optimum.bottleneck,
     )
+
+
+def _may_store_less(problem: Problem, wishes: _Wishes) -> bool:
+    """Say whether rates that change within a period might store less for a shorter time.
+
+    Least storage is found among plans whose rates are constant in each period. Where nothing
+    changes and nothing is held, nothing is stored but chunks.
+    """
+    waits = len(breakpoints_s(problem)) > 1 or any(p.host != p.source for p in problem.parcels)
+    return wishes.prefer == "storage" and waits
 
 
 def _plan_with_room(

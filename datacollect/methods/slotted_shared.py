@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.arc_pricing import TOLERANCE, SharedNetwork, cheapest, largest_share
-from datacollect.errors import InfeasibleError
+from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow import FlowNetwork, source_side
 from datacollect.methods.slot_pricing import attractive, least_cost_flow, most_worth
 from datacollect.preference import Costs
@@ -38,7 +38,7 @@ def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Fou
         network = _network(problem, part.graph)
         found = largest_share(network, budget, np.arange(network.n_arcs))
         if found.share >= 1 - TOLERANCE:
-            return part, _whole(part.graph, slot_costs(free, part.graph), found, budget)
+            return part, _whole(problem, part.graph, slot_costs(free, part.graph), found, budget)
         more = _worth_adding(part, free, network, found)
         if len(more) == 0:
             return None
@@ -56,13 +56,21 @@ def cheapest_shared(problem: Problem, part: PartialGraph, costs: Costs, budget: 
     ----------
     part : PartialGraph
         Its arcs suffice to empty all pools, as those that `shared_suffices` returns.
+
+    Raises
+    ------
+    SolverError
+        Numbers too far apart for the solver's tolerances.
     """
     while True:
         network, cost = _network(problem, part.graph), slot_costs(costs, part.graph)
-        found = cheapest(network, cost.astype(float), budget, np.arange(network.n_arcs))
+        try:
+            found = cheapest(network, cost.astype(float), budget, np.arange(network.n_arcs))
+        except InfeasibleError as report:
+            raise _too_wide(problem, part.graph, budget) from report
         more = _worth_adding(part, costs, network, found)
         if len(more) == 0:
-            return part, _whole(part.graph, cost, found, budget)
+            return part, _whole(problem, part.graph, cost, found, budget)
         part = part.extended(more)
 
 
@@ -117,7 +125,9 @@ def _leading_on(network: SharedNetwork) -> BoolArray:
     return source_side(backwards, np.zeros_like(room), network.sink)
 
 
-def _whole(graph: TimeExpandedGraph, cost: IntArray, found: PricedFlow, budget: Budget) -> IntArray:
+def _whole(
+    problem: Problem, graph: TimeExpandedGraph, cost: IntArray, found: PricedFlow, budget: Budget
+) -> IntArray:
     """Return the cheapest flow of whole bytes within the program's, rounded up."""
     noise = TOLERANCE * float(sum(pool.n_bytes for pool in graph.pools))
 
@@ -130,4 +140,19 @@ def _whole(graph: TimeExpandedGraph, cost: IntArray, found: PricedFlow, budget: 
         # What should be whole may be a hair more; a tenth of a byte never matters.
         return within(-min(noise, 0.1))
     except InfeasibleError:
+        pass
+    try:
         return within(noise)
+    except InfeasibleError as report:
+        raise _too_wide(problem, graph, budget) from report
+
+
+def _too_wide(problem: Problem, graph: TimeExpandedGraph, budget: Budget) -> SolverError:
+    """Say that a program known to have a solution was too much for the solver's tolerances."""
+    smallest = min(pool.n_bytes for pool in graph.pools if pool.n_bytes > 0)
+    return SolverError(
+        f"{budget.linear_solver().name}: amounts span too many orders of magnitude for its "
+        f"tolerances; of {problem.total_bytes} bytes in all a source holds {smallest}; use a "
+        f"slot longer than {graph.slot_s:g} s, leave out backlogs and links of next to nothing, "
+        "or plan without slots"
+    )

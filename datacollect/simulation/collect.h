@@ -31,6 +31,7 @@
 #include "ns3/tcp-socket-base.h"
 #include "ns3/tcp-socket-factory.h"
 #include "ns3/udp-socket-factory.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <cmath>
@@ -521,6 +522,14 @@ class Simulation
         uint32_t toNode = m_hostNode[to];
         c->target = InetSocketAddress(AddressOf(toNode), NextPort(toNode));
         c->Listen(m_nodes[m_hostNode[from]], m_nodes[toNode]);
+        if (window > 0)
+        {
+            // What TCP holds until it is acknowledged: no more than this is under way.
+            UintegerValue usual;
+            c->out->GetAttribute("SndBufSize", usual);
+            uint64_t room = std::max<uint64_t>(window, 2 * m_segment);
+            c->out->SetAttribute("SndBufSize", UintegerValue(std::min(room, usual.Get())));
+        }
         if (++m_opening > m_shortestQueue)
         {
             DrawSynTimeout(c);

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from datacollect.control import Controller
     from datacollect.hosts import Held
     from datacollect.simulation.fluid_state import FluidConnection
-    from datacollect.simulation.fluid_wires import FluidNetwork
+    from datacollect.simulation.fluid_wires import FluidNetwork, Path
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -323,7 +323,7 @@ class FluidDriver:
             self._plan(state.now_s, partial(self._closed, number))
             return
         connection = state.add_connection(number, *ends, path, wanted.window_bytes)
-        state.flow_rates.add(path, wanted.pace_bytes_per_s)
+        state.flow_rates.add(path, _most_bytes_per_s(wanted, path))
         self._known[number] = connection
         self._plan(state.now_s + path.round_trip_s, partial(self._opened, connection))
 
@@ -354,3 +354,12 @@ class FluidDriver:
         connection.is_closing = True
         if wanted.drop_queue or not connection.queue:
             self._gone(connection)
+
+
+def _most_bytes_per_s(wanted: Open, path: Path) -> float | None:
+    """What pacing and the window allow: a window of bytes each round-trip time."""
+    pace = wanted.pace_bytes_per_s
+    if wanted.window_bytes is None or path.round_trip_s <= 0:
+        return pace
+    by_window = wanted.window_bytes / path.round_trip_s
+    return by_window if pace is None else min(pace, by_window)

@@ -34,6 +34,9 @@ VARIANTS = (
     "Yeah",
 )
 
+# Bytes per second of a wire: slower ones outlast ns-3's clock of 64 bits, faster ones outrun it.
+LEAST_RATE, MOST_RATE = 1.0, 1e12
+
 # Packets that have passed so many nodes are thrown away.
 MOST_HOPS = 64
 
@@ -114,6 +117,7 @@ def scenario_text(
     destination : str or None
         None: nothing is ever complete, the controller ends the run.
     """
+    _require_possible_rates(network)
     hosts = hosts_of(network)
     total = sum(backlog_bytes.values())
     segment = network.transport.segment_bytes
@@ -250,3 +254,16 @@ def check_network(network: SimulatedNetwork) -> set[tuple[str, str]]:
     same = nodes[:, None] == nodes[None, :]
     apart = np.argwhere(one_way | one_way.T | same)
     return {(hosts[a][0], hosts[b][0]) for a, b in apart.tolist() if a != b}
+
+
+def _require_possible_rates(network: SimulatedNetwork) -> None:
+    """Refuse wires at whose rates ns-3's clock of whole nanoseconds fails."""
+    rates = network.rate_bytes_per_s
+    bad = np.flatnonzero((rates < LEAST_RATE) | (rates > MOST_RATE))
+    if len(bad):
+        wire = int(bad[0])
+        ends = [network.node_names[int(end[wire])] for end in (network.tail, network.head)]
+        raise ProblemError(
+            f"wire {ends[0]!r} -> {ends[1]!r}: rate_bytes_per_s must lie between {LEAST_RATE:g} "
+            f"and {MOST_RATE:g} for ns-3, got {rates[wire]:g}; change it, or use the fluid engine"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ns3_networks import needs_ns3
 from small_scenarios import line_of
 
 import datacollect as dc
@@ -139,3 +140,34 @@ def test_scaling_a_problem_is_refused(problem_scenario):
     scenario = dc.Scenario.from_file(problem_scenario).with_values({"scale": 0.5})
     with pytest.raises(dc.ProblemError, match="scale must be 1 with a problem"):
         dc.simulate(scenario, engine="fluid")
+
+
+def test_a_plan_in_slots_needs_room_for_what_it_stores(paper):
+    """Pieces go on once they are entirely there: with less room the run would stand still."""
+    slotted = paper.with_values({"method.slot_s": 5.0})
+    with pytest.raises(
+        dc.ProblemError, match=r"run: relay_buffer_bytes must be >= (\d+)"
+    ) as caught:
+        dc.simulate(slotted.with_values({"run.relay_buffer_bytes": 3000}), engine="fluid")
+    needed = int(str(caught.value).split(">= ")[1].split(",")[0])
+    enough = slotted.with_values({"run.relay_buffer_bytes": needed, "method.timing": "planned"})
+    assert carry_out(enough, engine="fluid").schedule.slot_s == 5.0
+
+
+@pytest.mark.parametrize("engine", ["fluid", pytest.param("ns3", marks=needs_ns3)])
+def test_a_window_bounds_what_is_on_its_way(engine):
+    """20 kB each round trip of 0.2 s are 100 kB/s, whatever the wire carries: 5 s for 500 kB.
+
+    ns-3 has 13 whole segments on their way, and opens slowly.
+    """
+    scenario = line_of(
+        topology={"kind": "line", "n_nodes": 2, "rate_bytes_per_s": 1e6, "delay_s": 0.1},
+        hosts={
+            "access": {"rate_bytes_per_s": 1e8, "delay_s": 0.0},
+            "destination": {"at": "N1"},
+            "sources": [{"name": "S", "at": "N0", "backlog_bytes": 500_000}],
+        },
+        estimates={"kind": "exact"},
+        method={"name": "direct", "window_bytes": 20_000},
+    )
+    assert dc.simulate(scenario, engine=engine).makespan_s == pytest.approx(5.5, rel=0.12)

@@ -24,6 +24,7 @@ from tiny_controllers import CloseAndGoOn, Refilling, Relayed, Straight, pieces
 
 from datacollect.control import Timer, WakeMe
 from datacollect.controllers import AsapController, PlannedController
+from datacollect.errors import ProblemError
 from datacollect.simulation.network import Transport
 from datacollect.simulation.ns3 import simulate_ns3
 from datacollect.simulation.ns3_scenario import VARIANTS
@@ -247,3 +248,10 @@ def test_variants_differ_in_what_they_do():
     careful, bold = relayed_with("Vegas"), relayed_with("Scalable")
     assert careful.wires["dropped_packets"].sum() == 0
     assert bold.wires["dropped_packets"].sum() > 50
+
+
+@pytest.mark.parametrize("rate", [0.01, 1e300])
+def test_rates_that_its_clock_cannot_bear_are_refused(rate):
+    network = replace(LINE, rate_bytes_per_s=np.full_like(LINE.rate_bytes_per_s, rate))
+    with pytest.raises(ProblemError, match=r"wire .* must lie between 1 and 1e\+12 for ns-3"):
+        straight(network, {"S": 10})
