@@ -238,9 +238,9 @@ def test_what_violates_a_solvers_own_constraints_is_an_error():
         dc.coordinated(problem, solver="pulp")
 
 
-def nine_bytes_among_terabytes() -> Problem:
+def few_bytes_among_terabytes(seed: int) -> Problem:
     """Bandwidths over nine and backlogs over twelve orders of magnitude, in two periods."""
-    n, rng = 12, np.random.default_rng(3)
+    n, rng = 12, np.random.default_rng(seed)
     bandwidth = 10 ** rng.uniform(0, 9, (2, n, n))
     held = [int(10 ** rng.uniform(0, 15)) if i else 0 for i in range(n)]
     pairs = [(i, j) for i in range(1, n) for j in range(n) if i != j]
@@ -253,21 +253,27 @@ def nine_bytes_among_terabytes() -> Problem:
     )
 
 
-def test_nine_bytes_arrive_among_terabytes():
-    """They are 10**-12 of all data, and GLOP's tolerance is 10**-9 of it."""
-    problem = nine_bytes_among_terabytes()
-    assert problem.backlog_bytes[problem.backlog_bytes > 0].min() == 9
+@pytest.mark.parametrize("seed", [3, 35, 54])
+def test_few_bytes_arrive_among_terabytes(seed):
+    """A source holds 10**-12 of all data or less, and GLOP's tolerance is 10**-9 of it."""
+    problem = few_bytes_among_terabytes(seed)
+    assert problem.backlog_bytes[problem.backlog_bytes > 0].min() < 1e-12 * problem.total_bytes
     plan = dc.coordinated(problem, solver="ortools")
     plan.check(problem)
-    # Nothing but the wire to h0 could do better: all data at 1e8 bytes/s.
+    # All data pass the wire of 1e8 bytes/s.
     assert plan.makespan_s >= problem.total_bytes / 1e8 * (1 - 1e-6)
-    assert plan.makespan_s == pytest.approx(plan.lower_bound_s, rel=0.05)
+
+
+def test_unsettled_steps_are_an_error_with_the_numbers(monkeypatch):
+    monkeypatch.setattr("datacollect.shared_flow.MOST_STEPS", 0)
+    with pytest.raises(SolverError, match=r"0 linear programs: .* a source holds 9, "):
+        dc.lower_bound(few_bytes_among_terabytes(3), solver="ortools")
 
 
 def test_what_no_repair_finds_is_an_error_with_the_numbers(monkeypatch):
     """The remedy names sources and links, not a solver that may be the one in use."""
     monkeypatch.setattr("datacollect.shared_flow.MOST_REPAIRS", 0)
-    problem = nine_bytes_among_terabytes()
+    problem = few_bytes_among_terabytes(3)
     slowest = f"{problem.bandwidth_bytes_per_s.min():.3g} bytes/s"
     with pytest.raises(SolverError, match=r"a source holds 9, .* leave out sources") as report:
         dc.coordinated(problem, solver="ortools")
