@@ -45,6 +45,9 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 # solved less exactly than flows.
 TOLERANCE, PROGRAM_TOLERANCE = 1e-9, 1e-7
 
+# Instants that differ by less than this part of the makespan are one.
+SAME_INSTANT = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class ArrivalCurve:
@@ -154,6 +157,14 @@ def _lower_envelope(
                 continue
             closing = first.rate_bytes_per_s[piece] - last.rate_bytes_per_s[piece]
             crossing = start + above / float(closing)
+            if min(crossing - start, end - crossing) <= SAME_INSTANT * timeline.end_s:
+                # Between rates of very different sizes rounding would go on splitting for ever.
+                stretches.append(
+                    _Stretch(
+                        start, end, piece, last if crossing - start < end - crossing else first
+                    )
+                )
+                continue
             lengths = timeline.lengths_until(crossing)
             below = tight_at(crossing)
             if below.bytes_through(lengths) >= first.bytes_through(lengths) - tolerance:

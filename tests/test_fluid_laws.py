@@ -218,7 +218,8 @@ def _judge_sizes(seed: int) -> None:
     dc.coordinated(problem, deadline_s=1.5 * float(expected)).check(problem)
 
 
-@pytest.mark.parametrize("seed", range(20))
+# 76: the arrival curve's bends lie closer together than instants can tell.
+@pytest.mark.parametrize("seed", [*range(20), 76])
 def test_bytes_and_rates_of_all_sizes_are_exact(seed):
     _judge_sizes(seed)
 

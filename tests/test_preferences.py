@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hand_made import links
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import least_cost, most_arrived_bytes
 from plan_values import arrived_bytes, cost_of
@@ -199,7 +199,7 @@ def test_no_plan_that_is_as_fast_is_better(wish, problem, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("wish", WISHES)
 @given(problem=problems(most_hosts=5), seed=st.integers(0, 99))
-@settings(max_examples=300)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
 def test_no_plan_is_better_on_many_problems(wish, problem, seed):
     _judge(problem, wish, seed)
 
