@@ -116,7 +116,7 @@ def sweep(
     -------
     DataFrame
         A row for each run in the folder, sorted by key; also written to ``results.parquet``.
-        Columns: the axes with their labels, then those of `datacollect.run_rows.COLUMNS`. Runs
+        Columns: the axes with their labels, then those of ``datacollect.run_rows.COLUMNS``. Runs
         that failed are not in it; ``failed/`` in the folder says why.
 
     Raises
