@@ -29,7 +29,8 @@ RUN_FORMAT = "datacollect-run/1"
 def run_to_dict(run: Run) -> dict[str, Any]:
     """Return the object that ``datacollect simulate --json`` prints; missing numbers are None.
 
-    Curves over time and the log of connections are tables of the run, not in it.
+    Curves over time and the log of connections are tables of the run, not in it; `write_outcome`
+    adds them.
 
     Examples
     --------
@@ -91,8 +92,9 @@ def write_outcome(outcome: Outcome, folder: str | PathLike[str], tables: str = "
     Returns
     -------
     list of Path
-        ``run.json``; the run's tables; ``problem.json`` and ``schedule.json``, which the other
-        commands take; ``samples``, where estimates were measured.
+        ``run.json``, with all tables by columns; each table by itself; ``problem.json`` and
+        ``schedule.json``, which the other commands take; ``samples``, where estimates were
+        measured.
 
     Raises
     ------
@@ -110,7 +112,8 @@ def write_outcome(outcome: Outcome, folder: str | PathLike[str], tables: str = "
     if outcome.measurement is not None:
         frames["samples"] = outcome.measurement.samples
     written = [root / "run.json", root / "problem.json", root / "schedule.json"]
-    _write_json(written[0], run_to_dict(outcome.run))
+    columns = {name: frame.to_dict("list") for name, frame in frames.items()}
+    _write_json(written[0], run_to_dict(outcome.run) | {"tables": plain_tree(columns)})
     _write_json(written[1], outcome.problem.to_dict())
     outcome.schedule.to_file(written[2])
     for name, frame in frames.items():

@@ -80,11 +80,19 @@ def test_files_say_what_the_answer_says(tables, here, call):
     saved = json.loads((folder / "run.json").read_text())
     for answer in (tree, saved):  # processor times differ
         answer.pop("cpu_s")
+    in_json = saved.pop("tables")
     assert saved.keys() == tree.keys()
     assert saved["makespan_s"] == tree["makespan_s"]
     read = pd.read_csv if tables == "csv" else pd.read_parquet
     routes = read(folder / f"routes.{tables}")
     assert routes.loc[routes["to"] == "D", "bytes"].sum() == pytest.approx(12_000_000, abs=20)
+    for name, columns in in_json.items():
+        table = read(folder / f"{name}.{tables}")
+        assert list(columns) == list(table.columns)
+        assert len(next(iter(columns.values()))) == len(table)
+    assert in_json["storage"]["others_bytes"] == pytest.approx(
+        read(folder / f"storage.{tables}")["others_bytes"].tolist()
+    )
     assert {"storage", "background", "wires", "connections", "samples"} <= {
         file.stem for file in folder.iterdir()
     }
