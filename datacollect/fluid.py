@@ -28,7 +28,7 @@ from datacollect.errors import InfeasibleError
 from datacollect.layered import breakpoints_s, layered_network, without_owners_limits
 from datacollect.preference import DEFAULT
 from datacollect.quickest import NeverArrives, Quickest, quickest
-from datacollect.routes import decompose
+from datacollect.routes import decompose, without_loops
 from datacollect.shared_flow import earliest_shared, quickest_shared
 from datacollect.two_hops import two_hop_optimum
 
@@ -282,7 +282,10 @@ def fluid_paths(
             raise _too_early(problem, found.makespan_s) from None
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, network, flow_bytes, lengths[-1]))
-    paths = decompose(network, network.piece, flow_bytes)
+    unlimited = np.isinf(problem.storage_bytes).tolist()
+    paths = [
+        without_loops(path, unlimited) for path in decompose(network, network.piece, flow_bytes)
+    ]
     return FluidPlan(network.starts_s, lengths, network.pools, paths, solver, gap)
 
 

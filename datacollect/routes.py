@@ -160,6 +160,25 @@ def _walk(
     return walk
 
 
+def without_loops(path: PathFlow, unlimited: Sequence[bool]) -> PathFlow:
+    """Let data wait at a host with unlimited storage, rather than leave it and come back.
+
+    >>> without_loops(PathFlow(0, (3, 2, 3, 0), (0, 1, 2), 5.0), [True] * 4)
+    PathFlow(pool=0, hosts=(3, 0), pieces=(2,), amount=5.0)
+    """
+    hosts, pieces = path.hosts, path.pieces
+    if len(set(hosts)) == len(hosts):
+        return path
+    for first, host in enumerate(hosts):
+        last = len(hosts) - 1 - hosts[::-1].index(host)
+        if last > first and unlimited[host]:
+            shorter = path._replace(
+                hosts=hosts[:first] + hosts[last:], pieces=pieces[:first] + pieces[last:]
+            )
+            return without_loops(shorter, unlimited)
+    return path
+
+
 def whole_bytes(n_bytes: int, amounts: Sequence[float]) -> list[int]:
     """Share `n_bytes` out in proportion to `amounts`, in whole bytes (largest remainders first).
 

@@ -204,6 +204,38 @@ def test_no_plan_is_better_on_many_problems(wish, problem, seed):
     _judge(problem, wish, seed)
 
 
+def test_least_storage_sends_nothing_round_where_it_may_wait():
+    """H1's data at H3 could go round by way of H1, where they need no room, for a period."""
+    unit = 10**12
+    shared = dc.SharedBottleneck(
+        "w", 7 * unit, [("H1", "D"), ("H1", "H2"), ("H2", "H3"), ("H3", "H2")]
+    )
+    rates = {
+        ("H1", "D"): (3, 0, 2),
+        ("H1", "H2"): (3, 6, 6),
+        ("H2", "H1"): (2, 1, 6),
+        ("H2", "H3"): (2, 1, 3),
+        ("H3", "D"): (2, 4, 0),
+        ("H3", "H2"): (4, 1, 1),
+    }
+    problem = dc.Problem.from_hosts(
+        [
+            dc.Host("D", downlink_bytes_per_s=2 * unit),
+            dc.Host("H1", 11 * unit),
+            dc.Host("H2", 12 * unit, release_s=1.0),
+            dc.Host("H3"),
+        ],
+        [dc.Link(*pair, [unit * rate for rate in steps]) for pair, steps in rates.items()],
+        "D",
+        shared=[shared],
+        held=[dc.Held("H3", "H1", 0, 3 * unit)],
+        periods_s=[0.0, 0.7, 2.0],
+    )
+    plan = dc.coordinated(problem, prefer="storage")
+    plan.check(problem)
+    assert plan.status == "heuristic"
+
+
 def _judge_arrivals(problem: Problem, part: float) -> None:
     assume(problem.total_bytes >= 10**6)
     try:
