@@ -73,7 +73,8 @@ def cluster(tmp_path):
 
 
 def many_seeds():
-    return experiment_of(seeds={"least": 60})
+    """Four tasks of fifty seeds: two are still to come when the first is done."""
+    return experiment_of(seeds={"least": 200})
 
 
 @pytest.fixture(scope="module")
