@@ -1,10 +1,11 @@
 """What sweeps cost besides simulating, and what a second worker is worth.
 
-    python experiments/sweep_speed.py [--seeds 12] [--fluid-seeds 250] [--repeats 1]
+    python experiments/sweep_speed.py [--scale 0.02] [--flows 20] [--seeds 12] [--fluid-seeds 250]
 
-Measures, with the base scenario: runs per hour in ns-3 with one worker and with two, at a fiftieth
-of the data and 20 background flows; processor time of all processes, loading included, over ns-3's
-own; and fluid runs per second at a tenth of the data and 60 flows.
+Measures, with the base scenario: runs per hour in ns-3 with one worker and with two; processor time
+of all processes, loading included, over ns-3's own; and fluid runs per second at a tenth of the
+data and 60 flows. By default ns-3 has a fiftieth of the data and 20 background flows, so that what
+every run costs besides weighs much: the study's runs (``--scale 0.1 --flows 60``) are longer.
 
 Ratios hold on a machine with nothing else to do and two processors. Processor time is also told,
 which others' work hardly changes. Needs Linux and `pip install 'datacollect[ns3]'`.
@@ -67,6 +68,8 @@ class Measured:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=0.02, help="of the data, in ns-3")
+    parser.add_argument("--flows", type=int, default=20, help="in the background, in ns-3")
     parser.add_argument("--seeds", type=int, default=12, help="of 4 runs each, in ns-3")
     parser.add_argument("--fluid-seeds", type=int, default=250, help="of 4 runs each")
     parser.add_argument("--repeats", type=int, default=1, help="the fastest counts")
@@ -75,7 +78,10 @@ def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
     if options.seeds:
-        ns3 = {n: fastest("ns3", 0.02, 20, options.seeds, n, options.repeats) for n in (1, 2)}
+        ns3 = {
+            n: fastest("ns3", options.scale, options.flows, options.seeds, n, options.repeats)
+            for n in (1, 2)
+        }
         for n, found in ns3.items():
             print(
                 f"ns-3, {n} workers: {found.n_runs} runs in {found.wall_s:.1f} s, "
