@@ -181,6 +181,7 @@ function sweepSection(sweep, isOpen) {
     facts(sweep.facts), details,
     make("p", {}, "Numbers of the charts as CSV: ", csvLink(sweep.tables.figure)),
     lazyTable("Means, ratios, storage, background", sweep.tables.summary),
+    ...(sweep.tables.across ? [lazyTable("Methods over all settings together", sweep.tables.across)] : []),
     lazyTable("Predicted and measured makespan, busiest wire", sweep.tables.prediction),
     runLinks(sweep));
 }

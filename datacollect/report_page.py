@@ -125,7 +125,7 @@ def sweep_tree(
         Names and values.
     panels : sequence of Panel
     tables : mapping
-        ``figure``, ``summary`` and ``prediction``.
+        ``figure``, ``summary`` and ``prediction``; ``across`` where several settings were run.
     runs : sequence of str
         Keys of the runs that the page holds.
     """

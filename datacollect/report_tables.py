@@ -84,20 +84,20 @@ def summary_table(sweep: SweepFolder) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for group in _groups(sweep):
+    for group in groups_of(sweep):
         for way, runs in group.ways.items():
             row: dict[str, Any] = {**group.labels(way), **_counts(runs)}
-            row |= _named("makespan_s", mean_interval(runs["makespan_s"]))
+            row |= named("makespan_s", mean_interval(runs["makespan_s"]))
             row["relative_half_width"] = _finite(
                 mean_interval(runs["makespan_s"]).relative_half_width
             )
             for name in REFERENCES:
                 other = group.reference(way, name)
-                row |= _named(f"over_{name}", paired_ratio(runs, other, "makespan_s"))
-            row |= _named("storage_mean", mean_interval(runs["storage_mean"]))
+                row |= named(f"over_{name}", paired_ratio(runs, other, "makespan_s"))
+            row |= named("storage_mean", mean_interval(runs["storage_mean"]))
             row["storage_max"] = float(runs["storage_max"].max())
             direct = group.reference(way, "direct")
-            row |= _named("tcp_over_direct", paired_ratio(runs, direct, "tcp_during_bytes_per_s"))
+            row |= named("tcp_over_direct", paired_ratio(runs, direct, "tcp_during_bytes_per_s"))
             row["cpu_s"] = float(runs["cpu_s"].sum())
             rows.append(row)
     return pd.DataFrame(rows)
@@ -113,7 +113,7 @@ def prediction_table(sweep: SweepFolder) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for group in _groups(sweep):
+    for group in groups_of(sweep):
         for way, runs in group.ways.items():
             ratio = ratio_interval(runs["predicted_s"], runs["makespan_s"])
             wires = runs.loc[runs["busiest_wire"] != "", "busiest_wire"].value_counts()
@@ -124,7 +124,7 @@ def prediction_table(sweep: SweepFolder) -> pd.DataFrame:
                     "predicted_s": float(runs["predicted_s"].mean()),
                     "makespan_s": float(runs["makespan_s"].mean()),
                     "lower_bound_s": float(runs["lower_bound_s"].mean()),
-                    **_named("predicted_over_measured", ratio),
+                    **named("predicted_over_measured", ratio),
                     "is_off": is_off(ratio),
                     "busiest_wire": "" if wires.empty else str(wires.index[0]),
                     "busiest_share": math.nan if wires.empty else int(wires.iloc[0]) / len(runs),
@@ -159,8 +159,21 @@ def panels_of(sweep: SweepFolder) -> list[Panel]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
-    """All runs of one setting."""
+class Group:
+    """All runs of one setting.
+
+    Attributes
+    ----------
+    sweep : SweepFolder
+    setting : mapping
+        Label of each axis that is not paired.
+    paired : tuple of str
+        Names of the paired axes.
+    ways : dict
+        Runs indexed by seed, by the labels of the paired axes.
+    methods : dict
+        What the scenario says in [method], likewise.
+    """
 
     sweep: SweepFolder
     setting: Mapping[str, str]
@@ -169,6 +182,7 @@ class _Group:
     methods: dict[Labels, Mapping[str, Any]]
 
     def labels(self, way: Labels) -> dict[str, str]:
+        """Return the label of each axis, in the file's order."""
         found = {**self.setting, **dict(zip(self.paired, way, strict=True))}
         return {axis.name: found[axis.name] for axis in self.sweep.axes}
 
@@ -211,7 +225,7 @@ def is_plain_direct(method: Mapping[str, Any]) -> bool:
     )
 
 
-def _groups(sweep: SweepFolder) -> Iterator[_Group]:
+def groups_of(sweep: SweepFolder) -> Iterator[Group]:
     """The settings that have been run, in the file's order."""
     paired = [axis for axis in sweep.axes if axis.paired]
     paired_names = [axis.name for axis in paired]
@@ -229,7 +243,7 @@ def _groups(sweep: SweepFolder) -> Iterator[_Group]:
                 ways[way] = runs[way].set_index("seed").sort_index()
                 both = labels | dict(zip(paired_names, way, strict=True))
                 methods[way] = {"name": "coordinated", **sweep.scenario(both).get("method", {})}
-        yield _Group(sweep, labels, tuple(paired_names), ways, methods)
+        yield Group(sweep, labels, tuple(paired_names), ways, methods)
 
 
 def _by_labels(table: pd.DataFrame, names: list[str]) -> Iterator[tuple[Labels, pd.DataFrame]]:
@@ -256,7 +270,8 @@ def paired_ratio(above: pd.DataFrame, below: pd.DataFrame | None, column: str) -
     return ratio_interval(both[column], both["below"])
 
 
-def _named(name: str, interval: Interval) -> dict[str, float]:
+def named(name: str, interval: Interval) -> dict[str, float]:
+    """Return an interval as three columns: the mean by its name, and the bounds."""
     return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 

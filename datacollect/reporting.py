@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.claims import claims_table, findings
 from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
+from datacollect.report_across import across_table
 from datacollect.report_cells import Cells, cells_of
 from datacollect.report_figures import draw_panels, panel_groups, picture_bytes
 from datacollect.report_page import MOST_RUNS, page_html, plotly_script, run_tree, sweep_tree
@@ -72,9 +73,9 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
     -------
     Report
         ``index.html`` is one page that needs no network. For each sweep there are pictures (PNG
-        and SVG) and, as CSV, all numbers drawn, a summary of each setting, predictions against
-        measurements, and the runs; ``claims.csv`` has the verdicts on the core paper's claims,
-        ``sweeps.csv`` how the numbers were made.
+        and SVG) and, as CSV, all numbers drawn, a summary of each setting and one over all
+        settings, predictions against measurements, and the runs; ``claims.csv`` has the verdicts
+        on the core paper's claims, ``sweeps.csv`` how the numbers were made.
 
     Raises
     ------
@@ -163,6 +164,9 @@ class _Parts:
             "summary": self._cells("_summary", self.summary),
             "prediction": self._cells("_prediction", prediction_table(sweep)),
         }
+        across = across_table(sweep)
+        if not across.empty:
+            self.tables["across"] = self._cells("_across", across)
 
     def files(self) -> dict[str, bytes]:
         """Return contents by name."""

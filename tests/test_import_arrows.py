@@ -131,6 +131,7 @@ MAY_IMPORT = {
     # Reports: what sweeps have left, as numbers, verdicts, pictures and a page.
     "sweep_folders": f"{BASICS} experiment_fields run_rows run_store",
     "report_tables": f"{BASICS} intervals sweep_folders",
+    "report_across": f"{BASICS} intervals report_tables sweep_folders",
     "paper_runs": f"{BASICS} report_tables sweep_folders",
     "verdicts": "intervals",
     "judging": "intervals report_tables paper_runs verdicts",
@@ -140,8 +141,8 @@ MAY_IMPORT = {
     "examples": "",
     "claims": f"{PLANNING} examples intervals sweep_folders report_tables paper_runs "
     "verdicts judging",
-    "reporting": f"{BASICS} documents claims report_cells report_tables report_figures report_page "
-    "sweep_folders",
+    "reporting": f"{BASICS} documents claims report_across report_cells report_tables "
+    "report_figures report_page sweep_folders",
     "console": BASICS,
     "options": f"{BASICS} console",
     "answers": f"{DATA} comparison console",

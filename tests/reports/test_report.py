@@ -15,6 +15,7 @@ from made_sweeps import write_sweep
 
 import datacollect as dc
 from datacollect.cli import run
+from datacollect.report_across import across_table
 from datacollect.report_tables import panels_of, prediction_table, summary_table
 from datacollect.sweep_folders import read_sweeps
 
@@ -74,6 +75,34 @@ def test_each_has_the_reference_of_as_many_connections_that_is_meant_for_it(tmp_
     assert ratios["coordinated, 2 lanes"] == pytest.approx(2.0)
     assert ratios["coordinated"] == ratios["best-path, 4 lanes"] == pytest.approx(1.0)
     assert ratios.isna()["direct, 8 each"]
+
+
+def test_over_all_settings_each_counts_alike(tmp_path):
+    """Direct takes 2, 4, 2 and 4 times coordinated's time: the geometric mean is 8 ** 0.5."""
+
+    def truth(labels):
+        factor = {"0": 2.0, "60": 4.0}[labels["flows"]]
+        return {"makespan_s": 100.0 * (factor if labels["method"] == "direct" else 1.0)}
+
+    write_sweep(tmp_path / "a", "figure3", truth, only=SMALL, noise=0.0)
+    (sweep,) = read_sweeps(tmp_path)
+    table = across_table(sweep).set_index("method")
+    row = table.loc["direct"]
+    assert row["over_coordinated"] == pytest.approx(8**0.5)
+    # Student's t of four logarithms, log 2 apart two by two: 3.182 * log(2) / 12 ** 0.5.
+    assert row["over_coordinated_high"] == pytest.approx(8**0.5 * 2 ** (3.1824 / 12**0.5), 1e-4)
+    assert (row["over_coordinated_smallest"], row["over_coordinated_largest"]) == (2.0, 4.0)
+    assert (row["over_coordinated_settings"], row["over_coordinated_slower"]) == (4, 4)
+    assert table.loc["coordinated", "over_direct_faster"] == 4
+    assert table.loc["best-path", "over_coordinated"] == pytest.approx(1.0)
+
+
+def test_one_setting_has_no_table_over_all(tmp_path):
+    write_sweep(
+        tmp_path / "a", "figure3", makespans, only={**SMALL, "flows": ["0"], "ratio": ["1:1"]}
+    )
+    (sweep,) = read_sweeps(tmp_path)
+    assert across_table(sweep).empty
 
 
 def test_predictions_that_are_off_name_the_wire(tmp_path):
@@ -147,6 +176,7 @@ def test_a_report_has_pictures_tables_and_a_page(sweep_folder):
         "figure3.csv",
         "figure3.png",
         "figure3.svg",
+        "figure3_across.csv",
         "figure3_prediction.csv",
         "figure3_runs.csv",
         "figure3_summary.csv",

@@ -1,0 +1,71 @@
+"""How methods compare over all settings of a sweep together: one row for each method.
+
+Where the settings are networks drawn alike, this says what to expect of another such network.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from datacollect.intervals import ratio_interval, side_of_one
+from datacollect.report_tables import REFERENCES, groups_of, named, paired_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from datacollect.intervals import Interval
+    from datacollect.report_tables import Labels
+    from datacollect.sweep_folders import SweepFolder
+
+
+def across_table(sweep: SweepFolder) -> pd.DataFrame:
+    """Return each method's makespan over that of others, over all settings together.
+
+    In each setting the ratio is the geometric mean of paired runs, as in
+    `datacollect.report_tables.summary_table`; here settings count alike, however many seeds they
+    have. For each reference (`REFERENCES`) there are the geometric mean of the settings' ratios,
+    its 95 % interval as if settings had been drawn at random, the smallest and the largest, how
+    many settings there are, and in how many the setting's own interval lies wholly below 1
+    (``faster``) or above (``slower``). Empty where only one setting has been run.
+    """
+    import pandas as pd
+
+    ratios: dict[Labels, dict[str, list[Interval]]] = {}
+    connections: dict[Labels, list[float]] = {}
+    groups = list(groups_of(sweep))
+    for group in groups:
+        for way, runs in group.ways.items():
+            of_way = ratios.setdefault(way, {name: [] for name in REFERENCES})
+            connections.setdefault(way, []).append(float(runs["connections"].mean()))
+            for name in REFERENCES:
+                ratio = paired_ratio(runs, group.reference(way, name), "makespan_s")
+                if ratio.n:
+                    of_way[name].append(ratio)
+    if len(groups) < 2:
+        return pd.DataFrame()
+    paired = groups[0].paired
+    rows = []
+    for way, of_way in ratios.items():
+        row: dict[str, Any] = dict(zip(paired, way, strict=True))
+        row["settings"] = len(connections[way])
+        row["connections"] = sum(connections[way]) / len(connections[way])
+        for name, found in of_way.items():
+            row |= _over(f"over_{name}", found)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _over(name: str, ratios: Sequence[Interval]) -> dict[str, float]:
+    means = [ratio.mean for ratio in ratios]
+    sides = [side_of_one(ratio) for ratio in ratios]
+    return {
+        **named(name, ratio_interval(means, [1.0] * len(means))),
+        f"{name}_smallest": min(means, default=math.nan),
+        f"{name}_largest": max(means, default=math.nan),
+        f"{name}_settings": len(means),
+        f"{name}_faster": sides.count(-1),
+        f"{name}_slower": sides.count(1),
+    }
