@@ -5,7 +5,8 @@
 
 Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md the table NAME is written anew;
 all else stays. NAME is "claims", "sweeps", or the name of a sweep and what of it: "figure3
-makespan" or "figure3 prediction", with a choice of rows as in "figure3 makespan flows=60". The
+makespan", "figure3 prediction" or "figure3 across", with a choice of rows as in "figure3 makespan
+flows=60". The
 sweeps' pictures go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and
 claims to experiments/results/study/. Makes no number of its own.
 """
@@ -27,6 +28,7 @@ MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re
 NOT_YET = "*Not run yet.*"
 # Columns of a summary that name neither a setting nor a method.
 MEASURES_FROM = "connections"
+ACROSS_FROM = "settings"
 
 
 def main() -> None:
@@ -66,7 +68,11 @@ def table_of(name: str, report: Path) -> str:
     if sweep == "sweeps":
         return sweeps(read(report / "sweeps.csv"))
     kind, *choice = words
-    makers = {"makespan": ("summary", makespans), "prediction": ("prediction", predictions)}
+    makers = {
+        "makespan": ("summary", makespans),
+        "prediction": ("prediction", predictions),
+        "across": ("across", comparisons),
+    }
     if kind not in makers:
         sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")
     suffix, make = makers[kind]
@@ -142,6 +148,37 @@ def makespans(table: pd.DataFrame) -> str:
         for row in table.to_dict("records")
     ]
     return markdown([*axes, "connections", "seeds", *names.values()], rows)
+
+
+def comparisons(table: pd.DataFrame) -> str:
+    """Return ratios over all settings together."""
+    ways = list(table.columns[: list(table.columns).index(ACROSS_FROM)])
+    names = {
+        "over_direct": "over direct",
+        "over_as_many": "over direct with as many",
+        "over_coordinated": "over coordinated",
+    }
+    rows = [
+        [
+            *(row[way] for way in ways),
+            row["settings"],
+            short(row["connections"]),
+            *(
+                cell
+                for name in names
+                for cell in (interval(row, name, f"{name}_low", f"{name}_high"), counts(row, name))
+            ),
+        ]
+        for row in table.to_dict("records")
+    ]
+    head = [cell for name in names.values() for cell in (name, "faster, slower, open")]
+    return markdown([*ways, "settings", "connections", *head], rows)
+
+
+def counts(row: dict[str, str], name: str) -> str:
+    """Return in how many settings a method was faster, slower, and neither by its interval."""
+    faster, slower, n = (int(row[f"{name}_{word}"]) for word in ("faster", "slower", "settings"))
+    return f"{faster}, {slower}, {n - faster - slower}" if n else ""
 
 
 def predictions(table: pd.DataFrame) -> str:
