@@ -29,7 +29,7 @@ Labels = tuple[str, ...]
 REFERENCES = {
     "direct": "direct, one connection per source",
     "as_many": "direct with as many connections",
-    "coordinated": "coordinated",
+    "coordinated": "coordinated, the first in the file",
 }
 
 # A prediction is off where the interval of predicted over measured lies outside.
@@ -187,14 +187,24 @@ class Group:
         return {axis.name: found[axis.name] for axis in self.sweep.axes}
 
     def reference(self, way: Labels, name: str) -> pd.DataFrame | None:
-        """Runs of the reference that differs least otherwise."""
+        """Runs of the reference that differs least otherwise.
+
+        Coordinated is the first of the file that is, so that variants are compared with it rather
+        than each with itself.
+        """
         own = self.methods[way]
         candidates = [w for w, method in self.methods.items() if _is_reference(method, own, name)]
         if not candidates:
             return None
+        axes = [self.sweep.axis[axis] for axis in self.paired]
+        if name == "coordinated":
+            axes = [axis for axis in axes if not axis.changes_method]
+        at = [self.paired.index(axis.name) for axis in axes]
 
         def likeness(other: Labels) -> tuple[int, int]:
-            same = sum(a == b for a, b in zip(way, other, strict=True))
+            same = sum(way[i] == other[i] for i in at)
+            if name == "coordinated":
+                return same, 0
             theirs = self.methods[other]
             return same, sum(theirs.get(key) == value for key, value in own.items())
 

@@ -53,6 +53,11 @@ class ReadAxis:
         """Labels, in the file's order."""
         return list(self.changes)
 
+    @property
+    def changes_method(self) -> bool:
+        """Whether its values differ in the method, or in how it is carried out."""
+        return any(place.split(".")[0] == "method" for c in self.changes.values() for place in c)
+
 
 @dataclass(frozen=True, eq=False)
 class SweepFolder:

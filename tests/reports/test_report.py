@@ -77,6 +77,30 @@ def test_each_has_the_reference_of_as_many_connections_that_is_meant_for_it(tmp_
     assert ratios.isna()["direct, 8 each"]
 
 
+def test_variants_of_coordinated_are_compared_with_the_first(tmp_path):
+    def truth(labels):
+        return {"makespan_s": 300.0 if labels["execution"].startswith("slots of 50 s") else 100.0}
+
+    write_sweep(tmp_path / "a", "execution", truth, only={"ratio": ["1:1"]}, noise=0.0)
+    (sweep,) = read_sweeps(tmp_path)
+    table = summary_table(sweep)
+    ratios = table[table["flows"] == "60"].set_index("execution")["over_coordinated"]
+    assert ratios["slots of 50 s, planned times"] == pytest.approx(3.0)
+    assert ratios["pipelined"] == pytest.approx(1.0)
+
+
+def test_under_wrong_estimates_methods_are_compared_under_the_same(tmp_path):
+    def truth(labels):
+        factor = 2.0 if labels["error"] == "+70 %" else 1.0
+        return {"makespan_s": 100.0 * factor * (3.0 if labels["method"] == "best-path" else 1.0)}
+
+    only = {"flows": ["60"], "ratio": ["1:3"]}
+    write_sweep(tmp_path / "a", "figure4", truth, only=only, noise=0.0)
+    (sweep,) = read_sweeps(tmp_path)
+    table = summary_table(sweep).set_index(["method", "error"])
+    assert table.loc[("best-path", "+70 %"), "over_coordinated"] == pytest.approx(3.0)
+
+
 def test_over_all_settings_each_counts_alike(tmp_path):
     """Direct takes 2, 4, 2 and 4 times coordinated's time: the geometric mean is 8 ** 0.5."""
 
