@@ -82,6 +82,8 @@ SUMMARY_KEYS = (
     "peak_storage_bytes",
     "status",
     "solver",
+    "prefer",
+    "deadline_s",
 )
 
 
@@ -100,6 +102,8 @@ def summary(schedule: Schedule, money: float | None = None) -> dict[str, Any]:
         schedule.peak_storage_bytes,
         schedule.status,
         schedule.solver,
+        schedule.prefer,
+        schedule.deadline_s,
     )
     found = dict(zip(SUMMARY_KEYS, values, strict=True))
     return found if money is None else found | {"money": money}

@@ -24,7 +24,8 @@ def explain(
 ) -> None:
     """Explain what binds when, and what to relax first.
 
-    Also what limits each source, and with a schedule why it ends later than the lower bound.
+    Also what limits each source. With a schedule, by any method: what binds in it, what to relax
+    first for its method, what coordination would gain, and why it ends later than the lower bound.
     """
     from datacollect.explanation import explain as find_explanation
     from datacollect.files import read_problem, read_schedule
@@ -36,7 +37,7 @@ def explain(
         plan = None if schedule_file is None else read_schedule(schedule_file)
     if plan is not None and plan.problem_sha256 != problem.sha256:
         note("note: this schedule was made for another problem, or the problem has changed since")
-    with working("solving the problem with each constraint relaxed"):
+    with working("solving, and planning, with each constraint relaxed"):
         found = find_explanation(problem, plan, solver=solver.value)
     if as_json:
         emit_json(found.to_dict())

@@ -2,88 +2,61 @@
 
 from __future__ import annotations
 
-import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from datacollect.arrival_curve import arrival_curve
-from datacollect.bottleneck import name_hosts
 from datacollect.budget import Budget
+from datacollect.errors import ScheduleError
+from datacollect.excess import Excess, excess_parts
 from datacollect.fluid import fluid_optimum
-from datacollect.measures import source_completion_s
-from datacollect.methods.best_path import best_path
-from datacollect.relaxations import Advice, Relaxation, advise
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.full_capacities import FAIR_METHODS
+from datacollect.measures import plan_money
+from datacollect.plan_limits import PlanLimits, plan_limits
+from datacollect.plan_relaxations import Anew, PlanAdvice, advise_plan, plan_cost
+from datacollect.relaxations import Advice, advise
+from datacollect.schedule import OPTIMAL
+from datacollect.source_explanation import Interval, SourceExplanation, explain_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+    from datacollect.plan_limits import Limit
     from datacollect.problem import Problem
     from datacollect.schedule import Bottleneck, Schedule
-
-WIDTH = 80
-SHOWN_INTERVALS, SHOWN_RELAXATIONS, SHOWN_SOURCES = 6, 6, 8
-
-# Each source by itself is a problem to solve: links times sources beyond this are for the slowest
-# and largest sources only.
-MOST_LINKS_SOLVED = 20_000_000
-FEWEST_SOURCES_SOLVED = 10
 
 # Instants that differ by less than this part are the same for people.
 SAME = 1e-6
 
 
 @dataclass(frozen=True)
-class Interval:
-    """What binds between two instants, if as much as possible arrives at every instant."""
-
-    from_s: float
-    to_s: float
-    rate_bytes_per_s: float
-    bottleneck: Bottleneck
-
-
-@dataclass(frozen=True)
-class SourceExplanation:
-    """When one source finishes, and why not sooner.
+class Deadline:
+    """What a plan with a deadline saves by ending later than it could.
 
     Attributes
     ----------
-    source : str
-    n_bytes : int
-        What has yet to arrive.
-    finish_s : float or None
-        In the plan; None without one.
-    alone_s : float or None
-        The earliest if it alone had to move; None where it was not computed, in large problems.
-    limited_by : str
-        ``"itself"``: alone it is no faster; ``"binding cut"``: it shares what binds when it
-        finishes; ``"others"``: neither; then others go first, or the method keeps it back.
-    text : str
+    deadline_s : float
+    prefer : str
+        What the plan minimises, see `datacollect.plan_relaxations.plan_cost`.
+    cost : float
+        Of the plan.
+    fastest_s, fastest_cost : float
+        The fastest plan of the same kind ends then, and costs that.
+    proved : bool
+        No plan in time costs less.
     """
 
-    source: str
-    n_bytes: int
-    finish_s: float | None
-    alone_s: float | None
-    limited_by: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Excess:
-    """One cause for which a plan ends later than the lower bound."""
-
-    cause: str
-    seconds: float
-    text: str
+    deadline_s: float
+    prefer: str
+    cost: float
+    fastest_s: float
+    fastest_cost: float
+    proved: bool
 
 
 @dataclass(frozen=True)
 class PlanExplanation:
-    """How a plan compares with the lower bound. Predicted: as the plan says, not measured.
+    """What a plan is, when its constraints bind, and what relaxing them gains.
+
+    All is predicted: as the plan says, not measured.
 
     Attributes
     ----------
@@ -92,14 +65,61 @@ class PlanExplanation:
     excess_s : float
         Makespan less lower bound.
     parts : tuple of Excess
-        Causes ``"method"``; ``"slots"``, rounding up to whole ones; ``"hops"``, one per slot;
-        ``"chunks"``; ``"other"``. They add up to `excess_s`.
+        Causes, see `datacollect.excess`; they add up to `excess_s`.
+    slot_s, chunk_s : float or None
+        As in the schedule.
+    prefer : str or None
+        What it was planned to minimise, where known.
+    money : float or None
+        Price of all links; None where they have none.
+    deadline : Deadline or None
+        Where it was planned for one.
+    coordinated_s : float or None
+        When a coordinated plan ends; None for such a plan itself, and where there is none.
+    binds : tuple of Limit
+        What holds data back in the plan, and when; those that do so to the end first.
+    advice : PlanAdvice
+        What to relax first in it.
     """
 
     method: str
     makespan_s: float
     excess_s: float
     parts: tuple[Excess, ...]
+    slot_s: float | None = None
+    chunk_s: float | None = None
+    prefer: str | None = None
+    money: float | None = None
+    deadline: Deadline | None = None
+    coordinated_s: float | None = None
+    binds: tuple[Limit, ...] = ()
+    advice: PlanAdvice = field(default_factory=PlanAdvice)
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether sources share max-min fairly, so that each has a bottleneck of its own."""
+        return self.method in FAIR_METHODS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree."""
+        return {
+            "method": self.method,
+            "makespan_s": self.makespan_s,
+            "excess_s": self.excess_s,
+            "parts": [asdict(part) for part in self.parts],
+            "slot_s": self.slot_s,
+            "chunk_s": self.chunk_s,
+            "prefer": self.prefer,
+            "money": self.money,
+            "deadline": None if self.deadline is None else asdict(self.deadline),
+            "coordinated_s": self.coordinated_s,
+            "binds": [limit.to_dict() | {"sources": list(limit.sources)} for limit in self.binds],
+            "relax": {
+                "tried": [found.to_dict() for found in self.advice.tried],
+                "n_candidates": self.advice.n_candidates,
+                "why_not": self.advice.why_not,
+            },
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +133,9 @@ class Explanation:
     bottleneck : Bottleneck
         What forbids an earlier one.
     binds : tuple of Interval
-        What binds when.
+        What binds when, if all is coordinated.
     advice : Advice
-        What to relax first.
+        What to relax first, if all is coordinated.
     sources : tuple of SourceExplanation
         Latest first.
     plan : PlanExplanation or None
@@ -131,13 +151,17 @@ class Explanation:
     @property
     def text(self) -> str:
         """All of it in words, in lines of at most 80 columns; long lists are shortened."""
-        return "\n".join(_lines(self))
+        from datacollect.explanation_text import explanation_lines
+
+        return "\n".join(explanation_lines(self))
 
     def __str__(self) -> str:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that ``datacollect explain --json`` prints."""
+        from datacollect.explanation_text import advice_text
+
         return {
             "lower_bound_s": self.lower_bound_s,
             "bottleneck": _bottleneck_dict(self.bottleneck),
@@ -154,10 +178,10 @@ class Explanation:
                 "alone": [relaxation.to_dict() for relaxation in self.advice.alone],
                 "pairs": [relaxation.to_dict() for relaxation in self.advice.pairs],
                 "n_candidates": self.advice.n_candidates,
-                "text": _advice_text(self.advice),
+                "text": advice_text(self.advice),
             },
-            "sources": [asdict(source) for source in self.sources],
-            "plan": None if self.plan is None else asdict(self.plan),
+            "sources": [source.to_dict() for source in self.sources],
+            "plan": None if self.plan is None else self.plan.to_dict(),
         }
 
 
@@ -168,8 +192,9 @@ def explain(problem: Problem, plan: Schedule | None = None, *, solver: str = "au
     ----------
     problem : Problem
     plan : Schedule, optional
-        A schedule for this problem, by any method: then also when each source finishes in it, and
-        why it ends later than the lower bound.
+        A schedule for this problem, by any method: then also what binds when in it, what holds
+        each source back, why it ends later than the lower bound, and what to relax first for its
+        own method.
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
 
@@ -188,6 +213,10 @@ def explain(problem: Problem, plan: Schedule | None = None, *, solver: str = "au
     differences of lower bounds, each by solving the changed problem. At most ten constraints are
     tried, the largest of those that cross the binding cut.
 
+    A plan's own constraints are read from its transfers (see `datacollect.plan_limits`). Gains in a
+    plan are differences of two plans by its own method; at most five constraints are tried (see
+    `datacollect.plan_relaxations`).
+
     Examples
     --------
     >>> import datacollect as dc
@@ -200,6 +229,12 @@ def explain(problem: Problem, plan: Schedule | None = None, *, solver: str = "au
     >>> best = found.advice.alone[0]
     >>> best.names, round(best.saves_s, 3), round(best.saves_unlimited_s, 3)
     (("link 'S' -> 'D'",), 0.118, 2.0)
+
+    Direct, S has its own link only, 4 s; a tenth more bandwidth saves a part of 1 - 1/1.1:
+
+    >>> best = dc.explain(problem, dc.direct(problem)).plan.advice.tried[0]
+    >>> best.names, round(best.saves_s, 3)
+    (("link 'S' -> 'D'",), 0.364)
     """
     budget = Budget.begin(solver)
     optimum = fluid_optimum(problem, budget)
@@ -209,240 +244,77 @@ def explain(problem: Problem, plan: Schedule | None = None, *, solver: str = "au
         Interval(float(start), float(end), float(rate), bottleneck)
         for (start, end, rate), bottleneck in zip(spans, curve.bottlenecks, strict=True)
     )
+    advice = advise(problem, curve, budget)
+    limits, explained = PlanLimits(), None
+    if plan is not None:
+        broken = _broken(problem, plan)
+        if not broken:
+            limits = plan_limits(problem, plan)
+        anew = Anew(problem, plan, solver)
+        explained = _explain_plan(anew, optimum.makespan_s, limits, advice, broken)
     return Explanation(
         optimum.makespan_s,
         optimum.bottleneck,
         binds,
-        advise(problem, curve, budget),
-        _explain_sources(problem, plan, binds, budget),
-        None if plan is None else _explain_plan(problem, plan, optimum.makespan_s, solver),
+        advice,
+        explain_sources(problem, plan, binds, limits, budget),
+        explained,
     )
-
-
-# Sources --------------------------------------------------------------------------------------
-
-
-def _explain_sources(
-    problem: Problem, plan: Schedule | None, binds: Sequence[Interval], budget: Budget
-) -> tuple[SourceExplanation, ...]:
-    n_bytes = dict.fromkeys(problem.sources, 0)
-    for parcel in problem.parcels:
-        n_bytes[problem.names[parcel.source]] += parcel.n_bytes
-    finish_s = {} if plan is None else source_completion_s(plan)
-    order = sorted(n_bytes, key=lambda s: (-finish_s.get(s, 0.0), -n_bytes[s]))
-    affordable = max(FEWEST_SOURCES_SOLVED, MOST_LINKS_SOLVED // max(problem.n_links, 1))
-    found = []
-    for rank, source in enumerate(order):
-        alone = fluid_optimum(_only(problem, source), budget) if rank < affordable else None
-        found.append(
-            _explain_source(
-                source,
-                n_bytes[source],
-                finish_s.get(source),
-                None if alone is None else (alone.makespan_s, alone.bottleneck),
-                binds,
-            )
-        )
-    if plan is None:
-        found.sort(key=lambda each: -(each.alone_s or 0.0))
-    return tuple(found)
-
-
-def _only(problem: Problem, source: str) -> Problem:
-    """Return the problem in which nobody else has anything to move."""
-    backlog = np.zeros_like(problem.backlog_bytes)
-    number = problem.host_index[source]
-    backlog[number] = problem.backlog_bytes[number]
-    held = tuple(held for held in problem.held if held.source == source)
-    return problem.replace(backlog_bytes=backlog, held=held)
-
-
-def _explain_source(
-    source: str,
-    n_bytes: int,
-    finish_s: float | None,
-    alone: tuple[float, Bottleneck] | None,
-    binds: Sequence[Interval],
-) -> SourceExplanation:
-    end_s = binds[-1].to_s if finish_s is None else min(finish_s, binds[-1].to_s)
-    interval = next(i for i in binds if end_s <= i.to_s)
-    shares = source in interval.bottleneck.hosts
-    alone_s = None if alone is None else alone[0]
-    if alone is not None and alone[0] >= (finish_s or end_s) * (1 - SAME):
-        return SourceExplanation(source, n_bytes, finish_s, alone_s, "itself", alone[1].text)
-    if shares:
-        others = len(interval.bottleneck.hosts) - 1
-        until = format_duration(interval.to_s)
-        text = f"shares what binds until {until} with {others} more"
-        if not others:
-            text = f"is alone behind what binds until {until}"
-        return SourceExplanation(source, n_bytes, finish_s, alone_s, "binding cut", text)
-    text = "is not behind what binds then: it could be done earlier"
-    return SourceExplanation(source, n_bytes, finish_s, alone_s, "others", text)
 
 
 # The plan -------------------------------------------------------------------------------------
 
 
-def _explain_plan(
-    problem: Problem, plan: Schedule, lower_bound_s: float, solver: str
-) -> PlanExplanation:
-    excess_s = plan.makespan_s - lower_bound_s
-    parts: tuple[Excess, ...] = ()
+def _broken(problem: Problem, plan: Schedule) -> str:
+    """Say why a plan is none for this problem; empty where it is one."""
     if plan.problem_sha256 != problem.sha256:
-        parts = (Excess("other", excess_s, "the plan was made for another problem"),)
-    elif excess_s > SAME * lower_bound_s:
-        parts = tuple(_parts(problem, plan, lower_bound_s, solver))
-    return PlanExplanation(plan.method, plan.makespan_s, excess_s, parts)
+        return "the plan was made for another problem"
+    try:
+        plan.check(problem)
+    except ScheduleError as error:
+        return f"the plan breaks a rule: {error}"
+    return ""
 
 
-def _parts(problem: Problem, plan: Schedule, lower_bound_s: float, solver: str) -> Iterable[Excess]:
-    """Divide what a plan takes beyond the lower bound."""
-    ideal_s = lower_bound_s
-    if plan.method == "direct":
-        ideal_s = plan.makespan_s
-    elif plan.method == "best-path":  # as if relays passed everything on at once
-        ideal_s = min(best_path(problem, chunk_s=0.0, solver=solver).makespan_s, plan.makespan_s)
-    if ideal_s - lower_bound_s > SAME * lower_bound_s:
-        last = [
-            s for s, t in source_completion_s(plan).items() if t >= plan.makespan_s * (1 - SAME)
-        ]
-        text = f"{plan.method} uses one route per source; {name_hosts(last)} last"
-        yield Excess("method", ideal_s - lower_bound_s, text)
-    rest_s = plan.makespan_s - ideal_s
-    hops = max((route.n_hops for route in plan.routes), default=1)
-    if plan.slot_s:
-        whole_s = float(np.ceil(ideal_s / plan.slot_s - SAME)) * plan.slot_s - ideal_s
-        rounding_s = min(max(whole_s, 0.0), rest_s)
-        if rounding_s > 0:
-            yield Excess("slots", rounding_s, "rounded up to whole slots")
-        if rest_s - rounding_s > SAME * lower_bound_s:
-            text = f"data cross one hop per slot, and routes have up to {hops}"
-            yield Excess("hops", rest_s - rounding_s, text)
-        return
-    chunks_s = min(rest_s, (hops - 1) * (plan.chunk_s or 0.0))
-    if chunks_s > 0:
-        text = f"relays wait for chunks of {format_duration(plan.chunk_s or 0.0)}"
-        yield Excess("chunks", chunks_s, f"{text} on routes of up to {hops} hops")
-    if rest_s - chunks_s > SAME * lower_bound_s:
-        text = "pipelines drain before bandwidths change, or a later end was asked for"
-        yield Excess("other", rest_s - chunks_s, text)
-
-
-# In words -------------------------------------------------------------------------------------
-
-
-def _lines(found: Explanation) -> Iterable[str]:
-    yield from _wrapped(f"Earliest end of all: {format_duration(found.lower_bound_s)}.", "")
-    if found.plan is not None:
-        yield from _plan_lines(found.plan, found.lower_bound_s)
-    if not found.binds:
-        yield found.bottleneck.text
-        return
-    yield from ("", "What binds when")
-    for interval in found.binds[:SHOWN_INTERVALS]:
-        until = f"{format_duration(interval.from_s)} to {format_duration(interval.to_s)}"
-        rate = format_rate(interval.rate_bytes_per_s)
-        yield from _wrapped(f"{until}, {rate}: {interval.bottleneck.text}", "  ")
-    yield from _more(len(found.binds) - SHOWN_INTERVALS, "intervals")
-    yield from ("", "What to relax first")
-    yield from _advice_lines(found.advice)
-    yield from ("", "Sources" if found.plan is None else "Sources, the last to finish first")
-    for source in found.sources[:SHOWN_SOURCES]:
-        yield from _wrapped(_source_text(source), "  ")
-    yield from _more(len(found.sources) - SHOWN_SOURCES, "sources")
-
-
-def _plan_lines(plan: PlanExplanation, lower_bound_s: float) -> Iterable[str]:
-    text = f"The plan ({plan.method}) is predicted to end at {format_duration(plan.makespan_s)}"
-    if plan.excess_s > SAME * lower_bound_s:
-        share = f", {plan.excess_s / lower_bound_s:.2%}" if lower_bound_s > 0 else ""
-        text += f": {format_duration(plan.excess_s)}{share} later"
-    yield from _wrapped(f"{text}.", "")
-    for part in plan.parts:
-        yield from _wrapped(f"{part.cause}: {format_duration(part.seconds)}, {part.text}", "  ")
-
-
-def _source_text(source: SourceExplanation) -> str:
-    text = f"{source.source!r} ({format_bytes(source.n_bytes)})"
-    if source.finish_s is not None:
-        text += f" finishes at {format_duration(source.finish_s)}"
-    if source.alone_s is not None:
-        text += f", alone at {format_duration(source.alone_s)} at the earliest"
-    return f"{text}: {source.text}"
-
-
-def _advice_lines(advice: Advice) -> Iterable[str]:
-    yield from _wrapped(_advice_text(advice), "  ")
-    for number, alike in enumerate(_groups(advice.helps)[:SHOWN_RELAXATIONS], start=1):
-        yield from _wrapped(f"{number}. {_relaxation_text(alike)}", "  ")
-    yield from _more(len(_groups(advice.helps)) - SHOWN_RELAXATIONS, "ways")
-
-
-def _advice_text(advice: Advice) -> str:
-    """Say in a sentence how far the advice goes."""
-    tried = f"{len(advice.alone)} of {advice.n_candidates} constraints that bind were tried"
-    if not advice.alone:
-        return "No constraint can be relaxed."
-    if not advice.pairs:
-        return f"{tried}, each alone:"
-    every = len(advice.alone) == advice.n_candidates
-    text = f"{'Nothing alone helps' if every else 'Nothing tried helps alone'} ({tried})"
-    if advice.helps:
-        return f"{text}: another cut is as tight. Two together do:"
-    return f"{text}, nor does any of {len(advice.pairs)} pairs: several cuts are as tight."
-
-
-def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:
-    """Put those of one kind together of which a step gains the same; best first."""
-    groups: dict[tuple[object, ...], list[Relaxation]] = {}
-    for relaxation in found:
-        kinds = tuple(resource.kind for resource in relaxation.resources)
-        groups.setdefault((kinds, f"{relaxation.saves_s:.5g}"), []).append(relaxation)
-    return list(groups.values())
-
-
-def _relaxation_text(alike: list[Relaxation]) -> str:
-    first, *others = alike
-    parts = zip(first.resources, first.names, first.now, strict=True)
-    what = " with ".join(f"{name} ({_value(r.kind, now)})" for r, name, now in parts)
-    if others:
-        what += f", or {len(others)} more alike"
-    steps = [_step_text(r.kind, step) for r, step in zip(first.resources, first.steps, strict=True)]
-    step = f"{steps[0]}{' each' * (len(steps) > 1)}" if len(set(steps)) == 1 else ", ".join(steps)
-    most = format_duration(first.saves_unlimited_s)
-    least = format_duration(alike[-1].saves_unlimited_s)
-    return (
-        f"{what}: {step} saves {format_duration(first.saves_s)}, no limit at all "
-        f"{most if most == least else f'{least} to {most}'}"
+def _explain_plan(
+    anew: Anew, lower_bound_s: float, limits: PlanLimits, advice: Advice, broken: str
+) -> PlanExplanation:
+    problem, plan = anew.problem, anew.plan
+    excess_s = plan.makespan_s - lower_bound_s
+    if broken:
+        wrong = (Excess("other", excess_s, broken),)
+        return PlanExplanation(plan.method, plan.makespan_s, excess_s, wrong)
+    parts: tuple[Excess, ...] = ()
+    if excess_s > SAME * lower_bound_s:
+        parts = tuple(excess_parts(anew, lower_bound_s))
+    together = anew.coordinated
+    return PlanExplanation(
+        plan.method,
+        plan.makespan_s,
+        excess_s,
+        parts,
+        plan.slot_s,
+        plan.chunk_s,
+        plan.prefer,
+        plan_money(problem, plan),
+        _deadline(anew),
+        None if together is None else together.makespan_s,
+        limits.binds,
+        advise_plan(anew, limits, advice),
     )
 
 
-def _value(kind: str, now: float) -> str:
-    if kind == "storage":
-        return format_bytes(now)
-    return format_duration(now) if kind == "release" else format_rate(now)
-
-
-def _step_text(kind: str, step: float) -> str:
-    if kind == "release":
-        return f"{format_duration(step)} earlier"
-    return f"{format_bytes(step) if kind == 'storage' else format_rate(step)} more"
-
-
-def _more(n_more: int, what: str) -> Iterable[str]:
-    if n_more > 0:
-        yield f"  and {n_more} more {what}"
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + "  " * bool(indent),
-        break_on_hyphens=False,
-        break_long_words=False,
+def _deadline(anew: Anew) -> Deadline | None:
+    plan, fastest = anew.plan, anew.fastest
+    if plan.deadline_s is None or plan.prefer is None or fastest is None:
+        return None
+    return Deadline(
+        plan.deadline_s,
+        plan.prefer,
+        plan_cost(anew.problem, plan, plan.prefer),
+        fastest.makespan_s,
+        plan_cost(anew.problem, fastest, plan.prefer),
+        plan.status == OPTIMAL,
     )
 
 

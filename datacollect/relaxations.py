@@ -8,7 +8,7 @@ resource may gain anything alone: then pairs are tried, one resource of each cut
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,14 @@ import numpy as np
 from datacollect.arrival_curve import arrival_curve
 from datacollect.fluid import fluid_optimum
 from datacollect.layered import NO_LINK
+from datacollect.resources import (
+    RATES,
+    Resource,
+    relaxed,
+    resource_name,
+    resource_value,
+    unlimited,
+)
 from datacollect.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
@@ -37,27 +45,10 @@ NEGLIGIBLE, PROGRAM_NEGLIGIBLE = 1e-9, 1e-7
 # A link without limit carries all data in this part of T*.
 UNLIMITED_PART = 1e-6
 
-RATES = ("link", "uplink", "downlink", "shared")
 STEPS = dict.fromkeys(RATES, bytes_per_s_from_mbit_per_s(1.0)) | {
     "storage": float(BYTES_PER_GB),
     "release": 1.0,
 }
-
-
-@dataclass(frozen=True)
-class Resource:
-    """A constraint of a problem that can be relaxed.
-
-    Attributes
-    ----------
-    kind : str
-        ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"`` or ``"release"``.
-    number : int
-        Index of the link, of the host, or of the shared bottleneck.
-    """
-
-    kind: str
-    number: int
 
 
 @dataclass(frozen=True)
@@ -189,7 +180,7 @@ def _missing_storage(problem: Problem, network: LayeredNetwork, bound: Bound) ->
 
 def _largest(problem: Problem, candidates: Iterable[Resource]) -> list[Resource]:
     """Keep the largest of each sort; rates fill up what the others leave."""
-    by_size = sorted(candidates, key=lambda resource: -_now(problem, resource))
+    by_size = sorted(candidates, key=lambda resource: -resource_value(problem, resource))
     others = [resource for resource in by_size if resource.kind not in RATES]
     rates = [resource for resource in by_size if resource.kind in RATES]
     others = others[: max(MOST_CANDIDATES // 2, MOST_CANDIDATES - len(rates))]
@@ -202,7 +193,7 @@ def _pairs(
     """Pair a resource of the binding cut with one of the cut that binds once it is relaxed."""
     pairs: dict[frozenset[Resource], tuple[Resource, Resource]] = {}
     for first in tried[:MOST_FIRSTS]:
-        changed = _relaxed(problem, first, _step(problem, first))
+        changed = relaxed(problem, first, _step(problem, first))
         seconds = [
             resource
             for resource in _candidates(changed, arrival_curve(changed, budget))
@@ -217,94 +208,35 @@ def _pairs(
 
 
 def _relaxation(problem: Problem, resources: tuple[Resource, ...], budget: Budget) -> Relaxation:
-    unlimited = _saved_s(problem, resources, budget, unlimited=True)
+    most_s = _saved_s(problem, resources, budget, without_limit=True)
     return Relaxation(
         resources,
-        tuple(_name(problem, resource) for resource in resources),
-        tuple(_now(problem, resource) for resource in resources),
+        tuple(resource_name(problem, resource) for resource in resources),
+        tuple(resource_value(problem, resource) for resource in resources),
         tuple(_step(problem, resource) for resource in resources),
         # What no limit at all does not help, a step does not either.
-        _saved_s(problem, resources, budget, unlimited=False) if unlimited else 0.0,
-        unlimited,
+        _saved_s(problem, resources, budget, without_limit=False) if most_s else 0.0,
+        most_s,
     )
 
 
 def _saved_s(
-    problem: Problem, resources: tuple[Resource, ...], budget: Budget, *, unlimited: bool
+    problem: Problem, resources: tuple[Resource, ...], budget: Budget, *, without_limit: bool
 ) -> float:
     before_s = fluid_optimum(problem, budget).makespan_s
     ample = problem.total_bytes / (before_s * UNLIMITED_PART)
     changed = problem
     for resource in resources:
-        step = _step(problem, resource)
         changed = (
-            _unlimited(changed, resource, ample) if unlimited else _relaxed(changed, resource, step)
+            unlimited(changed, resource, ample)
+            if without_limit
+            else relaxed(changed, resource, _step(problem, resource))
         )
     saved_s = before_s - fluid_optimum(changed, budget).makespan_s
     part = PROGRAM_NEGLIGIBLE if problem.shared else NEGLIGIBLE
     return saved_s if saved_s > part * before_s else 0.0
 
 
-def _name(problem: Problem, resource: Resource) -> str:
-    number = resource.number
-    if resource.kind == "link":
-        tail, head = problem.link_from[number], problem.link_to[number]
-        return f"link {problem.names[tail]!r} -> {problem.names[head]!r}"
-    if resource.kind == "shared":
-        return f"shared bottleneck {problem.shared[number].name!r}"
-    return (
-        f"{resource.kind} {'at' if resource.kind == 'storage' else 'of'} {problem.names[number]!r}"
-    )
-
-
-def _now(problem: Problem, resource: Resource) -> float:
-    """Return the present value; of a forecast the last period's."""
-    number = resource.number
-    if resource.kind == "link":
-        return float(problem.bandwidth_bytes_per_s[-1, number])
-    if resource.kind == "shared":
-        return float(problem.shared[number].bandwidth_bytes_per_s)
-    return float(_host_column(problem, resource.kind)[1][number])
-
-
-def _host_column(problem: Problem, kind: str) -> tuple[str, np.ndarray]:
-    name = {
-        "uplink": "uplink_bytes_per_s",
-        "downlink": "downlink_bytes_per_s",
-        "storage": "storage_bytes",
-        "release": "release_s",
-    }[kind]
-    return name, getattr(problem, name)
-
-
 def _step(problem: Problem, resource: Resource) -> float:
     step = STEPS[resource.kind]
-    return min(step, _now(problem, resource)) if resource.kind == "release" else step
-
-
-def _relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
-    """Return the problem with one resource relaxed by `step`."""
-    number = resource.number
-    if resource.kind == "link":
-        bandwidth = problem.bandwidth_bytes_per_s.copy()
-        bandwidth[bandwidth[:, number] > 0, number] += step  # an outage stays one
-        return problem.replace(bandwidth_bytes_per_s=bandwidth)
-    if resource.kind == "shared":
-        shared = list(problem.shared)
-        wider = shared[number].bandwidth_bytes_per_s + step
-        shared[number] = replace(shared[number], bandwidth_bytes_per_s=wider)
-        return problem.replace(shared=tuple(shared))
-    name, column = _host_column(problem, resource.kind)
-    column = column.copy()
-    column[number] += -step if resource.kind == "release" else step
-    return problem.replace(**{name: column})
-
-
-def _unlimited(problem: Problem, resource: Resource, ample_bytes_per_s: float) -> Problem:
-    """Return the problem with one resource so large that it never binds."""
-    if resource.kind in ("link", "shared"):
-        return _relaxed(problem, resource, ample_bytes_per_s)
-    name, column = _host_column(problem, resource.kind)
-    column = column.copy()
-    column[resource.number] = 0.0 if resource.kind == "release" else np.inf
-    return problem.replace(**{name: column})
+    return min(step, resource_value(problem, resource)) if resource.kind == "release" else step

@@ -69,6 +69,25 @@ class Bottleneck:
     text: str
 
 
+@dataclass(frozen=True)
+class Turns:
+    """How a direct plan's hosts take turns.
+
+    Attributes
+    ----------
+    order : tuple of str
+        Hosts that come first, in this order; all others follow in the problem's order.
+    at_a_time : int
+        So many send at once.
+    time_slot_s : float or None
+        How long a turn lasts; None: until the host has sent everything.
+    """
+
+    order: tuple[str, ...]
+    at_a_time: int
+    time_slot_s: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Transfers:
     """Columns of the transfers' table; all of shape (n_transfers,).
@@ -158,6 +177,15 @@ class Schedule:
     bottleneck : Bottleneck or None
     plan_time_s : float
         Wall-clock time that planning took.
+    prefer : str or None
+        What a coordinated plan minimises among the fastest, or among those in time; None where
+        that is not known, or means nothing to the method. So are the following ones.
+    deadline_s : float or None
+        What it was planned to end by; None: as soon as possible.
+    turns : Turns or None
+        How the hosts of a direct plan take turns; None: all send at once.
+    hysteresis : float or None
+        How many times better than the best so far a route of best-path had to be.
     """
 
     method: str
@@ -173,6 +201,10 @@ class Schedule:
     status: str = OPTIMAL
     bottleneck: Bottleneck | None = None
     plan_time_s: float = 0.0
+    prefer: str | None = None
+    deadline_s: float | None = None
+    turns: Turns | None = None
+    hysteresis: float | None = None
 
     @property
     def gap(self) -> float:

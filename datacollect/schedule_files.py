@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from datacollect.documents import (
 from datacollect.errors import ProblemError
 from datacollect.fields import SCHEDULE, SCHEDULE_FORMAT
 from datacollect.kinds import shown_text
-from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
+from datacollect.schedule import Bottleneck, Route, Schedule, Transfers, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,8 @@ PARQUET_KEY = b"datacollect-schedule"
 def schedule_to_tree(schedule: Schedule) -> dict[str, Any]:
     """Return the tree of a schedule file.
 
-    Besides the transfers it holds what is known about them: status, bottleneck, plan_time_s.
+    Besides the transfers it holds what is known about them: status, bottleneck, plan_time_s, and
+    what the plan was asked for.
     """
     columns = schedule.columns
     routes = [(route.source, list(route.hosts)) for route in schedule.routes]
@@ -51,7 +53,13 @@ def schedule_to_tree(schedule: Schedule) -> dict[str, Any]:
         "status": schedule.status,
         "bottleneck": None,
         "plan_time_s": float(schedule.plan_time_s),
+        "prefer": schedule.prefer,
+        "deadline_s": None if schedule.deadline_s is None else float(schedule.deadline_s),
+        "turns": None,
+        "hysteresis": None if schedule.hysteresis is None else float(schedule.hysteresis),
     }
+    if schedule.turns is not None:
+        tree["turns"] = {**asdict(schedule.turns), "order": list(schedule.turns.order)}
     if bottleneck is not None:
         tree["bottleneck"] = {
             "kind": bottleneck.kind,
@@ -105,7 +113,7 @@ def schedule_from_tree(tree: Mapping[str, Any]) -> Schedule:
                 f"got {row['hop']}; hops count from 0"
             )
         route_of_row.append(number.setdefault(route, len(number)))
-    bottleneck = values.pop("bottleneck")
+    bottleneck, turns = values.pop("bottleneck"), values.pop("turns")
     return Schedule(
         **values,
         routes=tuple(number),
@@ -113,6 +121,9 @@ def schedule_from_tree(tree: Mapping[str, Any]) -> Schedule:
         bottleneck=None
         if bottleneck is None
         else Bottleneck(bottleneck["kind"], tuple(bottleneck["hosts"]), bottleneck["text"]),
+        turns=None
+        if turns is None
+        else Turns(tuple(turns["order"]), turns["at_a_time"], turns["time_slot_s"]),
     )
 
 

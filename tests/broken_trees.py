@@ -69,6 +69,17 @@ SCHEDULES = {
     "slot of no length": (altered(["slot_s"], 0), "slot_s must be a finite number of seconds > 0"),
     "a table for transfers": (altered(["transfers"], {}), "transfers must be a list of tables"),
     "unknown status": (altered(["status"], "best"), 'must be "optimal" or "heuristic"'),
+    "unknown preference": (altered(["prefer"], "speed"), 'prefer must be "relay-bytes" or '),
+    "deadline of nothing": (
+        altered(["deadline_s"], 0),
+        "deadline_s must be a finite number of seconds > 0",
+    ),
+    "turns of nobody": (
+        altered(["turns"], {"order": [], "at_a_time": 0}),
+        "turns.at_a_time must be a whole number >= 1, got 0",
+    ),
+    "turns without an order": (altered(["turns"], {"at_a_time": 1}), "turns: key order is missing"),
+    "hysteresis in words": (altered(["hysteresis"], "5 %"), "hysteresis must be a finite number"),
     "a problem": ({"destination": "D", "hosts": {}}, "this is a problem; name the problem file"),
     "a list": ([], "the top level must be a table"),
 }

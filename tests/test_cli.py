@@ -127,6 +127,18 @@ def test_plan_tells_people_what_it_did_and_what_is_next(here, call):
     assert "binds" in out
 
 
+def test_plan_says_what_it_was_asked_for(here, call):
+    asked = ("prefer", "deadline_s")
+    for options, expected in (
+        ([], ["relay-bytes", None]),
+        (["--deadline", "1.5", "--prefer", "storage"], ["storage", 1.5]),
+        (["--method", "direct"], [None, None]),
+    ):
+        _, out, _ = call("plan", "figure1.toml", *options, "--json")
+        answer = strict_json(out)
+        assert [answer[key] for key in asked] == expected
+
+
 def test_plan_writes_what_json_says(here, call):
     _, out, _ = call("plan", "figure1.toml", "-o", "plan.json", "--json")
     schedule = dc.Schedule.from_file("plan.json")

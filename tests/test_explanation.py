@@ -13,7 +13,7 @@ from small_problems import MB, figure_1, relay
 from strategies import problems
 
 import datacollect as dc
-from datacollect import explanation
+from datacollect import source_explanation
 from datacollect.cli import run
 from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
 
@@ -265,63 +265,11 @@ def test_data_held_elsewhere_belong_to_their_source():
 
 def test_in_large_problems_only_the_latest_are_solved_for_alone(monkeypatch):
     """What was not computed is not said."""
-    monkeypatch.setattr(explanation, "MOST_LINKS_SOLVED", 0)
-    monkeypatch.setattr(explanation, "FEWEST_SOURCES_SOLVED", 1)
+    monkeypatch.setattr(source_explanation, "MOST_LINKS_SOLVED", 0)
+    monkeypatch.setattr(source_explanation, "FEWEST_SOURCES_SOLVED", 1)
     found = dc.explain(figure_1())
     assert [source.alone_s for source in found.sources] == [pytest.approx(0.5), None]
     assert found.text.count("alone at") == 1
-
-
-def parts(problem, plan):
-    """Causes and seconds of what a plan takes beyond the lower bound; they add up."""
-    found = dc.explain(problem, plan).plan
-    assert found.makespan_s == plan.makespan_s
-    assert sum(part.seconds for part in found.parts) == pytest.approx(found.excess_s, abs=1e-9)
-    return {part.cause: part.seconds for part in found.parts}
-
-
-def test_why_plans_end_later_than_the_bound():
-    """Figure 1, T* = 1 s: direct takes 2 s; slots of 0.5 s 1.5 s; chunks of 0.01 s 1.01 s."""
-    problem = figure_1()
-    assert parts(problem, dc.direct(problem)) == {"method": pytest.approx(1.0)}
-    assert parts(problem, dc.best_path(problem)) == {"method": pytest.approx(1.0)}
-    slotted = dc.coordinated(problem, slot_s=0.5)
-    assert parts(problem, slotted) == {"hops": pytest.approx(0.5)}
-    assert parts(problem, dc.coordinated(problem, chunk_s=0.01)) == {"chunks": pytest.approx(0.01)}
-    assert parts(problem, dc.coordinated(problem, chunk_s=0.0)) == {}
-
-
-def test_rounding_to_slots_is_told_apart():
-    """5 MB at 2 MB/s: 2.5 s; in slots of 1 s, 3 s."""
-    problem = Problem.from_hosts([Host("S", 5 * MB), Host("D")], links("S -> D 2e6"), "D")
-    assert parts(problem, dc.coordinated(problem, slot_s=1.0)) == {"slots": pytest.approx(0.5)}
-
-
-def test_a_later_end_that_was_asked_for():
-    """4 MB at 1 MB/s free and 1 MB/s at a price: 2 s, or 4 s for nothing."""
-    problem = Problem.from_hosts(
-        [Host("S", 4 * MB), Host("K"), Host("D")],
-        [Link("S", "D", 1e6), Link("S", "K", 1e6, 0.1), Link("K", "D", 1e6)],
-        "D",
-    )
-    plan = dc.coordinated(problem, deadline_s=4.0)
-    assert parts(problem, plan) == {"other": pytest.approx(2.0)}
-
-
-def test_chunks_of_best_path_are_not_the_methods():
-    """Through K at 3 MB/s instead of 1 MB/s: 2 s and a chunk; both routes together: 1.5 s."""
-    problem = Problem.from_hosts(
-        [Host("S", 6 * MB), Host("K"), Host("D")], links("S -> D 1e6, S -> K 3e6, K -> D 3e6"), "D"
-    )
-    found = parts(problem, dc.best_path(problem, chunk_s=0.25))
-    assert found == {"method": pytest.approx(0.5), "chunks": pytest.approx(0.25)}
-
-
-def test_a_plan_for_another_problem():
-    plan = dc.direct(figure_1())
-    found = dc.explain(relay(), plan).plan
-    assert [part.cause for part in found.parts] == ["other"]
-    assert "another problem" in found.parts[0].text
 
 
 def test_nothing_to_move():

@@ -18,6 +18,7 @@ from datacollect.files import (
     schedule_to_tree,
     write_schedule,
 )
+from datacollect.schedule import Turns
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,8 @@ def test_schedule_file_has_the_published_keys(relayed):
         "problem_sha256",
         "transfers",
     }
-    assert set(tree) == published | {"status", "bottleneck", "plan_time_s"}
+    known = {"status", "bottleneck", "plan_time_s"}
+    assert set(tree) == published | known | {"prefer", "deadline_s", "turns", "hysteresis"}
     assert set(tree["transfers"][0]) == {
         "source",
         "route",
@@ -139,6 +141,48 @@ def test_numbers_that_json_lacks_are_not_written(relayed):
     schedule = dc.direct(relayed).replace(lower_bound_s=math.nan)
     with pytest.raises(dc.ProblemError, match="lower_bound_s must be finite"):
         schedule.to_dict()
+
+
+# What a plan was asked for ------------------------------------------------------------------
+
+
+def asked_for(schedule):
+    return schedule.prefer, schedule.deadline_s, schedule.turns, schedule.hysteresis
+
+
+ASKED = [
+    (dc.coordinated, {}, ("relay-bytes", None, None, None)),
+    (dc.coordinated, {"deadline_s": 3.0, "prefer": "storage"}, ("storage", 3.0, None, None)),
+    (dc.coordinated, {"slot_s": 0.5, "deadline_s": 3}, ("relay-bytes", 3.0, None, None)),
+    (dc.direct, {}, (None, None, None, None)),
+    (dc.direct, {"order": ["S"]}, (None, None, Turns(("S",), 1), None)),
+    (dc.direct, {"at_a_time": 2, "time_slot_s": 1}, (None, None, Turns((), 2, 1.0), None)),
+    (dc.best_path, {}, (None, None, None, 1.05)),
+    (dc.best_path, {"slot_s": 0.5, "hysteresis": 2}, (None, None, None, 2.0)),
+]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+@pytest.mark.parametrize(("method", "options", "expected"), ASKED)
+def test_what_a_plan_was_asked_for_survives_its_file(
+    method, options, expected, suffix, relayed, tmp_path
+):
+    schedule = method(relayed, **options)
+    assert asked_for(schedule) == expected
+    schedule.to_file(tmp_path / f"plan{suffix}")
+    assert asked_for(read_schedule(tmp_path / f"plan{suffix}")) == expected
+
+
+def test_with_prices_a_deadline_asks_for_the_least_money(relayed):
+    priced = relayed.replace(price_per_gb=np.array([1.0, 0.0, 0.0]))
+    assert dc.coordinated(priced).prefer == "relay-bytes"
+    assert dc.coordinated(priced, deadline_s=3.0).prefer == "money"
+
+
+def test_files_of_old_do_not_say_what_was_asked_for():
+    assert asked_for(schedule_from_tree(minimal_schedule())) == (None, None, None, None)
+    nothing = dict.fromkeys(("prefer", "deadline_s", "turns", "hysteresis"))
+    assert asked_for(schedule_from_tree(minimal_schedule(**nothing))) == (None, None, None, None)
 
 
 # Writing ------------------------------------------------------------------------------------

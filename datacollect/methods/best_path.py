@@ -109,6 +109,7 @@ def best_path(
         status=HEURISTIC,
         bottleneck=optimum.bottleneck,
         plan_time_s=time.perf_counter() - began,
+        hysteresis=hysteresis,
     )
 
 

@@ -13,7 +13,7 @@ from datacollect.fluid import fluid_optimum
 from datacollect.methods.arguments import require_positive
 from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
 from datacollect.pools import pools_by_owner
-from datacollect.schedule import HEURISTIC, Schedule
+from datacollect.schedule import HEURISTIC, Schedule, Turns
 from datacollect.slots import require_slots
 
 if TYPE_CHECKING:
@@ -89,6 +89,9 @@ def direct(
         status=HEURISTIC,
         bottleneck=optimum.bottleneck,
         plan_time_s=time.perf_counter() - began,
+        turns=None
+        if isinstance(turn, AllAtOnce)
+        else Turns(tuple(order or ()), at_a_time or 1, time_slot_s),
     )
 
 

@@ -1,0 +1,179 @@
+"""Why a plan ends later than the lower bound: causes, and the seconds that each costs.
+
+Causes are told apart by planning again without each of them; together they add up to the plan's
+makespan less the lower bound.
+
+========== ==========================================================================
+cause      the plan ends later since
+========== ==========================================================================
+`method`   each source has one route, and shares what it shares fairly
+`turns`    hosts of a direct plan take turns
+`grid`     data released inside a slot wait for the next, and a slot that straddles
+           periods has the lower bandwidth
+`slots`    the end is rounded up to whole slots
+`hops`     data cross one hop per slot, in whole bytes
+`chunks`   relays wait for chunks
+`drain`    pipelines drain before bandwidths change
+`deadline` it was planned to end by a deadline, and saves something by that
+`other`    of something else, which the text says
+========== ==========================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.bottleneck import name_hosts
+from datacollect.budget import Budget
+from datacollect.errors import InfeasibleError
+from datacollect.fluid import fluid_optimum
+from datacollect.full_capacities import FAIR_METHODS
+from datacollect.measures import source_completion_s
+from datacollect.methods.best_path import HYSTERESIS, best_path
+from datacollect.slots import slot_bandwidth_bytes_per_s, slots_until
+from datacollect.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datacollect.plan_relaxations import Anew
+    from datacollect.problem import Problem
+    from datacollect.schedule import Schedule
+
+# Instants that differ by less than this part of the lower bound are the same for people.
+SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Excess:
+    """One cause for which a plan ends later than the lower bound."""
+
+    cause: str
+    seconds: float
+    text: str
+
+
+def excess_parts(anew: Anew, lower_bound_s: float) -> Iterator[Excess]:
+    """Divide what a plan takes beyond the lower bound.
+
+    Parameters
+    ----------
+    anew : Anew
+        The plan, a valid one for its problem.
+    lower_bound_s : float
+    """
+    plan, now_s = anew.plan, lower_bound_s
+    for cause, until_s, text in _steps(anew, lower_bound_s):
+        # No cause takes more than the whole: what is planned again may end later than the plan.
+        until_s = min(until_s, plan.makespan_s)
+        if until_s - now_s > SAME * lower_bound_s:
+            yield Excess(cause, until_s - now_s, text)
+            now_s = until_s
+    rest_s = plan.makespan_s - now_s
+    if rest_s > SAME * lower_bound_s:
+        text = "amounts are whole bytes" if anew.is_same else anew.difference
+        yield Excess("other", rest_s, text)
+
+
+def _steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
+    """Yield causes, and when the plan ends with them and all before them."""
+    plan = anew.plan
+    if plan.method == "direct":
+        yield from _direct_steps(anew, lower_bound_s)
+        return
+    if plan.method not in ("best-path", "coordinated"):
+        return
+    ideal_s = _ideal_s(anew, anew.problem)
+    if plan.method in FAIR_METHODS:
+        yield "method", ideal_s, _fair_text(plan, lower_bound_s)
+    shaped = _slotted_steps if plan.slot_s is not None else _pipelined_steps
+    if plan.deadline_s is None:
+        yield from shaped(anew, ideal_s)
+        return
+    for cause, until_s, text in shaped(anew, ideal_s):
+        yield cause, until_s, f"in the fastest plan {text}"
+    yield "deadline", plan.makespan_s, "as the deadline allows"
+
+
+def _direct_steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
+    turns, at_once = anew.plan.turns, anew.at_once
+    if at_once is not None:
+        yield "method", at_once.makespan_s, _fair_text(at_once, lower_bound_s)
+    if turns is not None:
+        yield "turns", anew.plan.makespan_s, f"hosts take turns, {turns.at_a_time} at a time"
+
+
+def _fair_text(plan: Schedule, lower_bound_s: float) -> str:
+    finish_s = source_completion_s(plan)
+    last = [name for name, end in finish_s.items() if end >= plan.makespan_s - SAME * lower_bound_s]
+    return f"{plan.method} uses one route per source; {name_hosts(last)} last"
+
+
+def _ideal_s(anew: Anew, problem: Problem) -> float:
+    """Return when a plan by the method ends if relays pass everything on at once."""
+    if anew.plan.method == "coordinated":
+        return fluid_optimum(problem, Budget(anew.solver)).makespan_s
+    try:
+        hysteresis = anew.plan.hysteresis or HYSTERESIS
+        plan = best_path(problem, chunk_s=0.0, hysteresis=hysteresis, solver=anew.solver)
+        return plan.makespan_s
+    except InfeasibleError:
+        return anew.plan.makespan_s
+
+
+def _slotted_steps(anew: Anew, ideal_s: float) -> Iterator[tuple[str, float, str]]:
+    plan = anew.plan
+    assert plan.slot_s is not None
+    on_grid = _on_grid(anew.problem, plan.slot_s)
+    if on_grid is not anew.problem:
+        ideal_s = max(ideal_s, _ideal_s(anew, on_grid))
+        text = "releases wait for a slot's start, or slots straddle changes of bandwidth"
+        yield "grid", ideal_s, text
+    whole_s = slots_until(ideal_s * (1 - SAME), plan.slot_s) * plan.slot_s
+    yield "slots", whole_s, "the end is rounded up to whole slots"
+    if anew.fastest is not None:
+        yield "hops", anew.fastest.makespan_s, _hops_text(_soonest(anew))
+
+
+def _hops_text(plan: Schedule) -> str:
+    hops = max(route.n_hops for route in plan.routes)
+    text = "data cross one hop per slot, in whole bytes"
+    return f"{text}, and routes have up to {hops}" if hops > 1 else f"{text}: too slow for relays"
+
+
+def _on_grid(problem: Problem, slot_s: float) -> Problem:
+    """Return the problem as slots see it: releases and periods begin at slot boundaries."""
+    release_s = np.array([slots_until(t, slot_s) * slot_s for t in problem.release_s.tolist()])
+    begins = problem.periods_s / slot_s
+    ends = (np.floor(begins * (1 + 1e-12)), np.ceil(begins * (1 - 1e-12)))
+    edges = np.unique(np.concatenate(ends))
+    if len(edges) == problem.n_periods and np.allclose(edges, begins, rtol=1e-12):
+        if np.allclose(release_s, problem.release_s, rtol=SAME):
+            return problem
+        return problem.replace(release_s=release_s)
+    rows = [
+        slot_bandwidth_bytes_per_s(problem, slot, slot_s) for slot in edges.astype(int).tolist()
+    ]
+    return problem.replace(
+        release_s=release_s, periods_s=edges * slot_s, bandwidth_bytes_per_s=np.array(rows)
+    )
+
+
+def _pipelined_steps(anew: Anew, ideal_s: float) -> Iterator[tuple[str, float, str]]:
+    plan = anew.plan
+    hops = max(route.n_hops for route in _soonest(anew).routes)
+    chunks_s = (hops - 1) * (plan.chunk_s or 0.0)
+    text = f"relays wait for chunks of {format_duration(plan.chunk_s or 0.0)}"
+    yield "chunks", ideal_s + chunks_s, f"{text} on routes of up to {hops} hops"
+    leftover = plan.makespan_s > (ideal_s + chunks_s) * (1 + SAME)
+    if leftover and anew.fastest is not None:
+        text = "pipelines drain before bandwidths change or data are released"
+        yield "drain", anew.fastest.makespan_s, text
+
+
+def _soonest(anew: Anew) -> Schedule:
+    """Return the plan without its deadline."""
+    return anew.plan if anew.plan.deadline_s is None else anew.fastest or anew.plan

@@ -1,0 +1,302 @@
+"""An explanation in words, in lines for a terminal of 80 columns; long lists are shortened."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from datacollect.bottleneck import name_hosts
+from datacollect.plan_relaxations import AS_THE_BOUND
+from datacollect.resources import value_text
+from datacollect.units import format_bytes, format_duration, format_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from datacollect.explanation import Deadline, Explanation, PlanExplanation
+    from datacollect.plan_limits import Limit
+    from datacollect.plan_relaxations import PlanRelaxation
+    from datacollect.relaxations import Advice, Relaxation
+    from datacollect.resources import Resource
+    from datacollect.source_explanation import Interval, SourceExplanation
+
+WIDTH = 80
+SHOWN_INTERVALS, SHOWN_RELAXATIONS, SHOWN_SOURCES = 6, 6, 8
+
+# Instants that differ by less than this part are the same for people.
+SAME = 1e-6
+
+# What the preferences minimise.
+WISHES = {
+    "relay-bytes": "Bytes through relays",
+    "storage": "Others' data at relays, bytes times seconds",
+    "earliest-arrival": "When bytes arrive, on average",
+    "money": "Price of all links",
+}
+
+
+def explanation_lines(found: Explanation) -> Iterable[str]:
+    """Yield all that an explanation says."""
+    yield from _wrapped(f"Earliest end of all: {format_duration(found.lower_bound_s)}.", "")
+    plan = found.plan
+    if plan is not None:
+        yield from _plan_lines(plan, found.lower_bound_s)
+    if not found.binds:
+        yield found.bottleneck.text
+        return
+    if plan is None or plan.advice.why_not == AS_THE_BOUND or not plan.binds:
+        most = " (with as much as possible arriving at every instant)"
+        yield from _interval_lines(found.binds, most if len(found.binds) > 1 else "")
+        yield from _advice_lines(found.advice, "")
+        yield from _source_lines(found.sources, with_plan=plan is not None)
+        return
+    end = ", if all were coordinated" if plan.is_fair else ", for the earliest end"
+    if plan.method != "coordinated" or plan.deadline is not None:
+        yield from ("", "What binds when, in this plan")
+        yield from _limit_lines(plan.binds)
+        yield from _advice_of_plan_lines(plan)
+        yield from _source_lines(found.sources, with_plan=True)
+        yield from _interval_lines(found.binds, end)
+        yield from _advice_lines(found.advice, end)
+    else:
+        yield from _interval_lines(found.binds, end)
+        yield from _advice_of_plan_lines(plan)
+        yield from _advice_lines(found.advice, end)
+        yield from _source_lines(found.sources, with_plan=True)
+
+
+# The plan -------------------------------------------------------------------------------------
+
+
+def _plan_lines(plan: PlanExplanation, lower_bound_s: float) -> Iterable[str]:
+    text = f"The plan ({plan.method}) is predicted to end at {format_duration(plan.makespan_s)}"
+    if plan.excess_s > SAME * lower_bound_s:
+        share = f", {plan.excess_s / lower_bound_s:.2%}" if lower_bound_s > 0 else ""
+        text += f": {format_duration(plan.excess_s)}{share} later"
+    yield from _wrapped(f"{text}.", "")
+    for part in plan.parts:
+        yield from _wrapped(f"{part.cause}: {format_duration(part.seconds)}, {part.text}", "  ")
+    if plan.deadline is not None:
+        yield from _wrapped(_deadline_text(plan, plan.deadline), "")
+    elif plan.money is not None:
+        yield from _wrapped(f"The price of all links is {plan.money:.4g}.", "")
+    if plan.coordinated_s is not None:
+        yield from _wrapped(_coordination_text(plan.makespan_s, plan.coordinated_s), "")
+
+
+def _deadline_text(plan: PlanExplanation, found: Deadline) -> str:
+    shape = " with such chunks" if plan.chunk_s else " in such slots" if plan.slot_s else ""
+    cost = _cost_text(found.prefer, found.cost)
+    if found.proved:
+        cost += f", the least of all plans{shape} in time"
+    return (
+        f"It was planned to end by {format_duration(found.deadline_s)}, and could end at "
+        f"{format_duration(found.fastest_s)}{shape}. {WISHES[found.prefer]}: {cost}; "
+        f"{_cost_text(found.prefer, found.fastest_cost)} in the plan that ends soonest."
+    )
+
+
+def _cost_text(prefer: str, cost: float) -> str:
+    if prefer == "money":
+        return f"{cost:.4g}"
+    if prefer == "earliest-arrival":
+        return format_duration(cost)
+    return format_bytes(cost) + ("·s" if prefer == "storage" else "")
+
+
+def _coordination_text(makespan_s: float, coordinated_s: float) -> str:
+    saves_s = makespan_s - coordinated_s
+    text = f"Coordinated it would end at {format_duration(coordinated_s)}"
+    if saves_s > SAME * makespan_s:
+        return f"{text}, {format_duration(saves_s)} sooner."
+    return f"{text}: that gains nothing."
+
+
+def _limit_lines(binds: Sequence[Limit]) -> Iterable[str]:
+    groups: dict[Resource, list[Limit]] = {}
+    for limit in binds:
+        groups.setdefault(limit.resource, []).append(limit)
+    for limits in list(groups.values())[:SHOWN_INTERVALS]:
+        yield from _wrapped(_limits_text(limits), "  ")
+    yield from _more(len(groups) - SHOWN_INTERVALS, "constraints")
+
+
+def _limits_text(limits: list[Limit]) -> str:
+    """Say when one constraint binds, and whom it holds back."""
+    from_s, to_s = min(limit.from_s for limit in limits), max(limit.to_s for limit in limits)
+    span = f"{format_duration(from_s)} to {format_duration(to_s)}"
+    if len(limits) > 1:
+        span += f", {len(limits)} times"
+    sources = list(dict.fromkeys(source for limit in limits for source in limit.sources))
+    who, several = name_hosts(sources), len(sources) > 1
+    kind = limits[0].resource.kind
+    if kind == "release":
+        return f"{span}: {who} is not released yet"
+    if kind == "turns":
+        return (
+            f"{span}: {who} wait{'' if several else 's'} for {'turns' if several else 'its turn'}"
+        )
+    least, most = min(limit.least for limit in limits), max(limit.most for limit in limits)
+    constraint = replace(limits[0], least=least, most=most)
+    return f"{span}: {constraint.text} holds back {who}"
+
+
+def _advice_of_plan_lines(plan: PlanExplanation) -> Iterable[str]:
+    advice = plan.advice
+    cheaper = plan.deadline is not None
+    yield from ("", f"What to relax first, {'to make it cheaper' if cheaper else 'in this plan'}")
+    if advice.why_not:
+        yield from _wrapped(f"Not computed: {advice.why_not}.", "  ")
+        return
+    helps = [found for found in advice.tried if found.helps]
+    tried = sum(len(found.resources) == 1 for found in advice.tried)
+    bind = "that bind, or decide routes," if plan.method == "best-path" else "that bind"
+    text = f"{tried} of {advice.n_candidates} constraints {bind} were tried, "
+    if tried < advice.n_candidates and plan.is_fair:
+        text += "those of the last to finish, "
+    elif tried < advice.n_candidates:
+        text += "those that carry most, " if cheaper else "the best for the earliest end, "
+    text += f"each by planning again ({plan.method})"
+    yield from _wrapped(f"{text}:" if helps else f"{text}: none helps.", "  ")
+    for number, found in enumerate(helps[:SHOWN_RELAXATIONS], start=1):
+        yield from _wrapped(f"{number}. {_plan_relaxation_text(found, plan.deadline)}", "  ")
+
+
+def _plan_relaxation_text(found: PlanRelaxation, deadline: Deadline | None) -> str:
+    kinds = [resource.kind for resource in found.resources]
+    parts = zip(kinds, found.names, found.now, strict=True)
+    what = " with ".join(
+        f"turns ({now:.0f} at a time)" if kind == "turns" else f"{name} ({value_text(kind, now)})"
+        for kind, name, now in parts
+    )
+    step, limitless = "10% more", "no limit at all"
+    if kinds == ["release"]:
+        step, limitless = "10% earlier", "at once"
+    elif kinds == ["turns"]:
+        step, limitless = f"{found.now[0] + 1:.0f} at a time", "all at once"
+    if len(kinds) > 1:
+        step += " of each"
+    return f"{what}: {step} {_gain_text(found, deadline)}, {limitless} " + _gain_text(
+        found, deadline, without_limit=True
+    )
+
+
+def _gain_text(
+    found: PlanRelaxation, deadline: Deadline | None, *, without_limit: bool = False
+) -> str:
+    saves_s = found.saves_unlimited_s if without_limit else found.saves_s
+    cost = found.saves_cost_unlimited if without_limit else found.saves_cost
+    verb = "" if without_limit else "saves "
+    if saves_s is None:
+        return "leaves no plan"
+    if deadline is not None and cost is not None:
+        return f"{verb}{_cost_text(deadline.prefer, cost)}"
+    if saves_s < 0:
+        return f"ends {format_duration(-saves_s)} later"
+    return f"{verb}{format_duration(saves_s) if saves_s else 'nothing'}"
+
+
+# The lower bound ------------------------------------------------------------------------------
+
+
+def _interval_lines(binds: Sequence[Interval], of_what: str) -> Iterable[str]:
+    yield from ("", f"What binds when{of_what}")
+    for interval in binds[:SHOWN_INTERVALS]:
+        yield from _wrapped(_interval_text(interval), "  ")
+    yield from _more(len(binds) - SHOWN_INTERVALS, "intervals")
+
+
+def _interval_text(interval: Interval) -> str:
+    until = f"{format_duration(interval.from_s)} to {format_duration(interval.to_s)}"
+    return f"{until}, {format_rate(interval.rate_bytes_per_s)}: {interval.bottleneck.text}"
+
+
+def _advice_lines(advice: Advice, of_what: str) -> Iterable[str]:
+    yield from ("", f"What to relax first{of_what}")
+    yield from _wrapped(advice_text(advice), "  ")
+    groups = _groups(advice.helps)
+    for number, alike in enumerate(groups[:SHOWN_RELAXATIONS], start=1):
+        yield from _wrapped(f"{number}. {_relaxation_text(alike)}", "  ")
+    yield from _more(len(groups) - SHOWN_RELAXATIONS, "ways")
+
+
+def advice_text(advice: Advice) -> str:
+    """Say in a sentence how far the advice for the lower bound goes."""
+    tried = f"{len(advice.alone)} of {advice.n_candidates} constraints that bind were tried"
+    if not advice.alone:
+        return "No constraint can be relaxed."
+    if not advice.pairs:
+        return f"{tried}, each alone:"
+    every = len(advice.alone) == advice.n_candidates
+    text = f"{'Nothing alone helps' if every else 'Nothing tried helps alone'} ({tried})"
+    if advice.helps:
+        return f"{text}: another cut is as tight. Two together do:"
+    return f"{text}, nor does any of {len(advice.pairs)} pairs: several cuts are as tight."
+
+
+def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:
+    """Put those of one kind together of which a step gains the same; best first."""
+    groups: dict[tuple[object, ...], list[Relaxation]] = {}
+    for relaxation in found:
+        kinds = tuple(resource.kind for resource in relaxation.resources)
+        groups.setdefault((kinds, f"{relaxation.saves_s:.5g}"), []).append(relaxation)
+    return list(groups.values())
+
+
+def _relaxation_text(alike: list[Relaxation]) -> str:
+    first, *others = alike
+    parts = zip(first.resources, first.names, first.now, strict=True)
+    what = " with ".join(f"{name} ({value_text(r.kind, now)})" for r, name, now in parts)
+    if others:
+        what += f", or {len(others)} more alike"
+    steps = [_step_text(r.kind, step) for r, step in zip(first.resources, first.steps, strict=True)]
+    step = f"{steps[0]}{' each' * (len(steps) > 1)}" if len(set(steps)) == 1 else ", ".join(steps)
+    most = format_duration(first.saves_unlimited_s)
+    least = format_duration(alike[-1].saves_unlimited_s)
+    return (
+        f"{what}: {step} saves {format_duration(first.saves_s)}, no limit at all "
+        f"{most if most == least else f'{least} to {most}'}"
+    )
+
+
+def _step_text(kind: str, step: float) -> str:
+    return f"{value_text(kind, step)} {'earlier' if kind == 'release' else 'more'}"
+
+
+# Sources --------------------------------------------------------------------------------------
+
+
+def _source_lines(sources: Sequence[SourceExplanation], *, with_plan: bool) -> Iterable[str]:
+    yield from ("", "Sources, the last to finish first" if with_plan else "Sources")
+    for source in sources[:SHOWN_SOURCES]:
+        yield from _wrapped(_source_text(source), "  ")
+    yield from _more(len(sources) - SHOWN_SOURCES, "sources")
+
+
+def _source_text(source: SourceExplanation) -> str:
+    text = f"{source.source!r} ({format_bytes(source.n_bytes)})"
+    if source.finish_s is not None:
+        text += f" finishes at {format_duration(source.finish_s)}"
+    if source.alone_s is not None:
+        text += f", alone at {format_duration(source.alone_s)} at the earliest"
+    return f"{text}: {source.text}"
+
+
+# Lines ----------------------------------------------------------------------------------------
+
+
+def _more(n_more: int, what: str) -> Iterable[str]:
+    if n_more > 0:
+        yield f"  and {n_more} more {what}"
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "  " * bool(indent),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )

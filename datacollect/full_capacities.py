@@ -1,0 +1,333 @@
+"""What a plan's transfers fill, and when: links, hosts' limits, shared bottlenecks, storage.
+
+Between two instants at which a transfer begins or ends, or a period begins, all rates are constant.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.measures import legs, stored_over_time
+from datacollect.resources import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datacollect.measures import Legs
+    from datacollect.problem import Problem
+    from datacollect.schedule import Schedule
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Methods whose rates are max-min fair.
+FAIR_METHODS = ("direct", "best-path")
+
+# Hosts that wait for their turn: a constraint of the plan, not of the problem.
+TURNS = Resource("turns", 0)
+
+KINDS = ("link", "uplink", "downlink", "shared", "storage", "release", "turns")
+
+# What is less full than by this part is not full, and rates nearer to each other are equal.
+FULL = 1e-6
+
+# Instants that differ by less than this part of the makespan are one.
+SAME_INSTANT = 1e-9
+
+# Pairs of a transfer and a stretch of time that are looked at together.
+MOST_PAIRS = 2_000_000
+
+
+class Holds(NamedTuple):
+    """That a resource holds back a source in a stretch of time; arrays of shape (n_holds,).
+
+    Sources by their hosts' index, resources and stretches by the numbers of `FullCapacities`.
+    """
+
+    source: IntArray
+    resource: IntArray
+    stretch: IntArray
+
+
+class FullCapacities:
+    """A plan's transfers, ready to be asked what they fill.
+
+    Resources have one number each: links first, then hosts' uplinks, their downlinks, shared
+    bottlenecks, hosts' storage, hosts' releases, turns.
+
+    Attributes
+    ----------
+    time_s : ndarray of float, shape (n_stretches + 1,)
+        Stretches of time: one from each instant to the next.
+    where : Legs
+    fair : bool
+        Whether a full capacity holds back only the fastest that use it.
+    """
+
+    def __init__(self, problem: Problem, plan: Schedule) -> None:
+        self.problem, self.plan = problem, plan
+        self.fair = plan.method in FAIR_METHODS
+        self.where: Legs = legs(plan, problem.names)
+        columns = plan.columns
+        self.rate = columns.n_bytes / (columns.finish_s - columns.start_s)
+        # Whole bytes: each transfer may fall short of its rate by one, in slots by one in each.
+        whole = columns.finish_s - columns.start_s if plan.slot_s is None else plan.slot_s
+        self.byte_rate = np.broadcast_to(1.0 / whole, self.rate.shape)
+        self.tolerance_s = SAME_INSTANT * plan.makespan_s
+        changes = np.append(problem.periods_s, [p.release_s for p in problem.parcels])
+        changes = changes[changes < plan.makespan_s]
+        instants = np.concatenate([columns.start_s, columns.finish_s, changes])
+        self.time_s = _distinct(instants, self.tolerance_s)
+        self.first = _index(self.time_s, columns.start_s)
+        self.last = _index(self.time_s, columns.finish_s)
+        middle_s = (self.time_s[:-1] + self.time_s[1:]) / 2
+        self.period = np.searchsorted(problem.periods_s, middle_s, side="right") - 1
+        n = problem.n_hosts
+        self.bases: list[int] = np.cumsum(
+            [0, problem.n_links, n, n, len(problem.shared), n, n]
+        ).tolist()
+        self.link = problem.link_indices(self.where.tail, self.where.head)
+        self.row, self.resource = self._uses()
+
+    # Resources ----------------------------------------------------------------------------------
+
+    def number(self, resource: Resource) -> int:
+        """Return a resource's number."""
+        return self.bases[KINDS.index(resource.kind)] + resource.number
+
+    def resource_of(self, number: int) -> Resource:
+        """Return the resource of a number."""
+        kind = int(np.searchsorted(self.bases, number, side="right")) - 1
+        return Resource(KINDS[kind], number - self.bases[kind])
+
+    def values(self, number: int, from_s: float, to_s: float) -> FloatArray:
+        """Return a resource's values in the periods between two instants."""
+        resource = self.resource_of(number)
+        if resource.kind == "turns":
+            assert self.plan.turns is not None
+            return np.array([float(self.plan.turns.at_a_time)])
+        if resource.kind == "release":
+            return self.problem.release_s[[resource.number]]
+        if resource.kind != "link":
+            return self._constants[[number - self.problem.n_links]]
+        periods_s = self.problem.periods_s
+        begin = int(np.searchsorted(periods_s, from_s + self.tolerance_s, side="right")) - 1
+        end = int(np.searchsorted(periods_s, to_s - self.tolerance_s))
+        return self.problem.bandwidth_bytes_per_s[begin : max(end, begin + 1), number]
+
+    def _capacity(self, resource: IntArray, stretch: IntArray) -> FloatArray:
+        problem = self.problem
+        is_link = resource < problem.n_links
+        capacity = np.empty(len(resource))
+        links = resource[is_link]
+        capacity[is_link] = problem.bandwidth_bytes_per_s[self.period[stretch[is_link]], links]
+        capacity[~is_link] = self._constants[resource[~is_link] - problem.n_links]
+        return capacity
+
+    @cached_property
+    def _constants(self) -> FloatArray:
+        """Capacities of all but links, in the order of their numbers."""
+        problem = self.problem
+        shared = [bottleneck.bandwidth_bytes_per_s for bottleneck in problem.shared]
+        limits = (problem.uplink_bytes_per_s, problem.downlink_bytes_per_s)
+        return np.concatenate([*limits, shared, problem.storage_bytes])
+
+    # Who uses what ------------------------------------------------------------------------------
+
+    def users(self, resource: int, from_s: float, to_s: float) -> IntArray:
+        """Return the sources whose data use a resource at some time between two instants."""
+        order, of_resource = self._by_resource
+        bounds = np.searchsorted(of_resource, [resource, resource + 1])
+        rows = self.row[order[bounds[0] : bounds[1]]]
+        columns = self.plan.columns
+        there = columns.start_s[rows] < to_s - self.tolerance_s
+        there &= columns.finish_s[rows] > from_s + self.tolerance_s
+        return self.where.source[rows[there]]
+
+    @cached_property
+    def _by_resource(self) -> tuple[IntArray, IntArray]:
+        order = np.argsort(self.resource, kind="stable")
+        return order, self.resource[order]
+
+    def _uses(self) -> tuple[IntArray, IntArray]:
+        """Return pairs of a transfer and a resource on its hop, sorted by transfer."""
+        problem, plan, where = self.problem, self.plan, self.where
+        _, uplinks, downlinks, shared, storage, *_ = self.bases
+        every = np.arange(len(self.rate))
+        pairs = [(every, self.link)]
+        for base, limit, end in (
+            (uplinks, problem.uplink_bytes_per_s, where.tail),
+            (downlinks, problem.downlink_bytes_per_s, where.head),
+        ):
+            rows = np.flatnonzero(np.isfinite(limit[end]))
+            pairs.append((rows, base + end[rows]))
+        rows, number = self._shared_uses()
+        pairs.append((rows, shared + number))
+        # A pipelined best-path plan stores chunks only, whatever the limit.
+        if not (self.fair and plan.slot_s is None):
+            stores = (where.head != where.source) & ~where.is_last
+            room = problem.storage_bytes[where.head]
+            # A relay without storage passes chunks on: it is full all the time, and keeps nobody.
+            rows = np.flatnonzero(stores & np.isfinite(room) & ((room > 0) | bool(plan.slot_s)))
+            pairs.append((rows, storage + where.head[rows]))
+        row = np.concatenate([rows for rows, _ in pairs])
+        order = np.argsort(row, kind="stable")
+        return row[order], np.concatenate([used for _, used in pairs])[order]
+
+    def _shared_uses(self) -> tuple[IntArray, IntArray]:
+        """Return pairs of a transfer and a shared bottleneck that its link is part of."""
+        members = self.problem.shared_links
+        number = np.repeat(np.arange(len(members)), [len(links) for links in members])
+        link = np.concatenate([np.zeros(0, dtype=np.int64), *members])
+        order = np.argsort(link, kind="stable")
+        begin = np.searchsorted(link[order], self.link, side="left")
+        count = np.searchsorted(link[order], self.link, side="right") - begin
+        return np.repeat(np.arange(len(count)), count), number[order][_ranges(begin, count)]
+
+    # What is full -------------------------------------------------------------------------------
+
+    def holds(self) -> Holds:
+        """Find what holds whom back: what is full on their way, and what makes them wait."""
+        found = [*self._full(), *self._waits()]
+        nothing = np.zeros(0, dtype=np.int64)
+        return Holds(*(np.concatenate([nothing, *parts]) for parts in zip(*found, strict=True)))
+
+    def _full(self) -> Iterator[Holds]:
+        """Go through blocks of time, in each of which not too much happens."""
+        n_stretches = len(self.time_s) - 1
+        n_active = np.zeros(n_stretches + 1, dtype=np.int64)
+        np.add.at(n_active, self.first, 1)
+        np.add.at(n_active, self.last, -1)
+        total = np.cumsum(np.cumsum(n_active)[:-1])
+        edges = np.searchsorted(total, np.arange(0, total[-1], MOST_PAIRS), side="right")
+        for begin, end in zip(edges, [*edges[1:], n_stretches], strict=True):
+            rows = np.flatnonzero((self.first < end) & (self.last > begin))
+            low = np.maximum(self.first[rows], begin)
+            count = np.minimum(self.last[rows], end) - low
+            if count.sum():
+                yield self._full_among(np.repeat(rows, count), _ranges(low, count))
+
+    def _full_among(self, row: IntArray, stretch: IntArray) -> Holds:
+        """Find what is full among pairs of a transfer and a stretch of time."""
+        begin = np.searchsorted(self.row, row)
+        count = np.searchsorted(self.row, row, side="right") - begin
+        use = _ranges(begin, count)
+        row, stretch = self.row[use], np.repeat(stretch, count)
+        known = self._by_resource[1]
+        resource = np.searchsorted(known, self.resource[use])  # numbers below that of all uses
+        keys, where = np.unique(stretch * len(known) + resource, return_inverse=True)
+        holds = self._holding(row, where, keys // len(known), known[keys % len(known)])
+        found = np.unique(where[holds] * self.problem.n_hosts + self.where.source[row[holds]])
+        key, source = np.divmod(found, self.problem.n_hosts)
+        return Holds(source, known[keys[key] % len(known)], keys[key] // len(known))
+
+    def _holding(
+        self, row: IntArray, where: IntArray, stretch: IntArray, resource: IntArray
+    ) -> BoolArray:
+        """Say of each use whether its resource holds the transfer back.
+
+        `where` numbers pairs of a `stretch` and a `resource`.
+        """
+        rate = self.rate[row]
+        used = np.asarray(np.bincount(where, rate), dtype=np.float64)
+        bytes_lost = np.bincount(where, self.byte_rate[row])
+        capacity = self._capacity(resource, stretch)
+        storage, releases = self.bases[4], self.bases[5]
+        stored = np.flatnonzero((resource >= storage) & (resource < releases))
+        used[stored] = self._stored_bytes(resource[stored] - storage, stretch[stored], used[stored])
+        bytes_lost[stored] = np.bincount(where)[stored]
+        full = used >= capacity * (1 - FULL) - bytes_lost
+        holds: BoolArray = full[where]
+        if self.fair:
+            fastest = np.zeros(len(used))
+            np.maximum.at(fastest, where, rate)
+            holds &= rate >= fastest[where] * (1 - FULL) - 2 * self.byte_rate[row]
+        return holds
+
+    def _stored_bytes(self, host: IntArray, stretch: IntArray, rate: FloatArray) -> FloatArray:
+        """Bytes for which there has to be room at relays, at most, in stretches of time.
+
+        In slots their ends count. A best-path plan in slots asks for room for all that arrives in
+        one, at `rate`, whatever leaves.
+        """
+        begin, end = self.time_s[stretch], self.time_s[stretch + 1]
+        slot_s, arriving = self.plan.slot_s, np.zeros(len(host))
+        times = [end]
+        if slot_s is not None:
+            times = [np.ceil(end / slot_s * (1 - SAME_INSTANT)) * slot_s]
+        if slot_s is not None and self.fair:
+            times = [np.floor(begin / slot_s * (1 + SAME_INSTANT)) * slot_s, times[0] - slot_s]
+            arriving = rate * slot_s
+        found = np.zeros(len(host))
+        at, time_s, stored = self._stored
+        for number in np.unique(host).tolist():
+            rows, curve = host == number, at == number
+            each = [np.interp(t[rows], time_s[curve], stored[curve]) for t in times]
+            found[rows] = np.max(each, axis=0) + arriving[rows]
+        return found
+
+    @cached_property
+    def _stored(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        return stored_over_time(self.plan.columns, self.where)[:3]
+
+    # What waits ---------------------------------------------------------------------------------
+
+    def _waits(self) -> Iterator[Holds]:
+        """Find when fair plans' data rest: for their turn, or since a link has no bandwidth."""
+        if not self.fair or (self.plan.turns is None and self.problem.n_periods == 1):
+            return
+        place = self.where.route * (1 + int(self.where.hop.max())) + self.where.hop
+        order = np.lexsort((self.first, place))
+        for rows in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
+            source, link = int(self.where.source[rows[0]]), int(self.link[rows[0]])
+            begin, end = self._ready(rows), int(self.last[rows].max())
+            moving = np.zeros(len(self.time_s), dtype=np.int64)
+            np.add.at(moving, self.first[rows], 1)
+            np.add.at(moving, self.last[rows], -1)
+            rests = begin + np.flatnonzero(np.cumsum(moving)[begin:end] == 0)
+            outage = self.problem.bandwidth_bytes_per_s[self.period[rests], link] == 0
+            resource = np.where(outage, link, self.number(TURNS))
+            if self.plan.turns is None:
+                rests, resource = rests[outage], resource[outage]
+            yield Holds(np.full(len(rests), source), resource, rests)
+
+    def _ready(self, rows: IntArray) -> int:
+        """Return from which stretch of time on a route's data lie before one of its hops."""
+        hop, source = self.where.hop[rows[0]], self.where.source[rows[0]]
+        if hop > 0:
+            before = (self.where.route == self.where.route[rows[0]]) & (self.where.hop == hop - 1)
+            return int(self.first[before].min())
+        own = self.where.tail[rows[0]] == source
+        release_s = self.problem.release_s[source] if own else 0.0
+        return int(np.searchsorted(self.time_s, release_s * (1 - SAME_INSTANT)))
+
+
+def _distinct(instants: FloatArray, tolerance_s: float) -> FloatArray:
+    """Sort instants, and leave out those that another one stands for."""
+    ordered = np.sort(instants)
+    new = np.ones(len(ordered), dtype=bool)
+    new[1:] = np.diff(ordered) > tolerance_s
+    return ordered[new]
+
+
+def _index(time_s: FloatArray, instants: FloatArray) -> IntArray:
+    """Return which of the distinct instants each one is."""
+    after = np.minimum(np.searchsorted(time_s, instants), len(time_s) - 1)
+    before = np.maximum(after - 1, 0)
+    nearer = np.abs(time_s[before] - instants) < np.abs(time_s[after] - instants)
+    return np.where(nearer, before, after)
+
+
+def _ranges(begin: IntArray, count: IntArray) -> IntArray:
+    """Return the numbers from each `begin` on, as many as its `count`, one range after another.
+
+    >>> _ranges(np.array([5, 1]), np.array([2, 3])).tolist()
+    [5, 6, 1, 2, 3]
+    """
+    ends = np.cumsum(count)
+    return np.arange(int(count.sum())) - np.repeat(ends - count - begin, count)

@@ -1,0 +1,247 @@
+"""What holds a plan's data back, and when: the constraints that are full on their way.
+
+All is read from the transfers. Between two instants at which a transfer begins or ends, or a period
+begins, all rates are constant, and a capacity is full where the rates through it sum to it. Where
+rates are max-min fair (direct, best-path) a full capacity holds back those of its transfers only
+than which none there is faster: that is what tells max-min fair rates from others (Bertsekas and
+Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). Of other plans every full capacity counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.full_capacities import FULL, TURNS, FullCapacities
+from datacollect.resources import RATES, Resource, resource_name, value_text
+
+if TYPE_CHECKING:
+    from datacollect.full_capacities import Holds
+    from datacollect.problem import Problem
+    from datacollect.schedule import Schedule
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A constraint that holds data back between two instants.
+
+    Attributes
+    ----------
+    resource : Resource
+        Kind ``"turns"``: the host waits for its turn.
+    name : str
+    least, most : float
+        Its value, which a forecast may change meanwhile: bytes per second; bytes of storage; the
+        release, in seconds; how many hosts send at once.
+    from_s, to_s : float
+        In between it holds back some of `sources` at every instant, pauses in which pipelines
+        drain left out.
+    sources : tuple of str
+        Whose data it holds back.
+    """
+
+    resource: Resource
+    name: str
+    least: float
+    most: float
+    from_s: float
+    to_s: float
+    sources: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """What it is, in words, with its value."""
+        kind = self.resource.kind
+        if kind == "turns":
+            return f"turns ({self.most:.0f} at a time)"
+        if self.most == 0 and kind in RATES:
+            return f"{self.name} (no bandwidth)"
+        values = dict.fromkeys(value_text(kind, value) for value in (self.least, self.most))
+        return f"{self.name} ({' to '.join(values)})"
+
+    @property
+    def held_s(self) -> float:
+        """How long it holds data back."""
+        return self.to_s - self.from_s
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree, without the sources."""
+        return {
+            "kind": self.resource.kind,
+            "name": self.name,
+            "least": self.least,
+            "most": self.most,
+            "from_s": self.from_s,
+            "to_s": self.to_s,
+        }
+
+
+@dataclass(frozen=True)
+class SourceLimits:
+    """What holds back one source's data.
+
+    Attributes
+    ----------
+    limits : tuple of Limit
+        By when they begin.
+    at_end : tuple of Limit
+        Those of them that hold its data back last.
+    rivals : tuple of str
+        Other sources that use one of `at_end` while it holds this source back.
+    """
+
+    limits: tuple[Limit, ...] = ()
+    at_end: tuple[Limit, ...] = ()
+    rivals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlanLimits:
+    """What holds back whom in a plan, and when.
+
+    Attributes
+    ----------
+    binds : tuple of Limit
+        Every constraint that holds data back, once for each stretch of time without a gap; those
+        that do so to the end first.
+    of_source : dict of str to SourceLimits
+    """
+
+    binds: tuple[Limit, ...] = ()
+    of_source: dict[str, SourceLimits] = field(default_factory=dict)
+
+
+def plan_limits(problem: Problem, plan: Schedule) -> PlanLimits:
+    """Find what holds back each source's data in a plan, and when.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : Schedule
+        A valid schedule for the problem.
+
+    Examples
+    --------
+    A and B share D's downlink, 1.5 MB/s each, until B has sent its 3 MB; then A's own link, 2 MB/s,
+    is all that holds A back:
+
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["A", "B", "D"],
+    ...     [[0, 0, 2e6], [0, 0, 2e6], [0, 0, 0]],
+    ...     [5_000_000, 3_000_000, 0],
+    ...     "D",
+    ...     downlink_bytes_per_s=[float("inf"), float("inf"), 3e6],
+    ... )
+    >>> found = plan_limits(problem, dc.direct(problem))
+    >>> [(limit.name, limit.from_s, limit.to_s) for limit in found.of_source["A"].limits]
+    [("downlink of 'D'", 0.0, 2.0), ("link 'A' -> 'D'", 2.0, 3.0)]
+    """
+    if plan.n_transfers == 0:
+        return PlanLimits()
+    full = FullCapacities(problem, plan)
+    holds, pause_s = full.holds(), _pause_s(full)
+    held = _runs(full, holds, pause_s)
+    binding = _runs(full, holds._replace(source=np.zeros_like(holds.source)), pause_s)
+    late = sorted({p.source for p in problem.parcels if p.release_s > 0})
+    releases = {host: _release(full, host) for host in late}
+    binds = [*_binds(full, binding, held), *releases.values()]
+    of_source = {
+        problem.names[host]: _of_source(full, host, held, releases.get(host), pause_s)
+        for host in np.unique(full.where.source).tolist()
+    }
+    order = sorted(binds, key=lambda limit: (-limit.to_s, limit.from_s))
+    return PlanLimits(tuple(order), of_source)
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Stretches of time without a gap, in each of which `resource` holds `owner` back."""
+
+    owner: IntArray
+    resource: IntArray
+    from_s: FloatArray
+    to_s: FloatArray
+
+
+def _pause_s(full: FullCapacities) -> float:
+    """Return what is no pause of a constraint, seen from a pipeline.
+
+    In front of changes pipelines drain, and after them hops begin a chunk after each other.
+    """
+    chunk_s = full.plan.chunk_s if full.plan.slot_s is None else None
+    delay_s = (int(full.where.n_hops.max()) - 1) * (chunk_s or 0.0)
+    return 2 * delay_s * (1 + FULL) + full.tolerance_s
+
+
+def _runs(full: FullCapacities, holds: Holds, pause_s: float) -> _Runs:
+    """Join neighbouring stretches of time in which one resource holds one source back."""
+    order = np.lexsort((holds.stretch, holds.resource, holds.source))
+    owner, resource, stretch = (column[order] for column in holds)
+    begin, end = full.time_s[stretch], full.time_s[stretch + 1]
+    new = np.ones(len(owner), dtype=bool)
+    same = (owner[1:] == owner[:-1]) & (resource[1:] == resource[:-1])
+    new[1:] = ~same | (begin[1:] - end[:-1] > pause_s)
+    first = np.flatnonzero(new)
+    last = np.append(first, len(owner))[1:] - 1
+    return _Runs(owner[first], resource[first], begin[first], end[last])
+
+
+def _limit(
+    full: FullCapacities, number: int, from_s: float, to_s: float, hosts: list[int]
+) -> Limit:
+    resource, values = full.resource_of(number), full.values(number, from_s, to_s)
+    return Limit(
+        resource,
+        "turns" if resource == TURNS else resource_name(full.problem, resource),
+        float(values.min()),
+        float(values.max()),
+        float(from_s),
+        float(to_s),
+        tuple(full.problem.names[host] for host in hosts),
+    )
+
+
+def _release(full: FullCapacities, host: int) -> Limit:
+    until_s = float(full.problem.release_s[host])
+    return _limit(full, full.number(Resource("release", host)), 0.0, until_s, [host])
+
+
+def _binds(full: FullCapacities, binding: _Runs, held: _Runs) -> list[Limit]:
+    """Say of each constraint when it binds, and whom it holds back."""
+    order = np.argsort(held.resource, kind="stable")
+    of_resource = held.resource[order]
+    found = []
+    columns = (binding.resource, binding.from_s, binding.to_s)
+    for number, from_s, to_s in zip(*(column.tolist() for column in columns), strict=True):
+        bounds = np.searchsorted(of_resource, [number, number + 1])
+        runs = order[bounds[0] : bounds[1]]
+        runs = runs[(held.from_s[runs] < to_s) & (held.to_s[runs] > from_s)]
+        found.append(_limit(full, number, from_s, to_s, np.unique(held.owner[runs]).tolist()))
+    return found
+
+
+def _of_source(
+    full: FullCapacities, host: int, held: _Runs, release: Limit | None, pause_s: float
+) -> SourceLimits:
+    runs = np.flatnonzero(held.owner == host)
+    limits = [] if release is None else [release]
+    limits += [
+        _limit(full, int(held.resource[i]), held.from_s[i], held.to_s[i], [host])
+        for i in runs.tolist()
+    ]
+    limits.sort(key=lambda limit: limit.from_s)
+    end_s = max((limit.to_s for limit in limits), default=0.0)
+    at_end = [limit for limit in limits if limit.to_s >= end_s - pause_s]
+    rivals = np.zeros(full.problem.n_hosts, dtype=bool)
+    for limit in at_end:
+        rivals[full.users(full.number(limit.resource), limit.from_s, limit.to_s)] = True
+    rivals[host] = False
+    names = tuple(full.problem.names[i] for i in np.flatnonzero(rivals).tolist())
+    return SourceLimits(tuple(limits), tuple(at_end), names)

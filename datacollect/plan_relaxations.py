@@ -1,0 +1,411 @@
+"""What to relax first in a plan, and what that gains: planned anew by the plan's own method.
+
+Constraints that bind in a plan are relaxed one by one, by a tenth and without limit, and each time
+the plan is made again by the same method with the same options; gains are differences of two plans.
+The rule that keeps this quick: at most `MOST_TRIED` constraints. For direct and best-path those
+that hold back the sources that finish last (and, with best-path, these sources' own links); all
+that bind where there are no more. In slots those that gain most for the lower bound. With a
+deadline, by which the gain is a cheaper plan, the largest that are full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.budget import Budget
+from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.fluid import fluid_optimum
+from datacollect.full_capacities import FAIR_METHODS, TURNS
+from datacollect.measures import legs, plan_money, source_completion_s
+from datacollect.methods.best_path import HYSTERESIS, best_path
+from datacollect.methods.coordinated import coordinated
+from datacollect.methods.direct import direct
+from datacollect.resources import (
+    RATES,
+    Resource,
+    relaxed_by_part,
+    resource_name,
+    resource_value,
+    unlimited,
+)
+from datacollect.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from datacollect.plan_limits import Limit, PlanLimits
+    from datacollect.problem import Problem
+    from datacollect.relaxations import Advice
+    from datacollect.schedule import Schedule
+
+# How many constraints are relaxed, each twice; fewer in slots, where planning takes longer.
+MOST_TRIED = 5
+MOST_TRIED_IN_SLOTS = 3
+
+# By what part each is relaxed.
+STEP = 0.1
+
+# What has no limit carries all data in this part of the makespan.
+UNLIMITED_PART = 1e-6
+
+AS_THE_BOUND = (
+    "it ends as early as possible but for its chunks: what gains for the earliest end gains for it"
+)
+
+# Makespans, and costs, that differ by less than this part are equal.
+SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class PlanRelaxation:
+    """What relaxing one constraint, or several together, gains in a plan.
+
+    Attributes
+    ----------
+    resources : tuple of Resource
+        Kind ``"turns"`` stands for turns that hosts of a direct plan take.
+    names : tuple of str
+    now : tuple of float
+        Bytes per second; bytes of storage; release in seconds; how many send at once.
+    steps : tuple of float
+        By how much each is relaxed: a tenth; turns: one more host at once.
+    saves_s, saves_unlimited_s : float or None
+        Seconds that these steps save, and no limit at all: no release, all at once. Below 0: it
+        ends later, as sharing fairly may. None: the method finds no plan.
+    saves_cost, saves_cost_unlimited : float or None
+        What is saved of what a plan with a deadline minimises; None for other plans.
+    """
+
+    resources: tuple[Resource, ...]
+    names: tuple[str, ...]
+    now: tuple[float, ...]
+    steps: tuple[float, ...]
+    saves_s: float | None
+    saves_unlimited_s: float | None
+    saves_cost: float | None = None
+    saves_cost_unlimited: float | None = None
+
+    @property
+    def helps(self) -> bool:
+        """Whether it gains anything."""
+        found = (self.saves_s, self.saves_unlimited_s, self.saves_cost, self.saves_cost_unlimited)
+        return any(saves is not None and saves > 0 for saves in found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree."""
+        parts = zip(self.resources, self.names, self.now, self.steps, strict=True)
+        return {
+            "resources": [
+                {"kind": resource.kind, "name": name, "now": now, "step": step}
+                for resource, name, now, step in parts
+            ],
+            "saves_s": self.saves_s,
+            "saves_unlimited_s": self.saves_unlimited_s,
+            "saves_cost": self.saves_cost,
+            "saves_cost_unlimited": self.saves_cost_unlimited,
+        }
+
+
+@dataclass(frozen=True)
+class PlanAdvice:
+    """What was tried, best first.
+
+    Attributes
+    ----------
+    tried : tuple of PlanRelaxation
+    n_candidates : int
+        Constraints that bind in the plan, and with best-path the last sources' own links, with
+        which it compares routes; of many only some were tried.
+    why_not : str
+        Why nothing was tried; empty where something was, or nothing binds.
+    """
+
+    tried: tuple[PlanRelaxation, ...] = ()
+    n_candidates: int = 0
+    why_not: str = ""
+
+
+class Anew:
+    """A plan made again, as it was, and with changes; each is planned when first asked for."""
+
+    def __init__(self, problem: Problem, plan: Schedule, solver: str) -> None:
+        self.problem, self.plan, self.solver = problem, plan, solver
+
+    @cached_property
+    def same(self) -> Schedule | None:
+        """By the same method, with the same options; None where that is not known."""
+        return self._planned(self.problem, self.plan)
+
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether the plan made again ends when the plan does."""
+        return self.same is not None and self._nearly(self.same.makespan_s, self.plan.makespan_s)
+
+    @property
+    def difference(self) -> str:
+        """Why the plan made again is another one."""
+        method = self.plan.method
+        if method not in (*FAIR_METHODS, "coordinated"):
+            return f"method {method!r} is not one of this program's"
+        if self.same is None:
+            return f"{method} finds no plan with the options that the schedule holds"
+        end = format_duration(self.same.makespan_s)
+        return (
+            f"planned again by {method} it would end at {end}: it was made with options that the "
+            "schedule does not hold"
+        )
+
+    @cached_property
+    def fastest(self) -> Schedule | None:
+        """Without a deadline."""
+        if self.plan.deadline_s is None:
+            return self.same
+        return self._planned(self.problem, self.plan.replace(deadline_s=None))
+
+    @cached_property
+    def at_once(self) -> Schedule | None:
+        """Without turns."""
+        if self.plan.turns is None:
+            return self.same
+        return self._planned(self.problem, self.plan.replace(turns=None))
+
+    @cached_property
+    def coordinated(self) -> Schedule | None:
+        """By the coordinated method, in slots of the same length if in slots; None if itself."""
+        if self.plan.method == "coordinated":
+            return None
+        options = {"method": "coordinated", "chunk_s": None}
+        return self._planned(self.problem, self.plan.replace(**options))
+
+    def relaxed(self, resources: Sequence[Resource], *, without_limit: bool) -> Schedule | None:
+        """With resources relaxed, by a step or altogether."""
+        problem, plan = self.problem, self.plan
+        ample = problem.total_bytes / (plan.makespan_s * UNLIMITED_PART)
+        for resource in resources:
+            if resource == TURNS:
+                assert plan.turns is not None
+                more = replace(plan.turns, at_a_time=plan.turns.at_a_time + 1)
+                plan = plan.replace(turns=None if without_limit else more)
+            elif without_limit:
+                problem = unlimited(problem, resource, ample)
+            else:
+                problem = relaxed_by_part(problem, resource, STEP)
+        return self._planned(problem, plan)
+
+    def _planned(self, problem: Problem, plan: Schedule) -> Schedule | None:
+        try:
+            return _by_method(problem, plan, self.solver)
+        except (InfeasibleError, ProblemError):  # no such plan, or options of others
+            return None
+
+    def _nearly(self, one_s: float, other_s: float) -> bool:
+        return abs(one_s - other_s) <= SAME * other_s
+
+
+def _by_method(problem: Problem, like: Schedule, solver: str) -> Schedule | None:
+    """Plan by a schedule's method, with its options; None where the method is not known."""
+    chunk_s = None if like.slot_s is not None else like.chunk_s
+    if like.method == "direct":
+        turns = like.turns
+        if turns is None:
+            return direct(problem, solver=solver)
+        return direct(
+            problem,
+            order=turns.order or None,
+            at_a_time=turns.at_a_time,
+            time_slot_s=turns.time_slot_s,
+            solver=solver,
+        )
+    if like.method == "best-path":
+        return best_path(
+            problem,
+            slot_s=like.slot_s,
+            chunk_s=chunk_s,
+            hysteresis=like.hysteresis or HYSTERESIS,
+            solver=solver,
+        )
+    if like.method == "coordinated":
+        return coordinated(
+            problem,
+            slot_s=like.slot_s,
+            chunk_s=chunk_s,
+            prefer=like.prefer,
+            deadline_s=like.deadline_s,
+            solver=solver,
+        )
+    return None
+
+
+def plan_cost(problem: Problem, plan: Schedule, prefer: str) -> float:
+    """Return what a preference minimises first.
+
+    ``"relay-bytes"``: bytes times relays that they pass; ``"storage"``: others' bytes times seconds
+    at relays; ``"money"``: the price of all links; ``"earliest-arrival"``: when bytes arrive, on
+    average, in seconds.
+
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "K", "D"], [[0, 1e6, 1e6], [0, 0, 1e6], [0, 0, 0]], [4_000_000, 0, 0], "D"
+    ... )
+    >>> plan_cost(problem, dc.coordinated(problem), "relay-bytes")
+    2000000.0
+    """
+    columns = plan.columns
+    if prefer == "money":
+        return plan_money(problem, plan) or 0.0
+    if prefer == "relay-bytes":
+        return float(columns.n_bytes[columns.hop > 0].sum())
+    if prefer == "storage":
+        stored = plan.storage()
+        parts = (rows for _, rows in stored.groupby("host"))
+        return float(sum(np.trapezoid(rows["stored_bytes"], rows["time_s"]) for rows in parts))
+    last = legs(plan, problem.names).is_last
+    middle_s = (columns.start_s[last] + columns.finish_s[last]) / 2
+    return float(np.average(middle_s, weights=columns.n_bytes[last])) if last.any() else 0.0
+
+
+def advise_plan(anew: Anew, limits: PlanLimits, advice: Advice) -> PlanAdvice:
+    """Relax what binds in a plan and plan again.
+
+    Parameters
+    ----------
+    anew : Anew
+    limits : PlanLimits
+        Of the plan.
+    advice : Advice
+        What gains for the lower bound.
+    """
+    plan = anew.plan
+    if plan.n_transfers == 0:
+        return PlanAdvice()
+    if _ends_as_the_bound(anew):
+        return PlanAdvice(why_not=AS_THE_BOUND)
+    if not anew.is_same:
+        return PlanAdvice(why_not=anew.difference)
+    groups, n_candidates = _candidates(anew, limits, advice)
+    tried = [_relaxation(anew, group) for group in groups]
+    together = _last_together(anew, limits) if plan.method in FAIR_METHODS else ()
+    if len(together) > 1 and not any(found.helps for found in tried):
+        tried.append(_relaxation(anew, together))
+    return PlanAdvice(tuple(sorted(tried, key=_rank)), n_candidates)
+
+
+def _ends_as_the_bound(anew: Anew) -> bool:
+    """Whether it is a fastest plan, whose relays wait for chunks at most."""
+    plan = anew.plan
+    if plan.method != "coordinated" or plan.slot_s is not None or plan.deadline_s is not None:
+        return False
+    bound_s = fluid_optimum(anew.problem, Budget(anew.solver)).makespan_s
+    chunks_s = (max(route.n_hops for route in plan.routes) - 1) * (plan.chunk_s or 0.0)
+    return plan.makespan_s <= (bound_s + chunks_s) * (1 + SAME) or anew.is_same
+
+
+def _rank(found: PlanRelaxation) -> tuple[float, ...]:
+    saves = (found.saves_cost, found.saves_cost_unlimited, found.saves_s, found.saves_unlimited_s)
+    return tuple(np.inf if value is None else -value for value in saves)
+
+
+# Candidates -----------------------------------------------------------------------------------
+
+
+def _candidates(
+    anew: Anew, limits: PlanLimits, advice: Advice
+) -> tuple[list[tuple[Resource, ...]], int]:
+    """Return what to relax, and how many constraints bind."""
+    plan = anew.plan
+    bind = list(dict.fromkeys(limit.resource for limit in limits.binds))
+    if plan.method in FAIR_METHODS:
+        tried = [*_of_the_last(plan, limits), *_own_links(anew)]
+        every = list(dict.fromkeys([*tried, *bind]))
+        tried = every if len(every) <= MOST_TRIED else list(dict.fromkeys(tried))[:MOST_TRIED]
+        return [(resource,) for resource in tried], len(every)
+    if plan.deadline_s is None:
+        groups = [found.resources for found in advice.helps[:MOST_TRIED_IN_SLOTS]]
+        return groups, advice.n_candidates
+    return [(resource,) for resource in _fullest(limits.binds)[:MOST_TRIED]], len(bind)
+
+
+def _last_sources(plan: Schedule) -> list[str]:
+    finish_s = source_completion_s(plan)
+    return [name for name, end_s in finish_s.items() if end_s >= plan.makespan_s * (1 - SAME)]
+
+
+def _of_the_last(plan: Schedule, limits: PlanLimits) -> list[Resource]:
+    """Return what holds back the sources that finish last: to the end, then for longest."""
+    at_end: set[Resource] = set()
+    held_s: dict[Resource, float] = {}
+    for source in _last_sources(plan):
+        found = limits.of_source[source]
+        at_end |= {limit.resource for limit in found.at_end}
+        for limit in found.limits:
+            held_s[limit.resource] = held_s.get(limit.resource, 0.0) + limit.held_s
+    return sorted(held_s, key=lambda resource: (resource not in at_end, -held_s[resource]))
+
+
+def _own_links(anew: Anew) -> Iterable[Resource]:
+    """Yield the last sources' links to the destination, with which best-path compares routes."""
+    problem = anew.problem
+    if anew.plan.method != "best-path":
+        return
+    hosts = [problem.host_index[name] for name in _last_sources(anew.plan)]
+    links = problem.link_indices(hosts, [problem.destination_index] * len(hosts))
+    yield from (Resource("link", link) for link in links.tolist() if link >= 0)
+
+
+def _last_together(anew: Anew, limits: PlanLimits) -> tuple[Resource, ...]:
+    """Return all that holds back the last sources at their end: one alone may not help."""
+    ends = (limits.of_source[source].at_end for source in _last_sources(anew.plan))
+    return tuple(dict.fromkeys(limit.resource for end in ends for limit in end))
+
+
+def _fullest(binds: Iterable[Limit]) -> list[Resource]:
+    """Return what is full, capacities by the bytes that they carry while they are, then others."""
+    size: dict[Resource, float] = {}
+    for limit in binds:
+        is_rate = limit.resource.kind in RATES
+        carried = limit.most * limit.held_s if is_rate else limit.held_s
+        size[limit.resource] = size.get(limit.resource, 0.0) + carried
+    return sorted(size, key=lambda resource: (resource.kind not in RATES, -size[resource]))
+
+
+# Gains ----------------------------------------------------------------------------------------
+
+
+def _relaxation(anew: Anew, resources: tuple[Resource, ...]) -> PlanRelaxation:
+    problem, turns = anew.problem, anew.plan.turns
+    names, now, steps = [], [], []
+    for resource in resources:
+        if resource == TURNS:
+            assert turns is not None
+            names.append("turns")
+            now.append(float(turns.at_a_time))
+            steps.append(1.0)
+            continue
+        names.append(resource_name(problem, resource))
+        now.append(resource_value(problem, resource))
+        steps.append(STEP * now[-1])
+    saves_s, saves_cost = _saved(anew, anew.relaxed(resources, without_limit=False))
+    most_s, most_cost = _saved(anew, anew.relaxed(resources, without_limit=True))
+    named = (resources, tuple(names), tuple(now), tuple(steps))
+    return PlanRelaxation(*named, saves_s, most_s, saves_cost, most_cost)
+
+
+def _saved(anew: Anew, plan: Schedule | None) -> tuple[float | None, float | None]:
+    """Return by how much a plan ends earlier, and costs less where there is a deadline."""
+    if plan is None:
+        return None, None
+    assert anew.same is not None
+    saves_s = _difference(anew.same.makespan_s, plan.makespan_s)
+    if anew.plan.deadline_s is None or anew.same.prefer is None:
+        return saves_s, None
+    wish = anew.same.prefer
+    cost = plan_cost(anew.problem, anew.same, wish)
+    return saves_s, _difference(cost, plan_cost(anew.problem, plan, wish))
+
+
+def _difference(before: float, after: float) -> float:
+    return before - after if abs(before - after) > SAME * before else 0.0

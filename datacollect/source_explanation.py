@@ -1,0 +1,226 @@
+"""What each source's finishing time is limited by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.bottleneck import name_hosts
+from datacollect.fluid import fluid_optimum
+from datacollect.full_capacities import FAIR_METHODS
+from datacollect.measures import source_completion_s
+from datacollect.plan_limits import SourceLimits
+from datacollect.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from datacollect.budget import Budget
+    from datacollect.plan_limits import Limit, PlanLimits
+    from datacollect.problem import Problem
+    from datacollect.schedule import Bottleneck, Schedule
+
+# Each source by itself is a problem to solve: links times sources beyond this are for the slowest
+# and largest sources only.
+MOST_LINKS_SOLVED = 20_000_000
+FEWEST_SOURCES_SOLVED = 10
+
+# Of a source's rivals so many are listed, and of what held it back before its end.
+MOST_RIVALS, MOST_EARLIER = 20, 2
+
+# Instants that differ by less than this part are the same for people.
+SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What binds between two instants, if as much as possible arrives at every instant."""
+
+    from_s: float
+    to_s: float
+    rate_bytes_per_s: float
+    bottleneck: Bottleneck
+
+
+@dataclass(frozen=True)
+class SourceExplanation:
+    """When one source finishes, and why not sooner.
+
+    Attributes
+    ----------
+    source : str
+    n_bytes : int
+        What has yet to arrive.
+    finish_s : float or None
+        In the plan; None without one.
+    alone_s : float or None
+        The earliest if it alone had to move; None where it was not computed, in large problems.
+    limited_by : str
+        ``"itself"``: alone it is no faster; ``"binding cut"``: it shares what binds when it
+        finishes; ``"others"``: neither; then others go first, or the method keeps it back. In a
+        direct or best-path plan the kind of what holds it back at its end: ``"link"``,
+        ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"`` or ``"turns"``.
+        ``"deadline"``: it ends after all could have ended, as a deadline allows.
+    text : str
+    limits : tuple of Limit
+        What holds its data back in the plan, and when: constraints that are full on their way.
+    shared_with : tuple of str
+        Other sources that use what holds it back at its end; of many the first.
+    n_shared_with : int
+    """
+
+    source: str
+    n_bytes: int
+    finish_s: float | None
+    alone_s: float | None
+    limited_by: str
+    text: str
+    limits: tuple[Limit, ...] = ()
+    shared_with: tuple[str, ...] = ()
+    n_shared_with: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree."""
+        return {
+            "source": self.source,
+            "n_bytes": self.n_bytes,
+            "finish_s": self.finish_s,
+            "alone_s": self.alone_s,
+            "limited_by": self.limited_by,
+            "text": self.text,
+            "limits": [limit.to_dict() for limit in self.limits],
+            "shared_with": list(self.shared_with),
+            "n_shared_with": self.n_shared_with,
+        }
+
+
+def explain_sources(
+    problem: Problem,
+    plan: Schedule | None,
+    binds: Sequence[Interval],
+    limits: PlanLimits,
+    budget: Budget,
+) -> tuple[SourceExplanation, ...]:
+    """Say of each source when it finishes, and what that is limited by.
+
+    Parameters
+    ----------
+    plan : Schedule, optional
+    binds : sequence of Interval
+        What binds when, if all is coordinated.
+    limits : PlanLimits
+        Of the plan; empty without one.
+    """
+    n_bytes = dict.fromkeys(problem.sources, 0)
+    for parcel in problem.parcels:
+        n_bytes[problem.names[parcel.source]] += parcel.n_bytes
+    finish_s = {} if plan is None else source_completion_s(plan)
+    order = sorted(n_bytes, key=lambda s: (-finish_s.get(s, 0.0), -n_bytes[s]))
+    affordable = max(FEWEST_SOURCES_SOLVED, MOST_LINKS_SOLVED // max(problem.n_links, 1))
+    found = []
+    for rank, source in enumerate(order):
+        alone = fluid_optimum(_only(problem, source), budget) if rank < affordable else None
+        by_itself = None if alone is None else (alone.makespan_s, alone.bottleneck)
+        known = limits.of_source.get(source, SourceLimits())
+        limited_by, text = _reason(source, finish_s.get(source), by_itself, binds, plan, known)
+        found.append(
+            SourceExplanation(
+                source,
+                n_bytes[source],
+                finish_s.get(source),
+                None if by_itself is None else by_itself[0],
+                limited_by,
+                text,
+                known.limits,
+                known.rivals[:MOST_RIVALS],
+                len(known.rivals),
+            )
+        )
+    if plan is None:
+        found.sort(key=lambda each: -(each.alone_s or 0.0))
+    return tuple(found)
+
+
+def _only(problem: Problem, source: str) -> Problem:
+    """Return the problem in which nobody else has anything to move."""
+    backlog = np.zeros_like(problem.backlog_bytes)
+    number = problem.host_index[source]
+    backlog[number] = problem.backlog_bytes[number]
+    held = tuple(held for held in problem.held if held.source == source)
+    return problem.replace(backlog_bytes=backlog, held=held)
+
+
+def _reason(
+    source: str,
+    finish_s: float | None,
+    alone: tuple[float, Bottleneck] | None,
+    binds: Sequence[Interval],
+    plan: Schedule | None,
+    known: SourceLimits,
+) -> tuple[str, str]:
+    """Return what limits a source, and a sentence about it."""
+    if plan is not None and plan.method != "coordinated" and known.at_end:
+        return known.at_end[0].resource.kind, _own_text(known, fair=plan.method in FAIR_METHODS)
+    end_s = binds[-1].to_s
+    late = finish_s is not None and finish_s > end_s * (1 + SAME)
+    if late and plan is not None and plan.deadline_s is not None:
+        return "deadline", f"the deadline lets it end later{_full_text(known)}"
+    interval = next(i for i in binds if min(finish_s or end_s, end_s) <= i.to_s)
+    if alone is not None and alone[0] >= (finish_s or end_s) * (1 - SAME):
+        return "itself", alone[1].text
+    if source in interval.bottleneck.hosts:
+        return "binding cut", _cut_text(interval.bottleneck)
+    text = "could be done earlier: what binds then is not on its way, so nothing hurries it"
+    return "others", text
+
+
+def _own_text(known: SourceLimits, *, fair: bool) -> str:
+    """Say what holds a source back at its end, with whom it shares that, and what did before."""
+    ends = " and ".join(f"the {limit.text}" for limit in known.at_end)
+    text = f"limited by {ends}" if fair else f"at its end what is full on its way is {ends}"
+    if known.rivals:
+        text += f", shared with {name_hosts(known.rivals)}"
+    return text + "".join(f"; {earlier}" for earlier in _earlier(known))
+
+
+def _earlier(known: SourceLimits) -> Iterable[str]:
+    """Say what held a source back before its end: a release, turns, the longest of capacities."""
+    last = {limit.resource for limit in known.at_end}
+    runs: dict[str, list[Limit]] = {}
+    for limit in known.limits:
+        if limit.resource not in last:
+            runs.setdefault(limit.text, []).append(limit)
+    for limits in runs.values():
+        if limits[0].resource.kind == "release":
+            yield f"released at {format_duration(limits[0].to_s)}"
+        if limits[0].resource.kind == "turns":
+            waits_s = sum(limit.held_s for limit in limits)
+            yield f"waits {format_duration(waits_s)} for its turn"
+    rates = [
+        limits for limits in runs.values() if limits[0].resource.kind not in ("release", "turns")
+    ]
+    longest = sorted(rates, key=lambda limits: -sum(limit.held_s for limit in limits))
+    for limits in sorted(longest[:MOST_EARLIER], key=lambda limits: limits[0].from_s):
+        until = f"from {format_duration(limits[0].from_s)} to {format_duration(limits[-1].to_s)}"
+        yield f"{until} by the {limits[0].text}"
+
+
+def _full_text(known: SourceLimits) -> str:
+    if not known.at_end:
+        return ""
+    return f"; full on its way: {', '.join(f'the {limit.text}' for limit in known.at_end)}"
+
+
+def _cut_text(bottleneck: Bottleneck) -> str:
+    what = {
+        "destination": "all that leads into the destination",
+        "source": "all that leads out of it",
+        "hosts": "all that leads out of them together",
+        "shared": "shared bottlenecks",
+        "release": "the release",
+    }
+    others = len(bottleneck.hosts) - 1
+    together = f", with {others} more," if others else ""
+    return f"limited{together} by {what[bottleneck.kind]}"
