@@ -197,6 +197,21 @@ BOTTLENECK = Table(
     ),
 )
 
+TURNS = Table(
+    "the turns",
+    "How the hosts of a direct plan take turns.",
+    (
+        Field("order", ListOf(NAME), "Hosts that come first, in this order.", required=True),
+        Field("at_a_time", Whole(minimum=1), "So many hosts send at once.", required=True),
+        Field(
+            "time_slot_s",
+            Number("seconds", positive=True),
+            "How long a turn lasts, in seconds; null: until the host has sent everything.",
+            nullable=True,
+        ),
+    ),
+)
+
 SCHEDULE = Table(
     "the schedule",
     "All transfers that empty every backlog.",
@@ -235,6 +250,25 @@ SCHEDULE = Table(
         ),
         Field("bottleneck", BOTTLENECK, "Why it cannot be faster.", nullable=True),
         Field("plan_time_s", SECONDS, "Time that planning took, in seconds.", default=0.0),
+        Field(
+            "prefer",
+            Text(("relay-bytes", "storage", "earliest-arrival", "money")),
+            "What a coordinated plan minimises; null where unknown, or for other methods.",
+            nullable=True,
+        ),
+        Field(
+            "deadline_s",
+            Number("seconds", positive=True),
+            "What it was planned to end by, in seconds; null: as soon as possible.",
+            nullable=True,
+        ),
+        Field("turns", TURNS, "How hosts take turns; null: all send at once.", nullable=True),
+        Field(
+            "hysteresis",
+            Number(positive=True),
+            "How many times better than the best so far a route of best-path had to be, else null.",
+            nullable=True,
+        ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
 )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from datacollect.comparison import summary
@@ -26,6 +27,8 @@ from datacollect.simulation.network import SimulatedNetwork
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
+
+    import pandas as pd
 
     from datacollect.control import Controller
     from datacollect.probing import Measurement
@@ -95,8 +98,10 @@ def simulate(
     -------
     Run
         Its `settings` hold all that shaped it: the scenario with every default, what was drawn,
-        the predicted makespan, the plan, what measuring cost. After the time limit it is
-        incomplete, with what had been collected.
+        the predicted makespan, the plan, how many connections it used (where the rest was planned
+        anew on the way: at most at a time, and ``replanning`` says how often it was, when, and
+        what each plan promised), what measuring cost. After the time limit it is incomplete, with
+        what had been collected.
 
     Raises
     ------
@@ -184,9 +189,14 @@ def carry_out(
             require_schedule_fits(schedule, problem)
         with naming("run"):
             require_room(schedule, chosen.section("run")["relay_buffer_bytes"])
-        controller, connections = controller_of(problem, schedule, chosen.section("method"))
+        how, room = chosen.section("method"), chosen.section("run")["relay_buffer_bytes"]
+        controller, connections = controller_of(problem, schedule, how, room)
     tell("simulating")
     run = _simulate(setting, controller, engine, progress)
+    replanning = None
+    if how["replan_s"] is not None:
+        connections = most_open_at_once(run.connections)
+        replanning = {**run.settings["controller"], "connections_opened": len(run.connections)}
     settings = {
         "scenario": chosen.to_dict(),
         "scenario_sha256": chosen.sha256,
@@ -196,6 +206,7 @@ def carry_out(
         "predicted_makespan_s": schedule.makespan_s,
         "plan": summary(schedule),
         "connections": connections,
+        "replanning": replanning,
         "problem_sha256": problem.sha256,
         "measurement": None if measurement is None else measurement.cost,
         f"{engine}_settings": run.settings,
@@ -206,6 +217,22 @@ def carry_out(
 
 
 # ----------------------------------------------------------------------------------------------
+
+
+def most_open_at_once(connections: pd.DataFrame) -> int:
+    """Return how many connections of a run's log there were at most at a time.
+
+    From when they were asked for until they were closed; what closes at an instant goes before
+    what opens.
+
+    >>> import pandas as pd
+    >>> log = {"asked_s": [0.0, 0.0, 5.0], "closed_s": [5.0, float("nan"), float("nan")]}
+    >>> most_open_at_once(pd.DataFrame(log))
+    2
+    """
+    changes = [(time_s, 1) for time_s in connections["asked_s"].tolist()]
+    changes += [(time_s, -1) for time_s in connections["closed_s"].dropna().tolist()]
+    return max(accumulate(change for _, change in sorted(changes)), default=0)
 
 
 @contextmanager

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.controllers import (
+    AdaptiveController,
     AsapController,
     DirectController,
     PlannedController,
@@ -15,12 +18,15 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.methods.best_path import best_path
 from datacollect.methods.coordinated import coordinated
 from datacollect.methods.direct import direct
+from datacollect.progress import remaining_problem
+from datacollect.replanning import replan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.control import Controller
     from datacollect.problem import Problem
+    from datacollect.progress import Progress
     from datacollect.schedule import Schedule
 
 
@@ -36,16 +42,83 @@ def plan(problem: Problem, method: Mapping[str, Any], name: str | None = None) -
     return coordinated(problem, solver=solver, time_limit_s=method["time_limit_s"], **shape)
 
 
+class RestPlanner:
+    """Plans the rest of a collection anew, time after time, each from the plan before.
+
+    Estimates once replaced stay so until they are replaced again.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        The first plan.
+    solver : str
+    time_limit_s : float, optional
+        For each planning.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+    >>> plan_rest = RestPlanner(problem, dc.coordinated(problem))
+    >>> plan_rest(dc.Progress(2.0, held=[dc.Held("D", "S", 0, 10)])).makespan_s
+    2.0
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        solver: str = "auto",
+        time_limit_s: float | None = None,
+    ) -> None:
+        self._problem, self._schedule, self._begun_s = problem, schedule, 0.0
+        self._solver, self._time_limit_s = solver, time_limit_s
+
+    def __call__(self, progress: Progress) -> Schedule:
+        """Return a schedule for the rest; the progress' clock begins with the collection."""
+        at_s = progress.at_s
+        progress = replace(progress, at_s=at_s - self._begun_s)
+        rest = replan(
+            self._problem,
+            self._schedule,
+            progress,
+            solver=self._solver,
+            time_limit_s=self._time_limit_s,
+        )
+        self._problem = remaining_problem(self._problem, progress)
+        self._schedule, self._begun_s = rest, at_s
+        return rest
+
+
 def controller_of(
-    problem: Problem, schedule: Schedule, method: Mapping[str, Any]
+    problem: Problem,
+    schedule: Schedule,
+    method: Mapping[str, Any],
+    relay_buffer_bytes: int | None = None,
 ) -> tuple[Controller, int]:
-    """Return what carries the schedule out as [method] says, and how many connections it uses."""
+    """Return what carries the schedule out as [method] says, and how many connections it uses.
+
+    Where the rest is planned anew on the way, they are those of the first plan.
+    """
     recovery = Recovery(
         stall_patience_s=method["stall_patience_s"],
         retry_s=method["retry_s"],
         most_retries=method["most_retries"],
     )
     window_bytes = method["window_bytes"]
+    if method["replan_s"] is not None:
+        return AdaptiveController(
+            problem,
+            schedule,
+            RestPlanner(problem, schedule, method["solver"], method["time_limit_s"]),
+            replan_s=method["replan_s"],
+            lanes=method["lanes"],
+            shared_connections=method["shared_connections"],
+            room_bytes=_room_bytes(problem, relay_buffer_bytes),
+            window_bytes=window_bytes,
+            recovery=recovery,
+        ), n_connections(schedule, method)
     if schedule.method == "direct":
         streams = _streams(problem, method)
         pace = None
@@ -72,6 +145,13 @@ def controller_of(
     if method["timing"] == "planned":
         return PlannedController(schedule, open_ahead_s=method["open_ahead_s"], **options), n
     return AsapController(schedule, **options), n
+
+
+def _room_bytes(problem: Problem, relay_buffer_bytes: int | None) -> dict[str, float]:
+    """Room for others' data at each host where it is bounded."""
+    every = math.inf if relay_buffer_bytes is None else relay_buffer_bytes
+    rooms = zip(problem.names, problem.storage_bytes.tolist(), strict=True)
+    return {name: min(own, every) for name, own in rooms if min(own, every) < math.inf}
 
 
 def n_connections(schedule: Schedule, method: Mapping[str, Any]) -> int:

@@ -18,9 +18,16 @@ import numpy as np
 
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.estimates import estimate, perturb
-from datacollect.fairshare import max_min_fair_rates
 from datacollect.problem import Problem
 from datacollect.setting import network_sha256
+from datacollect.shared_wires import (
+    fair_bytes_per_s,
+    late_capacity_bytes_per_s,
+    payload_bytes_per_s,
+    simulated,
+    wires_crossed,
+    with_shared_wires,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.problem import FloatArray
     from datacollect.setting import Setting
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.simulation.ns3_probe import Probes
@@ -90,7 +96,7 @@ def planning_problem(
         return setting.problem, None
     section = setting.scenario.section("estimates")
     if section["kind"] == "given":
-        return _perturbed(_given(setting), setting), None
+        return with_shared_wires(_perturbed(_given(setting), setting), setting), None
     found = measure(setting, section["engine"] or engine, cache_dir, progress)
     bandwidths = estimate(
         found.samples, section["how"], a=section["a"], quantile=section["quantile"]
@@ -101,7 +107,7 @@ def planning_problem(
         setting.destination,
         hosts=_hosts_table(setting),
     )
-    return _perturbed(problem, setting), found
+    return with_shared_wires(_perturbed(problem, setting), setting), found
 
 
 def measure(
@@ -120,7 +126,7 @@ def measure(
     section = scenario.section("estimates")
     if section["kind"] == "exact":
         engine = "fluid"
-    network = _simulated(setting)
+    network = simulated(setting)
     pairs = [(a, b) for a in setting.hosts for b in setting.hosts if a != b]
     repeats = 1 if engine == "fluid" else section["repeats"]
     if len(pairs) * repeats > MOST_PROBES[engine]:
@@ -202,8 +208,7 @@ def fluid_samples(
     from datacollect.simulation.fluid_wires import WireNetwork
 
     wires = WireNetwork(network, header_bytes=header_bytes)
-    late_s = max((flow.start_s for flow in network.background), default=0.0)
-    capacity = wires.capacity_bytes_per_s(late_s)
+    capacity = late_capacity_bytes_per_s(network, wires)
     others = wires.background_paths
     busy = {wire for path in others for wire in path.resources}
     shares: dict[Any, float] = {}
@@ -216,7 +221,8 @@ def fluid_samples(
         limit = min([path.limit_bytes_per_s, *(float(rate) for rate in alone)])
         crowded = tuple(w for w in path.resources if w in busy)
         if (crowded, limit) not in shares:
-            shares[crowded, limit] = _share(crowded, limit, capacity, others)
+            share = fair_bytes_per_s(crowded, limit, capacity, others) if crowded else limit
+            shares[crowded, limit] = share
         rates.append(shares[crowded, limit])
     bandwidth = np.array(rates, dtype=float)
     if not (bandwidth > 0).all():
@@ -241,29 +247,6 @@ def cache_folder() -> Path:
     """Return where the command line keeps measurements: the user's cache folder."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root, "datacollect")
-
-
-def _share(
-    crowded: tuple[int, ...], limit: float, capacity: FloatArray, others: Sequence[Any]
-) -> float:
-    """Fair rate of one flow with a limit over some wires, beside others."""
-    if not crowded:
-        return limit
-    flow, resource, limits = [0] * len(crowded), list(crowded), [limit]
-    for number, path in enumerate(others, start=1):
-        flow += [number] * len(path.resources)
-        resource += path.resources
-        limits.append(path.limit_bytes_per_s)
-    rates = max_min_fair_rates(capacity, flow, resource, len(limits), rate_limit=limits)
-    return float(rates[0])
-
-
-def _simulated(setting: Setting) -> SimulatedNetwork:
-    from datacollect.simulation.network import SimulatedNetwork
-
-    if not isinstance(setting.network, SimulatedNetwork):
-        raise ProblemError("estimates: a scenario with a problem has nothing to measure")
-    return setting.network
 
 
 def _program_sha256(engine: str) -> str:
@@ -296,7 +279,7 @@ def _ns3_probes(
     scenario = setting.scenario
     try:
         return probe_ns3(
-            _simulated(setting),
+            simulated(setting),
             pairs,
             n_bytes,
             repeats,
@@ -344,13 +327,11 @@ def _hosts_table(setting: Setting) -> pd.DataFrame:
 
     table = pd.DataFrame(index=list(setting.hosts))
     if setting.scenario.section("estimates")["know_access"]:
-        network = _simulated(setting)
-        segment = network.transport.segment_bytes
-        share = segment / (segment + header_bytes(setting))
+        network, payload = simulated(setting), payload_bytes_per_s(setting)
         nodes = [network.host_node[host] for host in setting.hosts]
         ends = {"uplink_bytes_per_s": network.tail, "downlink_bytes_per_s": network.head}
         for column, end in ends.items():
-            table[column] = [share * network.rate_bytes_per_s[end == n].sum() for n in nodes]
+            table[column] = [payload[end == n].sum() for n in nodes]
     return table
 
 
@@ -365,11 +346,8 @@ def _perturbed(problem: Problem, setting: Setting) -> Problem:
     topology = setting.topology
     if not perturbations or topology is None:
         return problem
-    network = _simulated(setting)
-    names, node = problem.names, network.host_node
-    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
     crossed = [
-        {wire // 2 for wire in network.path(node[names[a]], node[names[b]])} for a, b in ends
+        {wire // 2 for wire in wires} for wires in wires_crossed(problem, simulated(setting))
     ]
     for i, entry in enumerate(perturbations):
         try:

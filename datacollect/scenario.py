@@ -256,6 +256,12 @@ def _check_together(sections: Mapping[str, Any]) -> None:
             estimates["file"],
             f"kind is {estimates['kind']!r}",
         )
+    for i, wire in enumerate(estimates["shared"] or ()):
+        if wire["bandwidth_bytes_per_s"] is not None and wire["connections"] is not None:
+            raise ProblemError(
+                f"estimates.shared[{i}]: bandwidth_bytes_per_s and connections exclude each other; "
+                "give one of them, or none for the wire's rate"
+            )
     backlog = sections["backlog"]
     least, most = backlog["least_bytes"], backlog["most_bytes"]
     if (least is None) != (most is None):
@@ -285,6 +291,20 @@ def _check_method(method: Mapping[str, Any]) -> None:
     totals = [key for key in ("total_streams", "streams_as") if method[key] is not None]
     if len(totals) > 1:
         raise ProblemError("method: total_streams and streams_as exclude each other; give one")
+    if method["replan_s"] is not None:
+        _check_replanning(method)
+
+
+def _check_replanning(method: Mapping[str, Any]) -> None:
+    """What is planned anew on the way is coordinated, pipelined, and leaves as soon as it can."""
+    needed = {"name": "coordinated", "timing": "asap", "pace": False}
+    for key, value in needed.items():
+        if method[key] != value:
+            rule = f"must be {str(value).lower()} with replan_s"
+            raise wrong(f"method.{key}", rule, method[key], "or leave out method.replan_s")
+    if method["slot_s"] is not None:
+        rule = "excludes replan_s, which is for pipelined plans"
+        raise wrong("method.slot_s", rule, method["slot_s"], "leave out one of them")
 
 
 @contextmanager

@@ -161,6 +161,23 @@ PERTURBATION = _table(
     Field("wire", NAME, "Name of the wire.", required=True),
     Field("factor", Number(), "Factor; 1.7 over-estimates by 70 %.", required=True),
 )
+SHARED_WIRE = _table(
+    "the shared wire",
+    "A wire of which the planner knows which links share it, each way by itself, and what it "
+    "carries: its rate less headers, if nothing else is said.",
+    Field("wire", NAME, "Name of the wire.", required=True),
+    _optional(
+        "bandwidth_bytes_per_s",
+        Number("bytes per second", positive=True),
+        "What links share each way, bytes per second.",
+    ),
+    _optional(
+        "connections",
+        Whole(minimum=1, stop=1_000_001),
+        "Instead: what so many connections get there together, max-min fairly beside the "
+        "background, UDP at its mean.",
+    ),
+)
 ESTIMATES = _table(
     "the estimates",
     "What the planner knows of the network.",
@@ -181,6 +198,8 @@ ESTIMATES = _table(
     _optional("quantile", Share(), "quantile: which one.", 0.25),
     _optional("know_access", Flag(), "Tell the planner the rates of hosts' access links.", False),
     _optional("perturbations", Rows(PERTURBATION), "What is estimated wrongly.", ()),
+    # None rather than (): what is absent is in no hash, so that results made before it stay valid.
+    _optional("shared", Rows(SHARED_WIRE), "Wires that the planner knows links to share."),
 )
 
 METHOD = _table(
@@ -203,6 +222,12 @@ METHOD = _table(
         "open_ahead_s", SECONDS, "planned: open connections so many seconds before use.", 1.0
     ),
     _optional("pace", Flag(), "Cap each connection at its planned rate.", False),
+    _optional(
+        "replan_s",
+        POSITIVE_S,
+        "coordinated, pipelined: plan the rest anew every so many seconds, from where the data "
+        "lie and what was observed; scale does not change it. Default: never.",
+    ),
     _optional("window_bytes", BYTES, "Window of each connection, bytes; default: the transport's."),
     _optional("streams", Whole(minimum=1), "direct: connections of each source.", 1),
     _optional("total_streams", Whole(minimum=1), "direct: connections of all sources together."),

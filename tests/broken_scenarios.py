@@ -65,6 +65,19 @@ ALONE = [
         "estimates.repeats must be a whole number >= 1 and below 1001, got 5000; write a smaller",
     ),
     ("estimates.quantile", -0.1, "estimates.quantile must be between 0 and 1, got -0.1"),
+    ("estimates.shared", [{}], "estimates.shared[0]: key wire is missing"),
+    ("estimates.shared", ["B0-A0"], "estimates.shared[0] must be a table of keys and values"),
+    (
+        "estimates.shared",
+        [{"wire": "B0-A0", "bandwidth_bytes_per_s": 0}],
+        "estimates.shared[0].bandwidth_bytes_per_s must be a finite number of bytes per second > 0",
+    ),
+    (
+        "estimates.shared",
+        [{"wire": "B0-A0", "connections": 0}],
+        "estimates.shared[0].connections must be a whole number >= 1",
+    ),
+    ("method.replan_s", 0, "method.replan_s must be a finite number of seconds > 0, got 0"),
     ("run.time_limit_s", -5, "> 0, got -5; write a number above 0"),
     ("run.seed", 0.5, "run.seed must be a whole number >= 0, got 0.5"),
     ("run.udp_on_off", 1, "run.udp_on_off must be true or false, got 1"),
@@ -79,4 +92,21 @@ TOGETHER = [
     ("background.least_mean_s", 4.0, "must be <= most_mean_s (3), got 4.0"),
     ("background.pairs", [{"from": "A0", "to": "B0", "kind": "udp"}], "is needed there"),
     ("estimates.kind", "given", 'estimates.file is for kind = "given"'),
+    (
+        "estimates.shared",
+        [{"wire": "B0-A0", "bandwidth_bytes_per_s": 1e6, "connections": 5}],
+        "estimates.shared[0]: bandwidth_bytes_per_s and connections exclude each other",
+    ),
+    (
+        "method",
+        {"name": "direct", "replan_s": 20},
+        "method.name must be coordinated with replan_s, got 'direct'; or leave out method.replan_s",
+    ),
+    (
+        "method",
+        {"timing": "planned", "replan_s": 20},
+        "method.timing must be asap with replan_s, got 'planned'",
+    ),
+    ("method", {"pace": True, "replan_s": 20}, "method.pace must be false with replan_s, got true"),
+    ("method", {"slot_s": 2, "replan_s": 20}, "method.slot_s excludes replan_s"),
 ]

@@ -62,6 +62,9 @@ def fitting(tree, *, with_problem):
     for one, other in (("slot_s", "chunk_s"), ("total_streams", "streams_as")):
         if one in method:
             method.pop(other, None)
+    if "replan_s" in method:
+        for key in ("name", "timing", "pace", "slot_s"):
+            method.pop(key, None)
     return tree
 
 
@@ -89,6 +92,9 @@ def _fit_sections(sections):
     estimates.pop("file", None)
     if estimates.get("kind") == "given":
         estimates["file"] = "grid.csv"
+    for wire in estimates.get("shared", []):
+        if "bandwidth_bytes_per_s" in wire:
+            wire.pop("connections", None)
 
 
 scenarios = st.builds(

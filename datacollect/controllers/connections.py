@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from datacollect.control import (
@@ -167,13 +167,17 @@ class ConnectionTable:
             case Timer():
                 return self._woken(event)
 
-    def close(self, lane: Lane) -> list[Decision]:
+    def close(self, lane: Lane) -> list[Close]:
         """Close the lane's connection once all on it has left."""
         connection = self._by_lane.pop(lane, None)
         if connection is None or connection.number is None:
             return []
         del self._by_number[connection.number]
         return [Close(connection.number)]
+
+    def drop(self, lane: Lane) -> list[Decision]:
+        """Close the lane's connection at once; what is queued on it is waited for no more."""
+        return [replace(close, drop_queue=True) for close in self.close(lane)]
 
     def lose(self, host: str, is_void: Callable[[Piece, Job], bool]) -> list[Decision]:
         """Forget a lost host's connections; take void pieces off all others' queues.

@@ -91,6 +91,7 @@ def simulate_fluid(
     -------
     Run
         Incomplete after the time limit, or where nothing moves any more.
+        ``settings["controller"]`` is what the controller has to say, its ``answer``, or None.
 
     Raises
     ------
@@ -149,6 +150,7 @@ def simulate_fluid(
     drive.prepare(release_s or {}, tuple(held), lost_hosts_s or {})
     drive.run(time_limit_s, event_limit, progress)
     end_s = drive.end_s
+    settings["controller"] = getattr(controller, "answer", None)
     return drive.recorder.finish(
         engine="fluid",
         background=shares.background_table(

@@ -72,6 +72,7 @@ def simulate_ns3(
     Returns
     -------
     Run
+        ``settings["controller"]`` is what the controller has to say, its ``answer``, or None.
 
     Raises
     ------
@@ -126,6 +127,7 @@ def simulate_ns3(
         "stopped": result["stopped"] or "complete",
         "end_s": result["end_s"],
         "peak_memory_bytes": result["peak_memory_bytes"],
+        "controller": result["answer"],
     }
     return _assemble(network, hosts, backlog, destination, result, settings, what)
 

@@ -10,7 +10,7 @@ from small_experiments import METHOD, RATE, SCENARIO, TREE, experiment_of
 
 import datacollect as dc
 from datacollect.documents import read_tree
-from datacollect.experiment import Seeds, sha256_of
+from datacollect.experiment import Seeds, by_content, sha256_of
 from datacollect.schema import experiment_schema
 
 EXPERIMENTS = sorted(
@@ -182,3 +182,33 @@ def test_the_tree_of_an_experiment_names_every_default():
     assert [value["label"] for value in tree["axes"][1]["values"]] == ["500000", "1e+06"]
     assert TREE["axes"][0]["values"] == ["direct", "coordinated"]  # nothing was changed
     assert SCENARIO["name"] == "line"
+
+
+def test_hashes_stay_when_keys_are_added():
+    """Runs are found by these hashes, and a folder of results goes on only with the same: a sweep
+    of days would start anew. Computed before ``estimates.shared`` and ``method.replan_s`` came.
+
+    A new key keeps them if its default is None, which is left out of the tree that is hashed. Pin
+    others only where old results have become wrong.
+    """
+    scenario = dc.Scenario.from_dict(
+        {
+            "topology": {"kind": "two-domains"},
+            "hosts": {
+                "destination": {"at": "A0"},
+                "sources": [{"at": "B0", "backlog_bytes": 1_000_000}],
+            },
+        }
+    )
+    pinned = "8a2da781f0012d7c28dcd900288da3ad2b988585c2540787cfcedc0302cfea14"
+    assert scenario.sha256 == pinned
+    assert sha256_of(by_content(scenario)) == pinned
+    experiment = dc.Experiment.from_dict(
+        {"name": "pinned", "engine": "fluid", "axes": [METHOD]}, scenario=scenario
+    )
+    assert experiment.sha256 == "59af8f56db328d28d34f1fcab65bc05dc16ad04153f8bf7c24b4b44c1a7c55d0"
+    for place, value in (
+        ("estimates.shared", [{"wire": "B0-A0"}]),
+        ("method.replan_s", 20.0),
+    ):
+        assert scenario.with_values({place: value}).sha256 != pinned

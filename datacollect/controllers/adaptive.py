@@ -1,0 +1,444 @@
+"""The controller that has the rest planned anew while a plan is carried out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from datacollect.byteranges import ByteRanges
+from datacollect.control import (
+    ConnectionClosed,
+    ConnectionStalled,
+    Decision,
+    Event,
+    HostLost,
+    RangeArrived,
+    Timer,
+    WakeMe,
+)
+from datacollect.controllers.connections import (
+    SHARED,
+    ConnectionTable,
+    Job,
+    Lane,
+    Piece,
+    Recovery,
+)
+from datacollect.controllers.lines import LEAST_PIECES, Hop, Line, Waiting
+from datacollect.controllers.observing import Interval
+from datacollect.controllers.planned_rows import Row, rows_of
+from datacollect.controllers.whereabouts import Whereabouts, pieces_of, present
+from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
+from datacollect.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from datacollect.problem import Problem
+    from datacollect.progress import NewLinks
+    from datacollect.schedule import Schedule
+
+    PlanRest: TypeAlias = Callable[[Progress], Schedule]
+
+# A collection is cut into about so many pieces, of these sizes.
+PIECES = 4000
+LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 1 << 13, 1 << 16
+
+# Timers; those of connections are negative.
+REPLAN, RELEASE = 0, 1
+
+
+class AdaptiveController:
+    """Carry out a pipelined schedule as soon as possible, and have the rest planned anew.
+
+    Every `replan_s` seconds `plan_rest` is asked for a schedule from where the data lie: what is
+    on its way counts as lying at the host that receives it, and does arrive. Connections between
+    hosts that the new schedule uses, too, stay; others are opened, or closed once nothing is on
+    its way over them. So that there is something left to plan, data wait at their hosts in
+    pieces, and each connection is handed about what it delivers in two seconds. A relay passes a
+    piece on once it has all of it.
+
+    What the planner gets to know: a link over which a connection was busy for the whole interval
+    since the last planning (it had pieces on their way all the time, and was not held up for want
+    of room at the receiving host) has the rate observed in it, all its connections together, until
+    the forecast's next period if there is one; all other links keep the estimates that they had.
+    Nothing else: not the rates of wires, nor others' traffic.
+
+    When a host is lost the rest is planned anew at once, without new estimates.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the schedule was made for.
+    schedule : Schedule
+        Pipelined.
+    plan_rest : callable
+        From a `Progress` (its clock begins with the collection) to a pipelined `Schedule` whose
+        time 0 is that instant. Where it raises `InfeasibleError` or `TimeLimitError` the schedule
+        under way goes on.
+    replan_s : float
+    lanes : int
+        Parallel connections per hop; each takes the next piece when it has room.
+    shared_connections : bool
+        One connection (or set of lanes) per hop for all routes, rather than one for each route.
+        Pieces leave in the order in which the schedule sends them.
+    piece_bytes : int, optional
+        Size of a piece at most; by default 1/4000 of all data, 64 KiB at most.
+    room_bytes : mapping of str to float, optional
+        Room for others' data at hosts; unlimited at those left out. What is on its way to a host
+        takes up room there already: a relay full of parts of pieces could pass none of them on.
+        Pieces are no larger than a quarter of the smallest room.
+    window_bytes : int, optional
+        Asked for with each connection.
+    recovery : Recovery, optional
+
+    Attributes
+    ----------
+    answer : dict
+        ``replans``: how often the rest was planned anew; ``at_s``: when; ``predicted_end_s``: when
+        each new schedule promised to end.
+
+    Raises
+    ------
+    ProblemError
+        A number is out of range, the schedule is in slots, or a host has next to no room.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> plan = dc.coordinated(problem)
+    >>> controller = AdaptiveController(
+    ...     problem, plan, lambda progress: dc.replan(problem, plan, progress), replan_s=60.0
+    ... )
+    >>> controller.start()  # doctest: +NORMALIZE_WHITESPACE
+    [Open(connection=0, from_host='S', to_host='D', window_bytes=None, pace_bytes_per_s=None),
+     Send(connection=0, source='S', offset_bytes=0, n_bytes=10), WakeMe(time_s=60.0, tag=0)]
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        plan_rest: PlanRest,
+        *,
+        replan_s: float,
+        lanes: int = 1,
+        shared_connections: bool = False,
+        piece_bytes: int | None = None,
+        room_bytes: Mapping[str, float] | None = None,
+        window_bytes: int | None = None,
+        recovery: Recovery | None = None,
+    ) -> None:
+        for name, value in (("replan_s", replan_s), ("lanes", lanes), ("piece_bytes", piece_bytes)):
+            if value is not None and not value > 0:
+                raise ProblemError(f"{name} must be > 0, got {value}")
+        if schedule.slot_s is not None:
+            raise ProblemError(
+                f"the schedule must be pipelined to be planned anew on the way, got slots of "
+                f"{schedule.slot_s:g} s; plan without slot_s"
+            )
+        self._problem = problem
+        self._destination = problem.destination
+        self._schedule = schedule
+        self._plan_rest = plan_rest
+        self._replan_s = replan_s
+        self._n_lanes = lanes
+        self._shared = shared_connections
+        self._room_bytes = {
+            host: room for host, room in (room_bytes or {}).items() if host != problem.destination
+        }
+        self._piece_bytes = _piece_bytes(problem, piece_bytes, self._room_bytes)
+        self._table = ConnectionTable(recovery, window_bytes=window_bytes)
+        self._backlog_bytes = {
+            name: n
+            for name, n in zip(problem.names, problem.backlog_bytes.tolist(), strict=True)
+            if n and name != problem.destination
+        }
+        self._release_s = dict(zip(problem.names, problem.release_s.tolist(), strict=True))
+        self._collected = {source: ByteRanges() for source in self._backlog_bytes}
+        self._taken_bytes: Counter[str] = Counter()  # of the room at hosts where it is bounded
+        for part in problem.held:
+            piece = Piece(part.source, part.offset_bytes, part.n_bytes)
+            if part.host == problem.destination:
+                self._collected[part.source].add(part.offset_bytes, part.n_bytes)
+            elif self._is_bounded(part.host, piece):
+                self._taken_bytes[part.host] += part.n_bytes
+        # The schedule under way. Its routes are numbered on from those of the one before.
+        self._first_route = self._n_routes = 0
+        self._hops: dict[Job, Hop] = {}
+        self._lines: dict[Lane, Line] = {}
+        # What it sends on once a piece has arrived that left under an earlier schedule.
+        self._expected: dict[tuple[str, Piece], list[Waiting]] = {}
+        self._unreleased: list[Waiting] = []
+        self._stranded: list[tuple[str, Piece]] = []  # on connections given up, at their senders
+        self._held_up: dict[str, list[Hop]] = {}  # for want of room, by the host that lacks it
+        self._lost: set[str] = set()
+        self._n_waiting = 0
+        self._interval = Interval()
+        self.answer: dict[str, Any] = {"replans": 0, "at_s": [], "predicted_end_s": []}
+
+    def start(self) -> list[Decision]:
+        """Return the first decisions, at time 0."""
+        decisions = self._adopt(self._schedule, 0.0)
+        self._interval.begin(0.0, self._lines.values())
+        return [*decisions, WakeMe(self._replan_s, REPLAN)]
+
+    def handle(self, event: Event) -> list[Decision]:
+        """Return what to do after an event."""
+        match event:
+            case RangeArrived():
+                return self._arrived(event)
+            case HostLost():
+                return self._host_lost(event)
+            case Timer() if event.tag == REPLAN:
+                return self._on_time(event.time_s)
+            case Timer() if event.tag == RELEASE:
+                return self._released(event.time_s)
+            case ConnectionStalled():
+                return self._stalled(event)
+            case Timer() | ConnectionClosed():
+                return self._table.handle(event)
+            case _:
+                return []
+
+    # Pieces on their way --------------------------------------------------------------------
+
+    def _arrived(self, event: RangeArrived) -> list[Decision]:
+        if event.host == self._destination:
+            self._collected[event.source].add(event.offset_bytes, event.n_bytes)
+        lane = self._table.lane_of(event.connection)
+        if self._table.arrived(event) is None or lane is None:
+            return []
+        line = self._lines[lane]
+        piece = Piece(event.source, event.offset_bytes, event.n_bytes)
+        entry = line.arrived(piece, event.time_s)
+        self._interval.moved(lane, piece.n_bytes)
+        decisions = self._feed(line.hop, event.time_s) if line.hop else []
+        if not line.on_its_way:
+            line.was_busy = False
+            if line.hop is None:
+                del self._lines[lane]
+                decisions += self._table.close(lane)
+        for hop in self._queue_onward(lane.to_host, entry):
+            decisions += self._feed(hop, event.time_s)
+        if self._is_bounded(lane.from_host, piece):
+            self._taken_bytes[lane.from_host] -= piece.n_bytes
+            for hop in self._held_up.pop(lane.from_host, ()):
+                decisions += self._feed(hop, event.time_s)
+        return decisions
+
+    def _queue_onward(self, host: str, entry: Waiting) -> list[Hop]:
+        """Queue what arrived at a host for where it goes next; return the hops."""
+        job = Job(entry.job.route, entry.job.hop + 1)
+        if entry.job.route < self._first_route:
+            onward = self._expected.pop((host, entry.piece), [])
+        else:
+            onward = [] if host == self._destination else [entry._replace(job=job)]
+        for part in onward:
+            heappush(self._hops[part.job].ready, part)
+        return list(dict.fromkeys(self._hops[part.job] for part in onward))
+
+    def _feed(self, hop: Hop, time_s: float) -> list[Decision]:
+        """Hand a hop's connections as many pieces as they need."""
+        decisions: list[Decision] = []
+        if hop.from_host in self._lost or hop.to_host in self._lost:
+            return decisions
+        least_bytes = LEAST_PIECES * self._piece_bytes
+        while hop.ready and (line := hop.neediest(time_s, least_bytes)):
+            piece = hop.ready[0].piece
+            if self._is_bounded(hop.to_host, piece):
+                if self._taken_bytes[hop.to_host] + piece.n_bytes > self._room_bytes[hop.to_host]:
+                    self._held_up.setdefault(hop.to_host, []).append(hop)
+                    for other in hop.lines:
+                        other.was_busy = False
+                    break
+                self._taken_bytes[hop.to_host] += piece.n_bytes
+            entry = heappop(hop.ready)
+            line.sent(entry)
+            decisions += self._table.send(line.lane, piece, entry.job)
+        return decisions
+
+    def _is_bounded(self, host: str, piece: Piece) -> bool:
+        """Whether a piece takes up room at a host that has little."""
+        return host in self._room_bytes and host != piece.source
+
+    def _released(self, time_s: float) -> list[Decision]:
+        """Queue what has been released by now."""
+        waiting, self._unreleased = self._unreleased, []
+        hops: dict[Hop, None] = {}
+        for entry in waiting:
+            if self._release_s[entry.piece.source] > time_s:
+                self._unreleased.append(entry)
+            else:
+                heappush(self._hops[entry.job].ready, entry)
+                hops[self._hops[entry.job]] = None
+        return [decision for hop in hops for decision in self._feed(hop, time_s)]
+
+    # Planning anew --------------------------------------------------------------------------
+
+    def _on_time(self, time_s: float) -> list[Decision]:
+        links = self._interval.new_links(self._problem, time_s, self._lines.values())
+        decisions = self._replan(time_s, links)
+        if self._has_work():
+            decisions.append(WakeMe(time_s + self._replan_s, REPLAN))
+        return decisions
+
+    def _has_work(self) -> bool:
+        """Whether anything is on its way, or can be."""
+        return (
+            bool(self._unreleased or self._stranded)
+            or any(line.on_its_way for line in self._lines.values())
+            or any(hop.ready for hop in self._hops.values())
+        )
+
+    def _replan(self, time_s: float, links: NewLinks | None) -> list[Decision]:
+        """Have the rest planned, if there is one beyond what is on its way to the destination."""
+        where = self._whereabouts()
+        decisions: list[Decision] = []
+        if where.bytes_at(self._destination) < sum(self._backlog_bytes.values()):
+            progress = Progress(time_s, where.held(), links, tuple(sorted(self._lost)))
+            try:
+                rest = self._plan_rest(progress)
+            except (InfeasibleError, TimeLimitError):
+                rest = None
+            if rest is not None:
+                self.answer["replans"] += 1
+                self.answer["at_s"].append(time_s)
+                self.answer["predicted_end_s"].append(time_s + rest.makespan_s)
+                decisions = self._adopt(rest, time_s)
+        self._interval.begin(time_s, self._lines.values())
+        return decisions
+
+    def _whereabouts(self) -> Whereabouts:
+        """Find where all data lie, or will once they arrive."""
+        where = Whereabouts(self._backlog_bytes)
+        for source, ranges in self._collected.items():
+            for offset, n_bytes in present(ranges, self._backlog_bytes[source]):
+                where.lay(self._destination, Piece(source, offset, n_bytes))
+        for lane, line in self._lines.items():
+            for piece in line.on_its_way:
+                where.lay(lane.to_host, piece)
+        waiting = [
+            (hop.from_host, entry.piece)
+            for hop in dict.fromkeys(self._hops.values())
+            for entry in hop.ready
+        ]
+        for host, piece in (*waiting, *self._stranded):
+            if host not in (piece.source, *self._lost):
+                where.lay(host, piece)
+        for source in self._lost & self._backlog_bytes.keys():
+            where.lay_rest(self._destination, source)  # gone: nobody waits for it any more
+        return where
+
+    def _adopt(self, schedule: Schedule, at_s: float) -> list[Decision]:
+        """Begin to carry out a schedule; what waits under the one before is in it, too."""
+        rows = [row for row in rows_of(schedule, None) if row.hop == 0]
+        self._expected, self._unreleased, self._stranded, self._held_up = {}, [], [], {}
+        for line in self._lines.values():
+            line.hop = None
+        self._first_route += self._n_routes
+        self._n_routes = len(schedule.routes)
+        decisions = self._connect(schedule, dict.fromkeys(row.route for row in rows))
+        for row in rows:
+            self._queue(row, at_s)
+        for hop in dict.fromkeys(self._hops.values()):
+            decisions += self._feed(hop, at_s)
+        released_s = {self._release_s[entry.piece.source] for entry in self._unreleased}
+        return [*decisions, *(WakeMe(release_s, RELEASE) for release_s in sorted(released_s))]
+
+    def _connect(self, schedule: Schedule, routes: Mapping[int, None]) -> list[Decision]:
+        """Find each hop's connections among those there are; open what lacks, close the others."""
+        hops: dict[tuple[str, str, int], Hop] = {}
+        self._hops = {}
+        used: Counter[tuple[str, str]] = Counter()
+        decisions: list[Decision] = []
+        for route in routes:
+            for number, ends in enumerate(pairwise(schedule.routes[route].hosts)):
+                which = SHARED if self._shared else used[ends]
+                used[ends] += 1
+                place = (*ends, which)
+                if place not in hops:
+                    hops[place] = Hop(*ends)
+                    lanes = [Lane(*place, i) for i in range(self._n_lanes)]
+                    hops[place].lines = [self._lines.setdefault(ln, Line(ln)) for ln in lanes]
+                self._hops[Job(self._first_route + route, number)] = hops[place]
+        for hop in hops.values():
+            for line in hop.lines:
+                line.hop = hop
+                decisions += self._table.open(line.lane)
+        for lane, line in list(self._lines.items()):
+            if line.hop is None and not line.on_its_way:
+                del self._lines[lane]
+                decisions += self._table.close(lane)
+        return decisions
+
+    def _queue(self, row: Row, at_s: float) -> None:
+        """Cut what a route sends into pieces, and queue those that are there."""
+        job = Job(self._first_route + row.route, 0)
+        host, source = self._hops[job].from_host, row.piece.source
+        coming = [
+            piece
+            for lane, line in self._lines.items()
+            if lane.to_host == host
+            for piece in line.on_its_way
+            if piece.source == source
+        ]
+        for piece, first in pieces_of(row.piece, coming, self._piece_bytes):
+            middle = piece.offset_bytes + piece.n_bytes / 2 - row.piece.offset_bytes
+            begun_s = (row.finish_s - row.start_s) * middle / row.piece.n_bytes
+            entry = Waiting(at_s + row.start_s + begun_s, self._n_waiting, piece, job)
+            self._n_waiting += 1
+            if first is not None:
+                self._expected.setdefault((host, first), []).append(entry)
+            elif host == source and self._release_s[source] > at_s:
+                self._unreleased.append(entry)
+            else:
+                heappush(self._hops[job].ready, entry)
+
+    # Trouble --------------------------------------------------------------------------------
+
+    def _stalled(self, event: ConnectionStalled) -> list[Decision]:
+        """Replace a stuck connection, or give it up where no route uses it any more.
+
+        What is on its way over it is planned anew the next time, from its sender.
+        """
+        lane = self._table.lane_of(event.connection)
+        if lane is None or self._lines[lane].hop is not None:
+            return self._table.handle(event)
+        self._give_up(lane)
+        return list(self._table.drop(lane))
+
+    def _host_lost(self, event: HostLost) -> list[Decision]:
+        """Plan anew without a host: what it held of others' starts again at its source."""
+        self._lost.add(event.host)
+        for lane in list(self._lines):
+            if event.host in (lane.from_host, lane.to_host):
+                self._give_up(lane)
+        return self._table.lose(event.host, lambda _, __: False) + self._replan(event.time_s, None)
+
+    def _give_up(self, lane: Lane) -> None:
+        """Forget a connection; what is on its way over it lies where it left."""
+        for piece in self._lines.pop(lane).on_its_way:
+            self._stranded.append((lane.from_host, piece))
+            if self._is_bounded(lane.to_host, piece):
+                self._taken_bytes[lane.to_host] -= piece.n_bytes
+
+
+def _piece_bytes(problem: Problem, wanted: int | None, room_bytes: Mapping[str, float]) -> int:
+    """Return the size of pieces, small enough for several to lie at each relay."""
+    size = wanted
+    if size is None:
+        size = min(MOST_PIECE_BYTES, max(LEAST_PIECE_BYTES, problem.total_bytes // PIECES))
+    tightest = min(room_bytes, key=room_bytes.__getitem__, default=None)
+    if tightest is None:
+        return size
+    if not room_bytes[tightest] >= LEAST_PIECES:
+        raise ProblemError(
+            f"host {tightest!r}: its room for others' data must be >= {LEAST_PIECES} bytes where "
+            f"the rest is planned anew, got {room_bytes[tightest]:g}: pieces wait there until they "
+            "are whole; give it more, or do not plan anew"
+        )
+    return int(min(size, room_bytes[tightest] // LEAST_PIECES))
