@@ -25,7 +25,7 @@ from datacollect.layered import NO_LINK, LayeredNetwork, layered_network
 from datacollect.restricted_flow import SupplyNetwork, largest_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from datacollect.flow import FlowSolver
     from datacollect.problem import Problem
@@ -44,6 +44,13 @@ FEW_PER_NODE = 24
 
 # Relays that each host with data begins with, in each piece of time.
 FIRST_RELAYS = 12
+
+# Hosts with data that each relay begins with, in each of several pieces: where all that leads into
+# the destination is filled, relays that pass on little are, too.
+FIRST_FEEDERS = 4
+
+# Less than this part of all data may be rounding.
+SURELY = 1e-9
 
 # Newton's method takes a handful of cuts; this many mean that rounding keeps it from ending.
 MOST_ITERATIONS = 1000
@@ -66,6 +73,24 @@ class Quickest:
     def makespan_s(self) -> float:
         """The end of the last piece."""
         return float(self.network.starts_s[-1] + self.lengths_s[-1])
+
+    @property
+    def passes_on_at_once(self) -> bool:
+        """Whether all flows this fast surely pass some data on in the piece that they arrived in.
+
+        Such flows fill every arc across the binding cut. What leaves a host without data in the
+        first piece of time arrived there in that piece.
+        """
+        if self.cut is None:
+            return False
+        network = self.network
+        first = np.flatnonzero((network.piece == 0) & (network.link != NO_LINK))
+        tail, head = network.tail[first], network.head[first]
+        has_data = np.isin(network.node_host[tail], [pool.host for pool in network.pools])
+        onward = first[self.cut[tail] & ~self.cut[head] & ~has_data]
+        filled_bytes = float(network.capacity_bytes(self.lengths_s, onward).sum())
+        all_bytes = sum(pool.n_bytes for pool in network.pools)
+        return filled_bytes > SURELY * all_bytes
 
 
 class NeverArrives(Exception):
@@ -147,7 +172,8 @@ def promising_arcs(network: LayeredNetwork) -> BoolArray:
     """Mark arcs that fast flows with few hops are likely to need; all where there are few.
 
     All that is no link, all links into the destination, and of each host with data, in each
-    piece, those to the relays that can pass on the most.
+    piece, those to the relays that can pass on the most; in several pieces wide links into each
+    relay, too.
     """
     n_hosts = int(network.node_host.max()) + 1
     if network.n_arcs <= FEW_PER_NODE * network.n_nodes:
@@ -160,6 +186,8 @@ def promising_arcs(network: LayeredNetwork) -> BoolArray:
         into
     ]
     holders = np.unique([pool.host for pool in network.pools])
+    if network.n_pieces > 1:  # in one piece relays seldom bind: `two_hops` has met that case
+        active[_feeders(network, holders, n_hosts)] = True
     for piece, links in enumerate(_links_of_pieces(network)):
         host_from = network.node_host[network.tail[links]]
         bounds = np.searchsorted(host_from, np.array([holders, holders + 1]))
@@ -170,6 +198,24 @@ def promising_arcs(network: LayeredNetwork) -> BoolArray:
                 arcs = arcs[np.argpartition(passed_on, -FIRST_RELAYS)[-FIRST_RELAYS:]]
             active[arcs] = True
     return active
+
+
+def _feeders(network: LayeredNetwork, holders: IntArray, n_hosts: int) -> IntArray:
+    """Return for each host, in each piece, wide links from the hosts with data, `holders`.
+
+    These are dealt to groups: the widest link from each is quick to find, and the links found come
+    from different hosts.
+    """
+    group_of = np.full(n_hosts, -1)
+    group_of[holders] = np.arange(len(holders)) % FIRST_FEEDERS
+    group = group_of[network.node_host[network.tail]]
+    links = np.flatnonzero((group >= 0) & (network.link != NO_LINK))
+    key = network.head[links] * FIRST_FEEDERS + group[links]
+    rate = network.rate_bytes_per_s[links]
+    widest = np.zeros(network.n_nodes * FIRST_FEEDERS)
+    np.maximum.at(widest, key, rate)
+    found: IntArray = links[rate == widest[key]]
+    return found
 
 
 def _same_links(network: LayeredNetwork, other: LayeredNetwork, marked: BoolArray) -> BoolArray:
@@ -221,12 +267,19 @@ def newton(scaled: ScaledFlow, lengths_s: FloatArray) -> Quickest:
 
 
 def _single_node_cuts(scaled: ScaledFlow) -> Iterator[BoolArray]:
-    """The cut before the sink, and the one behind the pool that needs longest by itself."""
+    """The cut before the sink, and the one behind the pool that needs longest by itself.
+
+    Of several pieces only the first, and only where something arrives in the last: who is to blame
+    where nothing does, a flow tells.
+    """
     network = scaled.network
-    if network.n_pieces > 1:
-        return
     before_sink = np.ones(network.n_nodes, dtype=bool)
     before_sink[network.sink] = False
+    if network.n_pieces > 1:
+        arriving = (network.head == network.sink) & (network.piece == network.n_pieces - 1)
+        if network.rate_bytes_per_s[arriving].sum() > 0:
+            yield before_sink
+        return
     yield before_sink
     nodes = np.array([pool.node for pool in network.pools])
     rate = np.bincount(network.tail, network.rate_bytes_per_s, network.n_nodes)[nodes]
@@ -262,7 +315,8 @@ def quickest(
     """Find the earliest end over pieces that start at `starts_s`.
 
     Every piece but the last loses `guard_s`, which pipelines need to drain before it ends.
-    `known` are other flows of the same problem: a hint which arcs matter.
+    `known` are flows of the same problem that need no drain: nothing ends in an earlier piece than
+    theirs, and their arcs are a hint which matter.
 
     Raises
     ------
@@ -270,19 +324,58 @@ def quickest(
         Some data cannot arrive at all.
     """
     full = np.maximum(np.diff(starts_s) - guard_s, 0.0)
+    scaled: ScaledFlow | None = None
+
+    def flows(n_pieces: int) -> ScaledFlow:
+        nonlocal scaled
+        if scaled is None or scaled.network.n_pieces != n_pieces:
+            scaled = _scaled_flow(problem, starts_s[:n_pieces], solver, scaled or known)
+        return scaled
+
+    def suffice(n_pieces: int) -> bool:
+        return flows(n_pieces).saturate(full[:n_pieces])[1] is None
+
+    n_pieces = _least(suffice, _fewest_pieces(problem, starts_s, full, known), len(starts_s))
+    return newton(flows(n_pieces), np.append(full[: n_pieces - 1], 0.0))
+
+
+def _fewest_pieces(
+    problem: Problem, starts_s: FloatArray, full_s: FloatArray, known: ScaledFlow | None
+) -> int:
+    """How many pieces it takes at least, by what needs no flow; often the answer.
+
+    The last data must be released, and all bytes cross the links into the destination.
+    """
     latest_s = max(parcel.release_s for parcel in problem.parcels)
     fewest = 1 + int(np.searchsorted(starts_s, latest_s))
-    # Bisect for the piece in which the collection ends: all pieces before it are full.
-    low, high = fewest, len(starts_s)
+    if known is not None:
+        begun = np.searchsorted(starts_s, known.network.starts_s[-1], side="right")
+        fewest = max(fewest, int(begun))
+    destination = problem.destination_index
+    into = np.flatnonzero(problem.link_to == destination)
+    rate = problem.bandwidth_bytes_per_s[:, into].sum(axis=1)
+    rate = np.minimum(rate, problem.downlink_bytes_per_s[destination])
+    period = np.searchsorted(problem.periods_s, starts_s[:-1], side="right") - 1
+    arrived = np.cumsum(rate[period] * full_s) * (1 + SURELY)
+    return max(fewest, 1 + int(np.searchsorted(arrived, problem.total_bytes)))
+
+
+def _least(holds: Callable[[int], bool], least: int, most: int) -> int:
+    """Return the least number of `least` to `most` that `holds`, as all larger ones do.
+
+    `most` is not tried. The answer is likely to be near `least`: strides double until they reach
+    it, then bisection (Bentley and Yao, Information Processing Letters 5, 1976).
+    """
+    low, high, stride = least, least, 1
+    while high < most and not holds(high):
+        low, high, stride = high + 1, min(high + stride, most), 2 * stride
     while low < high:
         middle = (low + high) // 2
-        known = _scaled_flow(problem, starts_s[:middle], solver, known)
-        if known.saturate(full[:middle])[1] is None:
+        if holds(middle):
             high = middle
         else:
             low = middle + 1
-    scaled = _scaled_flow(problem, starts_s[:low], solver, known)
-    return newton(scaled, np.append(full[: low - 1], 0.0))
+    return low
 
 
 def _scaled_flow(

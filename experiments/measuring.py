@@ -37,6 +37,12 @@ def timed(call: Callable[..., Result], *arguments, **options) -> tuple[float, Re
     return time.process_time() - began, result
 
 
+def children_s() -> float:
+    """Return the seconds of processor time that processes begun by this one, and ended, took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def peak_memory_mb() -> float:
     """Return the most memory that this process has used so far, in 10^6 bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,14 +1,14 @@
 """How long planning takes, beside public solvers on the same networks.
 
-    python experiments/planning_speed.py [--repeats 5] [--long] [-o FILE.csv]
+    python experiments/planning_speed.py [--repeats 5] [-o FILE.csv]
     python experiments/planning_speed.py --table
 
 Every row is measured in a process of its own, so that its peak memory is its own, and after a
 warm-up, so that imports do not count. Each repetition plans a fresh problem (the fluid optimum is
 remembered per problem) and then runs the reference; seconds are processor time, and the ratio is
 the median of planning over the median of the reference. The reference is told the optimum, or
-finds it: either way its answer is compared with the plan's. --long adds what takes minutes;
---table prints docs/speed.md's tables from the results and measures nothing.
+finds it: either way its answer is compared with the plan's. --table prints docs/speed.md's tables
+from the results and measures nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import partial
 from math import isclose
@@ -29,7 +28,7 @@ import measuring
 import numpy as np
 import reference_solvers
 from measuring import in_words, timed
-from speed_tables import tables
+from speed_tables import TEXTBOOK, tables
 from synthetic_problems import (
     forecast_mesh,
     geometric_overlay,
@@ -114,7 +113,7 @@ class Task(NamedTuple):
     prefer: str = DEFAULT
 
 
-def tasks(repeats: int, *, long: bool) -> list[Task]:
+def tasks(repeats: int) -> list[Task]:
     """List all rows."""
 
     def task(*arguments, **options) -> Task:
@@ -144,21 +143,20 @@ def tasks(repeats: int, *, long: bool) -> list[Task]:
         for n, target in shared_targets.items()
         for solver in ("GLOP", "HiGHS")
     ]
-    one_reference = {"reference_repeats": 1}
+    one_reference, once = {"reference_repeats": 1}, {"repeats": 1, "reference_repeats": 1}
+    alone = {"repeats": 1, "reference_repeats": 0}
     rows += [
         task("slotted", MESH, 16, "networkx", 18),
-        task("slotted", MESH, 100, "OR-Tools", 100, target="0.15 s, 30 times", **one_reference),
-        task("slotted", MESH, 100, "textbook", 100, **one_reference),
+        task("slotted", MESH, 100, "OR-Tools", 100, target="0.15 s", **one_reference),
+        task("slotted", MESH, 100, "textbook", 100, target="30 times", **one_reference),
         task("slotted", MESH, 100, "OR-Tools", 100, prefer="earliest-arrival", **one_reference),
         task("slotted", MESH, 100, "textbook", 100, prefer="earliest-arrival", **one_reference),
         task("slotted", MESH, 300, "max-flow", 100, target="1.5 s", **one_reference),
         task("slotted", MESH, 1000, "max-flow", 20, target="0.8 s", **one_reference),
-        task("slotted", SPARSE, 100, "OR-Tools", 500, repeats=1, reference_repeats=1),
-        task("slotted", GEOMETRIC, 100, "OR-Tools", 500, repeats=1, reference_repeats=1),
+        task("slotted", SPARSE, 100, "OR-Tools", 500, **once),
+        task("slotted", GEOMETRIC, 100, "OR-Tools", 500, **once),
+        task("slotted", MESH, 300, "none", 500, target="60 s, 1 GB", **alone),
     ]
-    if long:
-        only = {"repeats": 1, "reference_repeats": 0}
-        rows += [task("slotted", MESH, 300, "", 500, target="60 s, 1 GB", **only)]
     rows += [
         task("construction", "problem from a matrix", 3000, target="1 s, 500 MB"),
         task("start_up", "datacollect --help", target="0.3 s"),
@@ -412,10 +410,10 @@ def cost_of(plan: dc.Schedule, costs: Costs) -> int:
 
 
 SLOTTED_REFERENCES = {
-    "": ("", None),
+    "none": ("none", None),
     "networkx": ("networkx network_simplex", partial(whole_cheapest, networkx=True)),
     "OR-Tools": ("OR-Tools min-cost flow", whole_cheapest),
-    "textbook": ("OR-Tools min-cost flow, one node per host and boundary", textbook_cheapest),
+    "textbook": (f"OR-Tools min-cost flow, {TEXTBOOK}", textbook_cheapest),
     "max-flow": ("OR-Tools max-flow, number of slots only", whole_max_flow),
 }
 
@@ -433,13 +431,13 @@ def construction(task: Task) -> dict[str, object]:
 
 
 def start_up(task: Task) -> dict[str, object]:
-    """Start Python with a command, beside Python alone; seconds on the clock."""
+    """Start Python with a command, beside Python alone."""
 
     def run(*command: str) -> float:
         command = (sys.executable, "-c", *command)
-        began = time.perf_counter()
+        before_s = measuring.children_s()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return time.perf_counter() - began
+        return measuring.children_s() - before_s
 
     run(*COMMANDS[task.what])
     seconds, others = [], []
@@ -474,7 +472,6 @@ def measure(task: Task) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--long", action="store_true", help="measure what takes minutes, too")
     parser.add_argument("--table", action="store_true", help="print tables; measure nothing")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="the results, CSV")
     parser.add_argument("--task", help=argparse.SUPPRESS)
@@ -487,7 +484,7 @@ def main() -> None:
         parser.error(f"--repeats must be >= 1, got {arguments.repeats}")
     if not arguments.table:
         notes, rows = measuring.notes(), []
-        for task in tasks(arguments.repeats, long=arguments.long):
+        for task in tasks(arguments.repeats):
             rows.append(measure(task))
             seconds = in_words(rows[-1]["median_s"])
             print(rows[-1]["what"], task.hosts or "", task.reference, seconds, flush=True)

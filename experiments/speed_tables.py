@@ -10,19 +10,25 @@ from measuring import in_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MEDIANS = ("median_s", "reference_median_s")
+# The network that own data wait in as others' data do.
+TEXTBOOK = "one node per host and boundary"
+
+# Columns of medians, and of how often was measured.
+MEDIANS = {"median_s": "repeats", "reference_median_s": "reference_repeats"}
 
 
 def tables(rows: Sequence[dict[str, str]]) -> str:
     """Lay out the tables of docs/speed.md."""
-    parts = (("planning", "bound"), flow_table), (("shared", "slotted"), solver_table)
-    parts += ((("construction", "start_up"), other_table),)
     texts = []
-    for sections, table in parts:
+    for layout, sections in (
+        (flow_table, ("planning", "bound")),
+        (solver_table, ("shared", "slotted")),
+        (whole_networks, ("slotted",)),
+        (other_table, ("construction", "start_up")),
+    ):
         chosen = [row for row in rows if row["section"] in sections]
-        if chosen:
-            texts.append(table(chosen))
-    return "\n\n".join(texts)
+        texts.append(layout(chosen) if chosen else "")
+    return "\n\n".join(text for text in texts if text)
 
 
 def flow_table(rows: Sequence[dict[str, str]]) -> str:
@@ -51,6 +57,24 @@ def solver_table(rows: Sequence[dict[str, str]]) -> str:
     return measuring.markdown([*header, "peak memory", "target"], cells, n_left=2)
 
 
+def whole_networks(rows: Sequence[dict[str, str]]) -> str:
+    """Say how many times as long cheapest flows take through our whole network and another.
+
+    Nothing is said of plans that were compared with one network only.
+    """
+    by_plan: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        plan = row["what"], row["hosts"], row["slots"]
+        by_plan.setdefault(plan, {})[row["reference"]] = times(row)
+    ours, other = "OR-Tools min-cost flow", f"OR-Tools min-cost flow, {TEXTBOOK}"
+    return "\n".join(
+        f"- {what}, {hosts} hosts, {slots} slots: {found[other]} times with {TEXTBOOK}, "
+        f"{found[ours]} times with own data in nodes of their own."
+        for (what, hosts, slots), found in by_plan.items()
+        if found.keys() >= {ours, other}
+    )
+
+
 def other_table(rows: Sequence[dict[str, str]]) -> str:
     """All else."""
     header = "what", "reference", "hosts", "median", "reference takes", "ratio"
@@ -62,7 +86,11 @@ def other_table(rows: Sequence[dict[str, str]]) -> str:
 
 
 def medians(row: dict[str, str]) -> list[str]:
-    return [in_words(float(row[key])) if row[key] else "" for key in MEDIANS]
+    """Write both medians, and which of them are a single measurement."""
+    return [
+        in_words(float(row[key])) + (" (once)" if row[repeats] == "1" else "") if row[key] else ""
+        for key, repeats in MEDIANS.items()
+    ]
 
 
 def ratio(row: dict[str, str]) -> str:

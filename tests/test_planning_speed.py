@@ -161,12 +161,24 @@ def test_plans_with_shared_bottlenecks_are_compared_with_all_links_at_once(speed
 
 def test_every_kind_of_problem_is_measured(speed):
     """Each row's problem and reference, at a size that takes no time."""
-    tasks = speed.tasks(1, long=True)
+    tasks = speed.tasks(1)
     assert {task.measurement for task in tasks} == set(speed.MEASUREMENTS)
     assert {task.what for task in tasks} >= set(speed.PROBLEMS)
     for what in sorted({task.what for task in tasks if task.measurement == "planning"}):
         row = speed.planning(speed.Task("planning", what, 40))
         assert 1 <= row["over_lower_bound"] < 1.1
+
+
+def test_what_a_command_takes_is_its_own_time(speed, scripts, monkeypatch):
+    """Half a second of sleep takes no time of the processor; half a second of work does."""
+    work = "import time; t = time.process_time()\nwhile time.process_time() - t < 0.5: pass"
+    monkeypatch.setattr(
+        speed, "COMMANDS", {"sleep": ("import time; time.sleep(0.5)",), "work": (work,)}
+    )
+    took = {
+        what: speed.start_up(speed.Task("start_up", what))["median_s"] for what in ("sleep", "work")
+    }
+    assert took["sleep"] < 0.5 <= took["work"]
 
 
 def test_tables_show_what_was_stopped_and_leave_out_what_is_not_there(speed):
@@ -183,14 +195,56 @@ def test_tables_show_what_was_stopped_and_leave_out_what_is_not_there(speed):
     assert cells[2][5:9] == ["500 ms", "", "", "64 MB"]
 
 
+def test_tables_say_what_was_measured_once(speed):
+    row = dict.fromkeys(speed.COLUMNS, "")
+    row |= {"section": "slotted", "what": "mesh", "reference": "none", "median_s": "17.2"}
+    row |= {"repeats": "1"}
+    line = speed.tables([row]).splitlines()[2]
+    assert "| none |" in line
+    assert "| 17.2 s (once) |" in line
+    assert "| 17.2 s |" in speed.tables([row | {"repeats": "5"}])
+
+
+def test_both_whole_networks_are_named_beside_each_other(speed):
+    """A flow of 9 s and one of 3 s beside plans of 0.1 s; another plan has one comparison only."""
+    row = dict.fromkeys(speed.COLUMNS, "") | {"section": "slotted", "what": "mesh"}
+    row |= {"hosts": "5", "slots": "7", "median_s": "0.1", "reference_median_s": "3"}
+    ours = row | {"reference": "OR-Tools min-cost flow", "ratio": "0.03333"}
+    other = row | {"reference": f"OR-Tools min-cost flow, {speed.TEXTBOOK}", "ratio": "0.01111"}
+    alone = ours | {"slots": "9"}
+    said = speed.tables([ours, other, alone]).split("\n\n")[1]
+    assert said == (
+        "- mesh, 5 hosts, 7 slots: 90 times with one node per host and boundary, 30 times with own "
+        "data in nodes of their own."
+    )
+    assert len(speed.tables([ours, alone]).split("\n\n")) == 1
+
+
 def test_published_results_have_the_tables_columns(speed, scripts):
-    _, rows = scripts("measuring").read(speed.RESULTS)
+    read = scripts("measuring").read
+    growth = scripts("growth")
+    notes, rows = read(speed.RESULTS)
+    growth_notes, growth_rows = read(growth.RESULTS)
     assert set(rows[0]) == set(speed.COLUMNS)
     document = (EXPERIMENTS.parent / "docs/speed.md").read_text(encoding="utf-8")
-    for table in speed.tables(rows).split("\n\n"):
+    for table in (*speed.tables(rows).split("\n\n"), growth.table(growth_rows)):
         assert table in document
-    growth = scripts("growth")
-    assert growth.table(scripts("measuring").read(growth.RESULTS)[1]) in document
+    for lines in (notes, growth_notes):
+        assert "\n".join(lines) in document
+
+
+def test_published_results_are_what_the_text_says_of_them(speed, scripts):
+    """The largest mesh takes less than a maximum flow; 30 times: beside one network, not ours."""
+    _, rows = scripts("measuring").read(speed.RESULTS)
+    mesh = [row for row in rows if (row["section"], row["what"]) == ("planning", speed.MESH)]
+    assert float(max(mesh, key=lambda row: int(row["hosts"]))["ratio"]) < 1
+    ratios = {
+        row["reference"]: float(row["ratio"])
+        for row in rows
+        if (row["section"], row["what"], row["hosts"]) == ("slotted", speed.MESH, "100")
+    }
+    ours, textbook = (speed.SLOTTED_REFERENCES[name][0] for name in ("OR-Tools", "textbook"))
+    assert ratios[ours] > 1 / 30 >= ratios[textbook]
 
 
 def test_exponent_of_the_largest_sizes(scripts):

@@ -120,7 +120,8 @@ def coordinated(
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
         schedule = _pipelined(problem, optimum, _Wishes(preference, deadline_s, chunk_s), budget)
-    return schedule.replace(plan_time_s=time.perf_counter() - began)
+    wishes = {"prefer": preference, "deadline_s": deadline_s}
+    return schedule.replace(plan_time_s=time.perf_counter() - began, **wishes)
 
 
 @dataclass(frozen=True)
@@ -265,9 +266,10 @@ def _drained(
                 raise
             raise _NoRoom(hops) from None
 
-    hops, plan = 1, plan_for(1)
     if chunk_s == 0 or (len(starts_s) == 1 and wishes.deadline_s is None):
-        return plan  # nothing follows
+        return plan_for(1)  # nothing follows
+    hops = _fewest_hops(optimum, wishes)
+    plan = plan_for(hops)
     while (longest := longest_pipeline(plan)) > hops:
         hops, plan = longest, plan_for(longest)
     if longest < hops:
@@ -276,6 +278,18 @@ def _drained(
         if longest_pipeline(longer) <= longest:
             return longer
     return plan
+
+
+def _fewest_hops(optimum: FluidOptimum, wishes: _Wishes) -> int:
+    """Hops within one piece of time that a fastest plan cannot do without: 2, where that is known.
+
+    It saves planning for 1 in vain. By a deadline plans need not be the fastest, and with shared
+    bottlenecks the cut of the network without them does not bind.
+    """
+    found = optimum.quickest
+    if found is None or optimum.shared_end is not None or wishes.deadline_s is not None:
+        return 1
+    return 2 if found.passes_on_at_once else 1
 
 
 def _plan(
