@@ -41,6 +41,8 @@ TOLERANCE = 1e-9
 # before: a few rounds of small programs, or some more of larger ones, but never many.
 NEW_ARCS_PER_NODE = 2
 
+NO_ARCS = np.zeros(0, dtype=np.int64)
+
 # Relays that a source starts with: about what it uses in the end.
 WIDEST_WAYS = 8
 
@@ -164,7 +166,11 @@ def largest_share(
 
 
 def cheapest(
-    network: SharedNetwork, cost: FloatArray, budget: Budget, arcs: IntArray | None = None
+    network: SharedNetwork,
+    cost: FloatArray,
+    budget: Budget,
+    arcs: IntArray | None = None,
+    full: IntArray = NO_ARCS,
 ) -> PricedFlow:
     """Find the flow of all supply that costs least.
 
@@ -178,6 +184,8 @@ def cheapest(
     arcs : ndarray of int, optional
         Arcs on which all supply can arrive, as `largest_share` ends with. Without it they are
         found first.
+    full : ndarray of int, optional
+        Arcs that most likely are filled: the simplex code begins with them full.
 
     Raises
     ------
@@ -206,7 +214,7 @@ def cheapest(
                 "capacities, or allow more time"
             )
         arcs = possible.arcs
-    found = _Search(network, cost, budget, share=(0.0, 1.0)).run(arcs)
+    found = _Search(network, cost, budget, share=(0.0, 1.0), full=full).run(arcs)
     paid = _sum_of_products(cost, found.flow_bytes) / network.total_bytes
     dearest = float(cost.max(initial=0.0))
     if found.gap <= TOLERANCE or paid > SMALL * dearest:
@@ -214,7 +222,8 @@ def cheapest(
     # Dear arcs are avoided altogether; beside their costs those that matter drowned.
     unit = max(paid, TOLERANCE * dearest)
     try:
-        again = _Search(network, cost, budget, share=(0.0, 1.0), unit=unit).run(found.arcs)
+        search = _Search(network, cost, budget, share=(0.0, 1.0), unit=unit, full=full)
+        again = search.run(found.arcs)
     except SolverError:
         return found  # the gap says how good it is
     return min(again, found, key=lambda flow: flow.gap)
@@ -234,6 +243,7 @@ class _Search:
         budget: Budget,
         share: tuple[float, float],
         unit: float | None = None,
+        full: IntArray = NO_ARCS,
     ) -> None:
         self.network = network
         self.budget = budget
@@ -250,6 +260,8 @@ class _Search:
         self.cost = cost / self.cost_unit
         self.row_of_node = np.arange(network.n_nodes) - (np.arange(network.n_nodes) > network.sink)
         self.row_of_node[network.sink] = -1
+        self.full = np.zeros(network.n_arcs, dtype=bool)
+        self.full[full] = True
 
     def run(self, arcs: IntArray | None) -> PricedFlow:
         network, solver = self.network, self.budget.linear_solver()
@@ -277,6 +289,8 @@ class _Search:
         Solvers judge by absolute tolerances, so every column is counted in units of what it can
         carry, and every row in units of its largest entry: a small source's bytes then count as
         much as a large one's. Units are powers of two, which cost no precision.
+
+        Columns begin at 0. Those of full arcs count what is left free.
         """
         network = self.network
         n_nodes, n_columns = network.n_nodes - 1, len(columns)
@@ -306,16 +320,21 @@ class _Search:
         row_unit = np.zeros(n_nodes + len(self.room))
         np.maximum.at(row_unit, rows, np.abs(values))
         row_unit = _power_of_two(np.where(row_unit > 0, row_unit, 1.0))
+        values /= row_unit[rows]
         zeros = np.zeros(n_nodes)
+        upper = np.append(self.upper[columns] / unit[:-1], 1.0)
+        is_full = np.append(self.full[columns], False)
+        sign = np.where(is_full, -1.0, 1.0)
+        filled = np.bincount(rows, values * (upper * is_full)[entries], len(row_unit))
         program = LinearProgram(
-            cost=np.append(self.cost[columns] * unit[:-1], self.share_cost),
+            cost=np.append(self.cost[columns] * unit[:-1], self.share_cost) * sign,
             lower=np.append(np.zeros(n_columns), self.least_share),
-            upper=np.append(self.upper[columns] / unit[:-1], 1.0),
-            row_lower=np.concatenate([zeros, np.full(len(self.room), -np.inf)]),
-            row_upper=np.concatenate([zeros, self.room / row_unit[n_nodes:]]),
+            upper=upper,
+            row_lower=np.concatenate([zeros, np.full(len(self.room), -np.inf)]) - filled,
+            row_upper=np.concatenate([zeros, self.room / row_unit[n_nodes:]]) - filled,
             rows=rows,
             columns=entries,
-            values=values / row_unit[rows],
+            values=values * sign[entries],
         )
         return program, unit[:-1], row_unit
 
@@ -351,6 +370,8 @@ class _Search:
         np.subtract.at(paid, network.member_arc, row_price[network.member_row])
         flow = np.zeros(network.n_arcs)
         flow[columns] = np.maximum(solution.x[:-1], 0.0) * arc_unit
+        full = columns[self.full[columns]]
+        flow[full] = np.maximum(self.upper[full] - flow[full], 0.0)
         self._raise_idle_prices(node_price, columns, flow[columns], paid[columns])
         reduced = paid - node_price[network.tail]
         reduced += node_price[network.head]

@@ -13,12 +13,15 @@ import importlib.util
 import math
 import time
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, SolverUnavailableError, nearest_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -325,7 +328,7 @@ problem has shared bottlenecks, which need a linear program: choose 'ortools' or
     _check_name(name, known, "linear solver")
     name = _LINEAR_ALIASES.get(name, name)
     if name == "auto":
-        name = next(iter(available_linear_solvers()), "ortools")
+        name = _first_found(_LINEAR_BACKENDS, _LINEAR_BACKENDS) or "ortools"
     if name not in _LINEAR_BACKENDS:
         raise SolverUnavailableError(
             f"solver {name!r} solves network flows only; this problem has shared bottlenecks, "
@@ -344,17 +347,35 @@ def auto_flow_name() -> str:
 
 
 def _auto_flow_names() -> tuple[str, str]:
-    installed = available_flow_solvers()
-    if not installed:
+    fastest = _first_found(_FLOW_BACKENDS, _FLOW_BACKENDS)
+    cheapest = _first_found(_FLOW_BACKENDS, _MIN_COST_ORDER)
+    if fastest is None or cheapest is None:
         raise SolverUnavailableError("no flow solver is installed: pip install ortools")
-    return installed[0], next(name for name in _MIN_COST_ORDER if name in installed)
+    return fastest, cheapest
 
 
 def _installed(backends: dict[str, _Backend]) -> tuple[str, ...]:
+    return tuple(name for name, backend in backends.items() if _is_there(backend.package))
+
+
+def _is_there(package: str) -> bool:
     # find_spec looks for the package without importing it: this must stay fast.
-    return tuple(
-        name for name, backend in backends.items() if importlib.util.find_spec(backend.package)
-    )
+    return bool(importlib.util.find_spec(package))
+
+
+# Packages that were found, and by whom: to look takes long, and every plan asks.
+_found: set[tuple[object, str]] = set()
+
+
+def _first_found(backends: dict[str, _Backend], order: Iterable[str]) -> str | None:
+    """Return the first solver that is installed, or was when it was first looked for."""
+    for name in order:
+        package = backends[name].package
+        key = (importlib.util.find_spec, package)
+        if key in _found or _is_there(package):
+            _found.add(key)
+            return name
+    return None
 
 
 def _check_name(name: str, known: tuple[str, ...], what: str) -> None:

@@ -33,6 +33,8 @@ from datacollect.shared_flow import earliest_shared, quickest_shared
 from datacollect.two_hops import two_hop_optimum
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.flow import FlowSolver
     from datacollect.layered import LayeredNetwork
     from datacollect.pools import Pool
@@ -56,7 +58,7 @@ class FluidPlan:
     starts_s, lengths_s : ndarray of float, shape (n_pieces,)
         Data move during the first ``lengths_s[k]`` seconds of piece k.
     pools : tuple of Pool
-    paths : list of PathFlow
+    paths : sequence of PathFlow
     solver : str
     gap : float
         By the preference another plan is better by at most this part; 0 where that is proved.
@@ -65,7 +67,7 @@ class FluidPlan:
     starts_s: FloatArray
     lengths_s: FloatArray
     pools: tuple[Pool, ...]
-    paths: list[PathFlow]
+    paths: Sequence[PathFlow]
     solver: str
     gap: float = 0.0
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class HeldColumns(NamedTuple):
     def stored_bytes(self, n_hosts: int) -> IntArray:
         """Return the bytes of others' data at each host."""
         stored = np.zeros(n_hosts, dtype=np.int64)
-        others = self.host != self.source
+        others = (self.host != self.source) & (self.host >= 0)
         np.add.at(stored, self.host[others], self.n_bytes[others])
         return stored
 
@@ -144,3 +146,28 @@ class Parcel(NamedTuple):
     offset_bytes: int
     n_bytes: int
     release_s: float
+
+
+class ParcelColumns(NamedTuple):
+    """The fields of parcels as arrays of shape (n_parcels,)."""
+
+    host: IntArray
+    source: IntArray
+    offset_bytes: IntArray
+    n_bytes: IntArray
+    release_s: FloatArray
+
+    def at(self, rows: IntArray | BoolArray) -> ParcelColumns:
+        """Return some rows, in that order."""
+        return ParcelColumns(
+            self.host[rows],
+            self.source[rows],
+            self.offset_bytes[rows],
+            self.n_bytes[rows],
+            self.release_s[rows],
+        )
+
+    @property
+    def parcels(self) -> tuple[Parcel, ...]:
+        """One by one."""
+        return tuple(map(Parcel, *(column.tolist() for column in self)))

@@ -103,8 +103,7 @@ class LayeredNetwork:
 
 def breakpoints_s(problem: Problem) -> FloatArray:
     """Instants at which capacities or supplies change, the first 0."""
-    releases = {parcel.release_s for parcel in problem.parcels}
-    return np.unique([*problem.periods_s.tolist(), *releases, 0.0])
+    return np.unique(np.concatenate([problem.periods_s, problem.parcel_columns.release_s, [0.0]]))
 
 
 def without_owners_limits(problem: Problem) -> Problem | None:

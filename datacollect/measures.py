@@ -15,7 +15,7 @@ import numpy.typing as npt
 from datacollect.units import BYTES_PER_GB
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -77,10 +77,7 @@ def legs(schedule: Schedule, names: Sequence[str] | None = None) -> Legs:
     same = np.array([first.setdefault(r, i) for i, r in enumerate(routes)], dtype=np.int64)
     n_hops = np.array([r.n_hops for r in routes], dtype=np.int64)
     source = np.array([index[r.source] for r in routes], dtype=np.int64)
-    hosts = np.array([index[name] for r in routes for name in r.hosts], dtype=np.int64)
-    # Route r's hosts begin at position[r] of the flat array.
-    position = np.cumsum(n_hops + 1) - (n_hops + 1)
-    at = position[columns.route] + columns.hop
+    hosts, at = hosts_of_routes(schedule, index)
     return Legs(
         names=tuple(names),
         route=same[columns.route],
@@ -90,6 +87,28 @@ def legs(schedule: Schedule, names: Sequence[str] | None = None) -> Legs:
         tail=hosts[at],
         head=hosts[at + 1],
     )
+
+
+def hosts_of_routes(schedule: Schedule, index: Mapping[str, int]) -> tuple[IntArray, IntArray]:
+    """Return the hosts of all routes, one route after the other, and where each transfer begins.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    index : mapping of str to int
+        Numbers of hosts; others become -1.
+
+    Returns
+    -------
+    hosts : ndarray of int64
+    at : ndarray of int64, shape (n_transfers,)
+        A transfer leads from ``hosts[at]`` to ``hosts[at + 1]``.
+    """
+    routes = schedule.routes
+    hosts = np.array([index.get(name, -1) for r in routes for name in r.hosts], dtype=np.int64)
+    n_hosts = np.array([len(route.hosts) for route in routes], dtype=np.int64)
+    begins = np.cumsum(n_hosts) - n_hosts
+    return hosts, begins[schedule.columns.route] + schedule.columns.hop
 
 
 def plan_money(problem: Problem, plan: Schedule) -> float | None:

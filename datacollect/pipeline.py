@@ -8,13 +8,12 @@ planned short by the longest pipeline's delay, so that it drains before rates ch
 from __future__ import annotations
 
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.routes import whole_bytes
+from datacollect.path_tables import PathTable, whole_bytes_of_paths
 from datacollect.schedule import Route, Transfers
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from datacollect.fluid import FluidPlan
     from datacollect.problem import Problem
-    from datacollect.routes import PathFlow
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -57,7 +55,7 @@ def pipelined_transfers(
     offset = parcel.offset_bytes + begin - parcel.begin
     # A row per hop of each part.
     hops = _hops(plan, paths, chunk_s)
-    n_hops = hops.n_hops[path]
+    n_hops = paths.n_hops[path]
     row = np.repeat(np.arange(len(path)), n_hops)
     hop = np.arange(len(row)) - np.repeat(np.cumsum(n_hops) - n_hops, n_hops)
     at = hops.first[path][row] + hop
@@ -75,7 +73,6 @@ class _Hops(NamedTuple):
     """When each hop of each path runs, path after path: path i's hops begin at ``first[i]``."""
 
     first: IntArray
-    n_hops: IntArray
     start_s: FloatArray
     finish_s: FloatArray
 
@@ -88,17 +85,13 @@ class _PartParcels(NamedTuple):
     begin: IntArray
 
 
-def _paths_in_order(plan: FluidPlan) -> tuple[list[PathFlow], IntArray]:
+def _paths_in_order(plan: FluidPlan) -> tuple[PathTable, IntArray]:
     """Paths, pool after pool, and the whole bytes of each."""
-    paths_of_pool: list[list[PathFlow]] = [[] for _ in plan.pools]
-    for path in plan.paths:
-        paths_of_pool[path.pool].append(path)
-    sizes: list[int] = []
-    for pool, paths in zip(plan.pools, paths_of_pool, strict=True):
-        # The earlier part of a stream takes the earlier paths: easier to follow, equally fast.
-        paths.sort(key=attrgetter("pieces"))
-        sizes += whole_bytes(pool.n_bytes, [path.amount for path in paths])
-    return list(chain.from_iterable(paths_of_pool)), np.array(sizes, dtype=np.int64)
+    paths = PathTable.of(plan.paths)
+    # The earlier part of a stream takes the earlier paths: easier to follow, equally fast.
+    pieces = paths.padded(paths.pieces, paths.n_hops)
+    paths = paths.at(np.lexsort((*pieces.T[::-1], paths.pool)))
+    return paths, whole_bytes_of_paths([pool.n_bytes for pool in plan.pools], paths)
 
 
 def _cut(n_bytes: IntArray, plan: FluidPlan) -> tuple[IntArray, _PartParcels, IntArray, IntArray]:
@@ -120,47 +113,44 @@ def _cut(n_bytes: IntArray, plan: FluidPlan) -> tuple[IntArray, _PartParcels, In
 
 
 def _routes(
-    problem: Problem, paths: Sequence[PathFlow], path: IntArray, source: IntArray
+    problem: Problem, paths: PathTable, path: IntArray, source: IntArray
 ) -> tuple[tuple[Route, ...], IntArray]:
     """Number routes (a source and hosts) as parts first use them; return them, and each part's."""
-    number: dict[tuple[int, ...], int] = {}
-    way = np.array([number.setdefault(p.hosts, len(number)) for p in paths], dtype=np.int64)
-    key = source * len(number) + way[path]
+    ways, way = paths.ways(problem.n_hosts)
+    key = source * len(ways) + way[path]
     keys, first, same = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     names = problem.names
-    hosts = [tuple([names[host] for host in hosts]) for hosts in number]
-    sources, ways = divmod(keys[order], max(len(number), 1))
+    hosts = [tuple([names[host] for host in row]) for row in ways]
+    sources, numbers = divmod(keys[order], max(len(ways), 1))
     routes = tuple(
         Route(names[origin], hosts[i])
-        for origin, i in zip(sources.tolist(), ways.tolist(), strict=True)
+        for origin, i in zip(sources.tolist(), numbers.tolist(), strict=True)
     )
     return routes, rank[same.ravel()]
 
 
-def _hops(plan: FluidPlan, paths: Sequence[PathFlow], chunk_s: float) -> _Hops:
-    n_hops = np.array([len(path.pieces) for path in paths], dtype=np.int64)
-    piece, position = _positions(paths, n_hops)
-    start_s = plan.starts_s[piece] + position * chunk_s
-    return _Hops(np.cumsum(n_hops) - n_hops, n_hops, start_s, start_s + plan.lengths_s[piece])
+def _hops(plan: FluidPlan, paths: PathTable, chunk_s: float) -> _Hops:
+    start_s = plan.starts_s[paths.pieces] + _positions(paths) * chunk_s
+    first = np.cumsum(paths.n_hops) - paths.n_hops
+    return _Hops(first, start_s, start_s + plan.lengths_s[paths.pieces])
 
 
-def _positions(paths: Sequence[PathFlow], n_hops: IntArray) -> tuple[IntArray, IntArray]:
-    """Piece of each hop, path after path, and its position among consecutive hops of that piece."""
-    piece = np.array(list(chain.from_iterable(path.pieces for path in paths)), dtype=np.int64)
-    path = np.repeat(np.arange(len(paths)), n_hops)
+def _positions(paths: PathTable) -> IntArray:
+    """Position of each hop, path after path, among consecutive hops of its piece of time."""
+    piece, path = paths.pieces, np.repeat(np.arange(len(paths)), paths.n_hops)
     new = np.ones(len(piece), dtype=bool)
     new[1:] = (piece[1:] != piece[:-1]) | (path[1:] != path[:-1])
     hop = np.arange(len(piece))
-    return piece, hop - np.maximum.accumulate(np.where(new, hop, 0))
+    positions: IntArray = hop - np.maximum.accumulate(np.where(new, hop, 0))
+    return positions
 
 
 def longest_pipeline(plan: FluidPlan) -> int:
     """Most hops that any path takes within one piece of time."""
-    n_hops = np.array([len(path.pieces) for path in plan.paths], dtype=np.int64)
-    return int(_positions(plan.paths, n_hops)[1].max(initial=0)) + 1
+    return int(_positions(PathTable.of(plan.paths)).max(initial=0)) + 1
 
 
 def transfers_from_rows(rows: Sequence[tuple[int, int, int, int, float, float]]) -> Transfers:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datacollect.hosts import Parcel
     from datacollect.problem import Problem
 
@@ -42,11 +45,9 @@ class Pool:
 
 def pools_by_host(problem: Problem) -> list[Pool]:
     """One pool per host: what its data may do does not depend on whose they are."""
-    return list(_pools_by_host(problem.parcels))
+    return list(_remembered(_pools_by_host, problem.parcels))
 
 
-# Problems that differ in their links only ask for the same pools again and again.
-@lru_cache(maxsize=4)
 def _pools_by_host(parcels: tuple[Parcel, ...]) -> tuple[Pool, ...]:
     groups = groupby(parcels, key=itemgetter(0))
     return tuple(Pool(host, host, tuple(group)) for host, group in groups)
@@ -57,7 +58,27 @@ def pools_by_owner(problem: Problem) -> list[Pool]:
 
     Own data may be released later and do not count as stored; held data are there from time 0.
     """
+    return list(_remembered(_pools_by_owner, problem.parcels))
+
+
+def _pools_by_owner(parcels: tuple[Parcel, ...]) -> tuple[Pool, ...]:
     groups: dict[tuple[int, bool], list[Parcel]] = {}
-    for parcel in problem.parcels:
+    for parcel in parcels:
         groups.setdefault((parcel.host, parcel.host == parcel.source), []).append(parcel)
-    return [Pool(host, host, tuple(parcels)) for (host, _), parcels in groups.items()]
+    return tuple(Pool(host, host, tuple(own)) for (host, _), own in groups.items())
+
+
+# Problems that differ in their links only share their parcels, and ask for the same pools again and
+# again. Comparing thousands of parcels would take longer than looking at which object they are.
+_recent: deque[tuple[object, tuple[Parcel, ...], tuple[Pool, ...]]] = deque(maxlen=4)
+
+
+def _remembered(
+    pools_of: Callable[[tuple[Parcel, ...]], tuple[Pool, ...]], parcels: tuple[Parcel, ...]
+) -> tuple[Pool, ...]:
+    for kind, known, pools in tuple(_recent):
+        if kind is pools_of and known is parcels:
+            return pools
+    pools = pools_of(parcels)
+    _recent.append((pools_of, parcels, pools))
+    return pools

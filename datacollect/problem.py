@@ -9,15 +9,24 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.hosts import Held, HeldColumns, Host, Link, Parcel, SharedBottleneck
+from datacollect.hosts import (
+    Held,
+    HeldColumns,
+    Host,
+    Link,
+    Parcel,
+    ParcelColumns,
+    SharedBottleneck,
+)
 from datacollect.validation import (
     HOST_COLUMNS,
     host_arrays,
@@ -27,11 +36,12 @@ from datacollect.validation import (
     period_starts,
     reject_bad_held,
     reject_bad_shared,
+    require_hosts,
     whole_backlogs,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence, Set
     from os import PathLike
 
     import networkx as nx
@@ -48,8 +58,24 @@ __all__ = [
     "SharedBottleneck",
 ]
 
-# What belongs to hosts and says nothing about links.
-CHECKED_APART = frozenset((*HOST_COLUMNS, "held"))
+# What is computed once, when first asked for, and the attributes that it follows from.
+_LINKS = frozenset(("names", "link_from", "link_to"))
+_HELD = frozenset(("names", "held"))
+_PARCELS = _HELD | {"destination", "backlog_bytes", "release_s"}
+_REMEMBERED = {
+    "destination_index": frozenset(("names", "destination")),
+    "host_index": frozenset(("names",)),
+    "held_columns": _HELD,
+    "parcel_columns": _PARCELS,
+    "parcels": _PARCELS,
+    "total_bytes": _PARCELS,
+    "sources": _PARCELS,
+    "_link_key": _LINKS,
+    "shared_links": _LINKS | {"shared"},
+    "_digest_of_links": _LINKS,
+    "_digest_of_bandwidth": _LINKS | {"bandwidth_bytes_per_s", "periods_s"},
+    "_digest_of_shared": _LINKS | {"shared"},
+}
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 IndexArray: TypeAlias = npt.NDArray[np.int32]
@@ -107,33 +133,7 @@ class Problem:
     held: tuple[Held, ...] = ()
 
     def __post_init__(self) -> None:
-        # numpy's text becomes plain text: equal problems are equal however they were built.
-        names = tuple(str(name) if isinstance(name, str) else name for name in self.names)
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "shared", tuple(self.shared))
-        object.__setattr__(self, "held", tuple(self.held))
-        if self.price_per_gb is not None and not np.any(self.price_per_gb):
-            object.__setattr__(self, "price_per_gb", None)  # all free: no prices
-        for arrays in (
-            host_arrays(self.names, self.destination, {k: getattr(self, k) for k in HOST_COLUMNS}),
-            {"periods_s": period_starts(self.periods_s)},
-            link_arrays(
-                self.names,
-                len(self.periods_s),
-                self.link_from,
-                self.link_to,
-                self.bandwidth_bytes_per_s,
-                self.price_per_gb,
-            ),
-        ):
-            for key, array in arrays.items():
-                _freeze(self, key, array)
-        links = set()
-        if self.shared:
-            ends = zip(self.link_from.tolist(), self.link_to.tolist(), strict=True)
-            links = {(self.names[a], self.names[b]) for a, b in ends}
-        reject_bad_shared(self.shared, self.host_index, links)
-        reject_bad_held(self.held, self)
+        _settle(self, {attribute.name for attribute in fields(self)})
 
     # Construction ---------------------------------------------------------------------------
 
@@ -302,21 +302,30 @@ class Problem:
         return problem_to_networkx(self)
 
     def replace(self, **changes: Any) -> Problem:
-        """Return a copy with other values for some attributes, validated anew."""
-        if changes.keys() <= CHECKED_APART:
-            return self._with_hosts(changes)
-        return replace(self, **changes)
+        """Return a copy with other values for some attributes; what depends on them is validated.
 
-    def _with_hosts(self, changes: Mapping[str, Any]) -> Problem:
-        """Return a copy with the same links, which need no second look: there may be millions."""
+        Examples
+        --------
+        >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> problem.replace(backlog_bytes=[20, 0]).total_bytes
+        20
+        """
+        known = {attribute.name for attribute in fields(self)}
+        for name in changes.keys() - known:
+            raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
+        other = self._copy(changes)
+        _settle(other, changes.keys())
+        return other
+
+    def _copy(self, changes: Mapping[str, Any]) -> Problem:
+        """Return a copy with other values, not yet validated; what they touch is forgotten."""
         other = copy.copy(self)
-        for of_hosts in ("total_bytes", "sources", "parcels", "sha256"):
-            other.__dict__.pop(of_hosts, None)
-        columns = {key: changes.get(key, getattr(self, key)) for key in HOST_COLUMNS}
-        for key, array in host_arrays(self.names, self.destination, columns).items():
-            _freeze(other, key, array)
-        object.__setattr__(other, "held", tuple(changes.get("held", self.held)))
-        reject_bad_held(other.held, other)
+        other.__dict__.pop("sha256", None)
+        for name, sources in _REMEMBERED.items():
+            if not sources.isdisjoint(changes):
+                other.__dict__.pop(name, None)
+        for key, value in changes.items():
+            object.__setattr__(other, key, value)
         return other
 
     # Questions ------------------------------------------------------------------------------
@@ -339,7 +348,7 @@ class Problem:
     @cached_property
     def total_bytes(self) -> int:
         """Bytes that have yet to reach the destination."""
-        return sum(parcel.n_bytes for parcel in self.parcels)
+        return int(self.parcel_columns.n_bytes.sum())  # backlogs together are below 2**62
 
     @cached_property
     def destination_index(self) -> int:
@@ -349,7 +358,7 @@ class Problem:
     @cached_property
     def sources(self) -> tuple[str, ...]:
         """Names of the hosts whose backlog, or part of it, has yet to reach the destination."""
-        return tuple(self.names[i] for i in sorted({p.source for p in self.parcels}))
+        return tuple(self.names[i] for i in np.unique(self.parcel_columns.source).tolist())
 
     @cached_property
     def host_index(self) -> Mapping[str, int]:
@@ -365,6 +374,8 @@ class Problem:
         key = np.asarray(link_from, dtype=np.int64) * self.n_hosts + np.asarray(link_to)
         if self.n_links == 0:
             return np.full(key.shape, -1, dtype=np.int64)
+        if key.shape == self._link_key.shape and (key == self._link_key).all():
+            return np.arange(self.n_links)  # all links in their order: no need to search
         position = np.minimum(np.searchsorted(self._link_key, key), self.n_links - 1)
         return np.where(self._link_key[position] == key, position, -1)
 
@@ -377,40 +388,68 @@ class Problem:
         return np.repeat(first - offsets, counts) + np.arange(int(counts.sum()))
 
     def with_links(self, links: IntArray) -> Problem:
-        """Return a copy with some links only, free of charge, and nothing that they share.
+        """Return a copy with some links only, free of charge.
 
-        Much faster than `replace`: what belongs to a valid problem is not checked again.
+        Much faster than `replace`: what belongs to a valid problem is not checked again. Shared
+        bottlenecks keep those of their links that are left, and vanish with the last.
 
         Parameters
         ----------
         links : ndarray of int
             Indices of links, sorted.
         """
-        few = copy.copy(self)
-        for of_links in ("_link_key", "shared_links", "sha256"):
-            few.__dict__.pop(of_links, None)
-        object.__setattr__(few, "link_from", self.link_from[links])
-        object.__setattr__(few, "link_to", self.link_to[links])
-        object.__setattr__(few, "bandwidth_bytes_per_s", self.bandwidth_bytes_per_s[:, links])
-        object.__setattr__(few, "price_per_gb", None)
-        object.__setattr__(few, "shared", ())
+        tail, head = self.link_from[links], self.link_to[links]
+        few = self._copy(
+            {
+                "link_from": tail,
+                "link_to": head,
+                "bandwidth_bytes_per_s": self.bandwidth_bytes_per_s[:, links],
+                "price_per_gb": None,
+            }
+        )
+        few.__dict__["parcels"] = self.parcels  # asked for in every copy, found once
+        if self.shared:
+            is_left = np.zeros(self.n_links, dtype=bool)
+            is_left[links] = True
+            left = [members[is_left[members]] for members in self.shared_links]
+            shared = [
+                SharedBottleneck(s.name, s.bandwidth_bytes_per_s, self._pairs(members))
+                for s, members in zip(self.shared, left, strict=True)
+                if len(members)
+            ]
+            object.__setattr__(few, "shared", tuple(shared))
+            few.__dict__["shared_links"] = tuple(
+                np.searchsorted(links, members) for members in left if len(members)
+            )
         return few
+
+    def _pairs(self, links: IntArray) -> list[tuple[str, str]]:
+        """Names of the hosts that links join."""
+        names = self.names
+        ends = zip(self.link_from[links].tolist(), self.link_to[links].tolist(), strict=True)
+        return [(names[a], names[b]) for a, b in ends]
 
     @cached_property
     def shared_links(self) -> tuple[IntArray, ...]:
         """For each shared bottleneck the indices of its links."""
-        return tuple(
-            self.link_indices(
-                [self.host_index[a] for a, _ in bottleneck.links],
-                [self.host_index[b] for _, b in bottleneck.links],
-            )
-            for bottleneck in self.shared
-        )
+        ends = [list(chain.from_iterable(s.links)) for s in self.shared]
+        hosts = [np.array([self.host_index[name] for name in names]) for names in ends]
+        return tuple(self.link_indices(pairs[::2], pairs[1::2]) for pairs in hosts)
+
+    @cached_property
+    def held_columns(self) -> HeldColumns:
+        """Held data as arrays."""
+        return HeldColumns.of(self.held, self.host_index)
 
     @cached_property
     def parcels(self) -> tuple[Parcel, ...]:
         """What lies where and has yet to move: by host, source and offset."""
-        held = HeldColumns.of(self.held, self.host_index)
+        return self.parcel_columns.parcels
+
+    @cached_property
+    def parcel_columns(self) -> ParcelColumns:
+        """The parcels as arrays."""
+        held = self.held_columns
         elsewhere = np.flatnonzero((held.n_bytes > 0) & (held.host != held.source))
         # Each backlog's ranges in their order; the last is empty, at its end.
         owners = np.flatnonzero(self.backlog_bytes)
@@ -423,49 +462,47 @@ class Problem:
         # What lies between them is still at the source.
         position = np.zeros_like(start)
         position[1:] = np.where(source[1:] == source[:-1], (start + size)[:-1], 0)
-        columns = (
-            np.append(source, host),
-            np.append(source, source),
-            np.append(position, start),
-            np.append(start - position, size),
-            np.append(self.release_s[source], np.zeros(len(source))),
+        every = ParcelColumns(
+            host=np.append(source, host),
+            source=np.append(source, source),
+            offset_bytes=np.append(position, start),
+            n_bytes=np.append(start - position, size),
+            release_s=np.append(self.release_s[source], np.zeros(len(source))),
         )
-        to_move = np.flatnonzero((columns[3] > 0) & (columns[0] != self.destination_index))
-        order = to_move[np.lexsort([column[to_move] for column in columns[2::-1]])]
-        return tuple(map(Parcel, *(column[order].tolist() for column in columns)))
+        to_move = every.at((every.n_bytes > 0) & (every.host != self.destination_index))
+        return to_move.at(np.lexsort((to_move.offset_bytes, to_move.source, to_move.host)))
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the problem's content; equal for equal problems however they were built."""
-        digest = hashlib.sha256()
-        # One type each: the hash reads 5, 5.0 and np.float64(5) as they are written.
-        shared = [
-            (
-                str(s.name),
-                float(s.bandwidth_bytes_per_s),
-                sorted((str(a), str(b)) for a, b in s.links),
-            )
-            for s in self.shared
-        ]
-        digest.update(repr((self.names, self.destination, shared, [])).encode())
-        held = HeldColumns.of(self.held, self.host_index)
+        """Hash of the problem's content; equal for equal problems however they were built.
+
+        A hash of hashes: what a copy has in common with the original is not hashed again.
+        """
+        held = self.held_columns
         order = np.lexsort(held[::-1])
-        for array in (
+        return _sha256(
+            repr((self.names, self.destination)).encode(),
             *(column[order] for column in held),
-            self.backlog_bytes,
-            self.release_s,
-            self.storage_bytes,
-            self.uplink_bytes_per_s,
-            self.downlink_bytes_per_s,
-            self.link_from,
-            self.link_to,
-            self.bandwidth_bytes_per_s,
-            self.periods_s,
-        ):
-            digest.update(np.ascontiguousarray(array).data)
-        if self.price_per_gb is not None:
-            digest.update(np.ascontiguousarray(self.price_per_gb).data)
-        return digest.hexdigest()
+            *(getattr(self, key) for key in HOST_COLUMNS),
+            self._digest_of_links,
+            self._digest_of_bandwidth,
+            b"" if self.price_per_gb is None else self.price_per_gb,
+            self._digest_of_shared,
+        ).hex()
+
+    @cached_property
+    def _digest_of_links(self) -> bytes:
+        return _sha256(self.link_from, self.link_to)
+
+    @cached_property
+    def _digest_of_bandwidth(self) -> bytes:
+        return _sha256(self.periods_s, self.bandwidth_bytes_per_s)
+
+    @cached_property
+    def _digest_of_shared(self) -> bytes:
+        # One type each: the hash reads 5, 5.0 and np.float64(5) as they are written.
+        rates = [(str(s.name), float(s.bandwidth_bytes_per_s)) for s in self.shared]
+        return _sha256(repr(rates).encode(), *(np.sort(members) for members in self.shared_links))
 
     def __repr__(self) -> str:
         return (
@@ -480,11 +517,59 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _freeze(problem: Problem, key: str, array: npt.NDArray[Any]) -> None:
-    # Whoever passed a writeable array may still write to it.
-    frozen = array.copy() if array.flags.writeable else array.view()
-    frozen.flags.writeable = False
-    object.__setattr__(problem, key, frozen)
+def _settle(problem: Problem, changed: Set[str]) -> None:
+    """Check what has changed, and what refers to it; freeze arrays.
+
+    What has not changed needs no second look: there may be millions of links.
+    """
+    if "names" in changed:
+        # numpy's text becomes plain text: equal problems are equal however they were built.
+        names = tuple(str(name) if isinstance(name, str) else name for name in problem.names)
+        object.__setattr__(problem, "names", names)
+    for key in changed & {"shared", "held"}:
+        object.__setattr__(problem, key, tuple(getattr(problem, key)))
+    if "price_per_gb" in changed and not np.any(problem.price_per_gb):
+        object.__setattr__(problem, "price_per_gb", None)  # all free: no prices
+    if changed & {"names", "destination"}:
+        require_hosts(problem.names, problem.destination)
+    of_hosts = [key for key in HOST_COLUMNS if key in changed or "names" in changed]
+    _freeze(problem, host_arrays(problem.names, {key: getattr(problem, key) for key in of_hosts}))
+    if "periods_s" in changed:
+        _freeze(problem, {"periods_s": period_starts(problem.periods_s)})
+    if changed & (_LINKS | {"bandwidth_bytes_per_s", "periods_s", "price_per_gb"}):
+        _freeze(
+            problem,
+            link_arrays(
+                problem.names,
+                len(problem.periods_s),
+                problem.link_from,
+                problem.link_to,
+                problem.bandwidth_bytes_per_s,
+                problem.price_per_gb,
+            ),
+        )
+    if changed & (_LINKS | {"shared"}):
+        reject_bad_shared(problem.shared, problem)
+    if changed & {"names", "destination", "backlog_bytes", "storage_bytes", "held"}:
+        reject_bad_held(problem.held, problem)
+
+
+def _freeze(problem: Problem, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    for key, array in arrays.items():
+        # Whoever passed a writeable array may still write to it.
+        frozen = array.copy() if array.flags.writeable else array.view()
+        frozen.flags.writeable = False
+        object.__setattr__(problem, key, frozen)
+
+
+def _sha256(*parts: bytes | npt.NDArray[Any]) -> bytes:
+    """Hash parts, each with its length: no two sequences of parts look alike."""
+    digest = hashlib.sha256()
+    for part in parts:
+        content = part if isinstance(part, bytes) else np.ascontiguousarray(part).data
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(content)
+    return digest.digest()
 
 
 def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> IndexArray:

@@ -253,14 +253,11 @@ def _require_known(problem: Problem, progress: Progress) -> None:
 
 def _room(problem: Problem, held: tuple[Held, ...]) -> FloatArray:
     """Storage limits, raised to what hosts hold already."""
-    known = [h for h in held if h.host in problem.host_index]
-    columns = HeldColumns.of(known, problem.host_index)
-    return np.maximum(problem.storage_bytes, columns.stored_bytes(problem.n_hosts))
+    stored = HeldColumns.of(held, problem.host_index).stored_bytes(problem.n_hosts)
+    return np.maximum(problem.storage_bytes, stored)
 
 
 def _shared_without(problem: Problem, lost: set[str]) -> tuple[SharedBottleneck, ...]:
-    if not lost:
-        return problem.shared
     left = [
         (s, tuple((a, b) for a, b in s.links if a not in lost and b not in lost))
         for s in problem.shared
@@ -272,44 +269,57 @@ def _shared_without(problem: Problem, lost: set[str]) -> tuple[SharedBottleneck,
 
 def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
     """Return what has changed about links, with the forecast from `progress.at_s` on."""
-    if problem.n_periods == 1 and progress.links is None and not progress.lost_hosts:
-        return {}
-    lost_hosts = set(progress.lost_hosts)
-    lost = np.array([name in lost_hosts for name in problem.names])
     now = int(np.searchsorted(problem.periods_s, progress.at_s, side="right")) - 1
     columns: dict[str, Any] = {
-        "periods_s": np.append(0.0, problem.periods_s[now + 1 :] - progress.at_s),
-        "bandwidth_bytes_per_s": problem.bandwidth_bytes_per_s[now:],
         "link_from": problem.link_from,
         "link_to": problem.link_to,
         "price_per_gb": problem.price_per_gb,
+        "bandwidth_bytes_per_s": problem.bandwidth_bytes_per_s,
+        "periods_s": problem.periods_s,
     }
+    if problem.n_periods > 1:
+        columns["bandwidth_bytes_per_s"] = problem.bandwidth_bytes_per_s[now:]
+        columns["periods_s"] = np.append(0.0, problem.periods_s[now + 1 :] - progress.at_s)
     if progress.links is not None:
         columns = _with_new(problem, columns, progress.links)
-    shared = _shared_without(problem, lost_hosts)
-    return {"shared": shared, **_without_hosts(columns, lost)}
+    if progress.lost_hosts:
+        lost = set(progress.lost_hosts)
+        columns = _without_hosts(columns, np.array([name in lost for name in problem.names]))
+        columns["shared"] = _shared_without(problem, lost)
+    return {key: value for key, value in columns.items() if value is not getattr(problem, key)}
 
 
 def _with_new(problem: Problem, columns: dict[str, Any], new: NewLinks) -> dict[str, Any]:
-    _reject_twice(problem, new)
+    index = problem.link_indices(new.link_from, new.link_to)
+    known, added = index >= 0, np.flatnonzero(index < 0)
+    _reject_twice(problem, new, index)
     periods = np.union1d(columns["periods_s"], new.periods_s)
     periods = periods[np.diff(periods, prepend=-math.inf) > SAME_START * periods[-1]]
     bandwidth = _on_periods(columns["bandwidth_bytes_per_s"], columns["periods_s"], periods)
     changed = _on_periods(new.bandwidth_bytes_per_s, new.periods_s, periods)
-    index = problem.link_indices(new.link_from, new.link_to)
-    known, added = index >= 0, np.flatnonzero(index < 0)
     bandwidth[:, index[known]] = changed[:, known]
-    prices = np.zeros(problem.n_links) if problem.price_per_gb is None else problem.price_per_gb
-    prices = prices.copy()
-    given = known & ~np.isnan(new.price_per_gb)
-    prices[index[given]] = new.price_per_gb[given]
-    return {
+    columns |= {
         "periods_s": periods,
-        "bandwidth_bytes_per_s": np.concatenate([bandwidth, changed[:, added]], axis=1),
-        "link_from": np.append(problem.link_from, new.link_from[added]),
-        "link_to": np.append(problem.link_to, new.link_to[added]),
-        "price_per_gb": np.append(prices, np.nan_to_num(new.price_per_gb[added])),
+        "bandwidth_bytes_per_s": bandwidth,
+        "price_per_gb": _prices_now(problem, new, index),
     }
+    if len(added):
+        columns |= {
+            "bandwidth_bytes_per_s": np.concatenate([bandwidth, changed[:, added]], axis=1),
+            "link_from": np.append(problem.link_from, new.link_from[added]),
+            "link_to": np.append(problem.link_to, new.link_to[added]),
+        }
+    return columns
+
+
+def _prices_now(problem: Problem, new: NewLinks, index: IntArray) -> FloatArray | None:
+    """Prices of the problem's links, those given replaced, and of the added ones behind them."""
+    prices, given, added = problem.price_per_gb, ~np.isnan(new.price_per_gb), index < 0
+    if not given.any() and (prices is None or not added.any()):
+        return prices
+    prices = np.zeros(problem.n_links) if prices is None else prices.copy()
+    prices[index[given & ~added]] = new.price_per_gb[given & ~added]
+    return np.append(prices, np.nan_to_num(new.price_per_gb[added]))
 
 
 def _on_periods(bandwidth: FloatArray, starts_s: FloatArray, periods_s: FloatArray) -> FloatArray:
@@ -319,20 +329,20 @@ def _on_periods(bandwidth: FloatArray, starts_s: FloatArray, periods_s: FloatArr
     return rows
 
 
-def _reject_twice(problem: Problem, new: NewLinks) -> None:
-    key = np.sort(new.link_from * problem.n_hosts + new.link_to)
-    twice = np.flatnonzero(np.diff(key) == 0)
-    if len(twice):
-        tail, head = divmod(int(key[twice[0]]), problem.n_hosts)
-        raise ProblemError(
-            f"progress: links: {problem.names[tail]!r} -> {problem.names[head]!r} given twice; "
-            "keep one"
-        )
+def _reject_twice(problem: Problem, new: NewLinks, index: IntArray) -> None:
+    named = np.zeros(problem.n_links, dtype=bool)
+    named[index[index >= 0]] = True
+    key = new.link_from * problem.n_hosts + new.link_to
+    if np.count_nonzero(named) + len(np.unique(key[index < 0])) == len(key):
+        return
+    key.sort()
+    tail, head = divmod(int(key[np.flatnonzero(np.diff(key) == 0)[0]]), problem.n_hosts)
+    raise ProblemError(
+        f"progress: links: {problem.names[tail]!r} -> {problem.names[head]!r} given twice; keep one"
+    )
 
 
 def _without_hosts(columns: dict[str, Any], lost: BoolArray) -> dict[str, Any]:
-    if not lost.any():
-        return columns
     left = ~(lost[columns["link_from"]] | lost[columns["link_to"]])
     return columns | {
         key: columns[key][..., left]

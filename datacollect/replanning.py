@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.bottleneck import cut_bottleneck, name_hosts
+from datacollect.bottleneck import name_hosts
 from datacollect.budget import Budget
+from datacollect.earliest_end import lower_bound_of, proved_optimum
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.fluid import lower_bound
 from datacollect.layered import breakpoints_s
-from datacollect.measures import legs
 from datacollect.methods.arguments import CHUNKS_PER_PLAN, require_shape
-from datacollect.methods.coordinated import coordinated
+from datacollect.methods.coordinated import PROVED, coordinated
+from datacollect.methods.slotted_paths import slotted_pieces
 from datacollect.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.progress import Progress, remaining_problem
 from datacollect.quickest import NeverArrives
-from datacollect.schedule import Schedule
-from datacollect.stable_flow import OldUse, proved_optimum, stable_plan
+from datacollect.schedule import HEURISTIC, OPTIMAL, Schedule
+from datacollect.slots import slotted_transfers
+from datacollect.stable_flow import OldPlan, OldUse, stable_plan
+from datacollect.stable_slots import stable_slots
 
 if TYPE_CHECKING:
+    from datacollect.earliest_end import ProvedOptimum
     from datacollect.fluid import FluidPlan
     from datacollect.problem import Problem
-    from datacollect.stable_flow import ProvedOptimum
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # A new plan may end this much later (relative) to keep to the old plan's links.
 STABILITY = 0.01
@@ -51,7 +54,8 @@ def replan(
 
     Among the schedules that end within `stability` of the earliest possible end, it is one that
     sends the fewest bytes over links that the old plan does not use. If the old plan's links
-    alone suffice, it is the fastest on them. What is left open goes to the fewest hops.
+    alone suffice, it is the fastest on them. What is left open goes to the fewest bytes beyond
+    what the old plan would still send over each link, and to the fewest hops.
 
     Parameters
     ----------
@@ -88,8 +92,8 @@ def replan(
 
     Notes
     -----
-    Pipelined and without shared bottlenecks, only the old plan's links and those into the
-    destination are planned on; all others serve to prove that nothing better exists.
+    The old plan's links are planned on alone, and with few others where these are needed; all
+    others serve to prove that nothing better exists. In slots, ends are counted in slots.
 
     Examples
     --------
@@ -121,7 +125,6 @@ def replan(
     require_shape(slot_s, chunk_s)
     remaining = remaining_problem(problem, progress)
     _require_survivors(remaining, progress)
-    shape = _Shape(slot_s, chunk_s)
     budget = Budget.begin(solver, time_limit_s)
     if prefer is not None or remaining.total_bytes == 0:
         schedule = coordinated(
@@ -132,40 +135,16 @@ def replan(
             solver=solver,
             time_limit_s=budget.remaining_s(),
         )
-    elif slot_s is not None or remaining.shared:
-        schedule = _by_price(remaining, plan, shape, stability, budget)
+    elif slot_s is not None:
+        schedule = _in_slots(remaining, plan, progress.at_s, slot_s, stability, budget)
     else:
         schedule = _pipelined(remaining, plan, progress.at_s, chunk_s, stability, budget)
     return schedule.replace(plan_time_s=time.perf_counter() - began)
 
 
-class _Shape(NamedTuple):
-    """Slots, or a pipeline's chunks."""
-
-    slot_s: float | None
-    chunk_s: float | None
-
-
 def old_use(remaining: Problem, plan: Schedule, at_s: float) -> OldUse:
     """Return what a plan would still send over which links from `at_s` on; lost ones left out."""
-    where, columns = legs(plan), plan.columns
-    index = np.array([remaining.host_index.get(name, -1) for name in where.names], dtype=np.int64)
-    tail, head = index[where.tail], index[where.head]
-    link = np.where((tail >= 0) & (head >= 0), remaining.link_indices(tail, head), -1)
-    rows = np.flatnonzero(link >= 0)
-    links, position = np.unique(link[rows], return_inverse=True)
-    start, finish = columns.start_s[rows] - at_s, columns.finish_s[rows] - at_s
-    length_s = finish - start
-    rate = np.divide(columns.n_bytes[rows], length_s, out=np.zeros(len(rows)), where=length_s > 0)
-    n_bytes = [
-        np.bincount(
-            position,
-            rate * np.maximum(np.minimum(finish, end) - np.maximum(start, begin), 0),
-            len(links),
-        )
-        for begin, end in pairwise([*breakpoints_s(remaining).tolist(), np.inf])
-    ]
-    return OldUse(links, np.array(n_bytes))
+    return OldPlan.of(remaining, plan, at_s).use(breakpoints_s(remaining))
 
 
 def _require_survivors(remaining: Problem, progress: Progress) -> None:
@@ -188,29 +167,42 @@ def _require_survivors(remaining: Problem, progress: Progress) -> None:
         )
 
 
-def _by_price(
-    remaining: Problem, plan: Schedule, shape: _Shape, stability: float, budget: Budget
+def _in_slots(
+    remaining: Problem,
+    plan: Schedule,
+    at_s: float,
+    slot_s: float,
+    stability: float,
+    budget: Budget,
 ) -> Schedule:
-    """Let a new link cost 1 and an old one nothing, and take the cheapest plan in time."""
+    old = OldPlan.of(remaining, plan, at_s)
+    optimum = _proved_optimum(remaining, old.links, budget)
+    bound = lower_bound_of(remaining, optimum, budget)
+    found = stable_slots(remaining, old, optimum, bound.makespan_s, slot_s, stability, budget)
+    jobs, pieces = slotted_pieces(found.graph, found.flow)
+    routes, columns = slotted_transfers(remaining, jobs, pieces, slot_s)
+    return Schedule(
+        method="coordinated",
+        destination=remaining.destination,
+        makespan_s=float(columns.finish_s.max(initial=0.0)),
+        lower_bound_s=bound.makespan_s,
+        slot_s=slot_s,
+        chunk_s=None,
+        solver=found.solver,
+        problem_sha256=remaining.sha256,
+        routes=routes,
+        columns=columns,
+        status=found.status,
+        bottleneck=bound.bottleneck,
+    )
 
-    def planned(problem: Problem, prefer: str | None, deadline_s: float | None) -> Schedule:
-        return coordinated(
-            problem,
-            slot_s=shape.slot_s,
-            chunk_s=shape.chunk_s,
-            prefer=prefer,
-            deadline_s=deadline_s,
-            solver=budget.solver,
-            time_limit_s=budget.remaining_s(),
-        )
 
-    fastest = planned(remaining, None, None)
-    # Rounding may let a plan end a hair before the bound, and no deadline may.
-    latest_s = max(fastest.makespan_s, fastest.lower_bound_s) * (1 + stability)
-    price = np.ones(remaining.n_links)
-    price[old_use(remaining, plan, 0.0).links] = 0.0
-    cheapest = planned(remaining.replace(price_per_gb=price), "money", latest_s)
-    return cheapest.replace(problem_sha256=remaining.sha256)
+def _proved_optimum(remaining: Problem, old_links: IntArray, budget: Budget) -> ProvedOptimum:
+    try:
+        return proved_optimum(remaining, old_links, 0.0, budget)
+    except NeverArrives:
+        lower_bound(remaining, solver=budget.solver)  # says which data cannot arrive
+        raise
 
 
 def _pipelined(
@@ -222,12 +214,8 @@ def _pipelined(
     budget: Budget,
 ) -> Schedule:
     old = old_use(remaining, plan, at_s)
-    try:
-        optimum = proved_optimum(remaining, old.links, 0.0, budget)
-    except NeverArrives:
-        lower_bound(remaining, solver=budget.solver)  # says which data cannot arrive
-        raise
-    makespan_s = optimum.found.makespan_s
+    optimum = _proved_optimum(remaining, old.links, budget)
+    bound, makespan_s = lower_bound_of(remaining, optimum, budget), optimum.found.makespan_s
     chunk = makespan_s / CHUNKS_PER_PLAN if chunk_s is None else chunk_s
     latest_s = makespan_s * (1 + stability)
     try:
@@ -241,14 +229,15 @@ def _pipelined(
         method="coordinated",
         destination=remaining.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
-        lower_bound_s=makespan_s,
+        lower_bound_s=bound.makespan_s,
         slot_s=None,
         chunk_s=chunk,
         solver=fluid.solver,
         problem_sha256=remaining.sha256,
         routes=routes,
         columns=columns,
-        bottleneck=cut_bottleneck(optimum.problem, optimum.found),
+        status=OPTIMAL if bound.exact and fluid.gap <= PROVED else HEURISTIC,
+        bottleneck=bound.bottleneck,
     )
 
 

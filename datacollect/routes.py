@@ -217,3 +217,23 @@ def cut_parcels(pool: Pool, sizes: Sequence[int]) -> Iterator[tuple[int, Parcel,
             yield i, parcel, parcel.offset_bytes + done, part
             done += part
             size -= part
+
+
+def cut_at(
+    bounds: IntArray, begin: IntArray, end: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Cut ranges at `bounds`: return row, interval between bounds, begin and end of each part.
+
+    >>> [part.tolist() for part in cut_at(np.array([0, 4, 9]), np.array([1, 5]), np.array([6, 7]))]
+    [[0, 0, 1], [0, 1, 1], [1, 4, 5], [4, 6, 7]]
+    """
+    first = np.searchsorted(bounds, begin, side="right") - 1
+    count = np.searchsorted(bounds, end, side="left") - first
+    row = np.repeat(np.arange(len(begin)), count)
+    interval = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
+    return (
+        row,
+        interval,
+        np.maximum(begin[row], bounds[interval]),
+        np.minimum(end[row], bounds[interval + 1]),
+    )

@@ -14,7 +14,7 @@ A last linear program keeps the earliest end, or a given one, and takes the chea
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # The cheapest flow may exceed capacities by this part: the earliest end leaves no room otherwise,
 # and is known to about 1e-9. The next is tried where rounding forbids the one before. All are far
@@ -61,6 +62,10 @@ PRICED = 1e-7
 
 # Parts of a piece, or of the time before it, with which to begin where the end may lie in it.
 SHORTEST = (1e-6, 1e-12)
+
+Flow = TypeVar("Flow", IntArray, FloatArray)
+
+NO_ARCS = np.zeros(0, dtype=np.int64)
 
 # Newton's method takes a handful of steps.
 MOST_STEPS = 200
@@ -88,6 +93,11 @@ class SharedEnd:
     arcs : ndarray of int
         Arcs of the network on which all can arrive by then.
     solver : str
+    prices : PricedFlow or None
+        What proves that nothing ends earlier: a flow that is too small by an earlier end, with its
+        prices. None where shared bottlenecks delay nothing.
+    cut : ndarray of bool or None
+        Then the cut that proves it; None where neither is known.
     """
 
     network: LayeredNetwork
@@ -96,6 +106,8 @@ class SharedEnd:
     savings: Savings
     arcs: IntArray
     solver: str
+    prices: PricedFlow | None = None
+    cut: BoolArray | None = None
 
     @property
     def makespan_s(self) -> float:
@@ -168,10 +180,10 @@ def quickest_shared(
     if end_s is None:
         end = known or earliest_shared(problem, starts_s, guard_s, relaxed, budget)
         network, lengths, arcs = end.network, end.lengths_s, end.arcs
-        model = _Model.build(problem, network)
+        model = SharedModel.build(problem, network)
     else:
         network, lengths = _until(problem, starts_s, guard_s, relaxed, end_s)
-        model = _Model.build(problem, network)
+        model = SharedModel.build(problem, network)
         possible = largest_share(model.at(lengths), budget)
         if possible.share < 1 - TOLERANCE:
             raise _too_early(problem, end_s)
@@ -183,9 +195,18 @@ def quickest_shared(
 
 
 def earliest_shared(
-    problem: Problem, starts_s: FloatArray, guard_s: float, relaxed: Quickest, budget: Budget
+    problem: Problem,
+    starts_s: FloatArray,
+    guard_s: float,
+    relaxed: Quickest,
+    budget: Budget,
+    *,
+    few: bool = False,
 ) -> SharedEnd:
     """Find the earliest end; see `quickest_shared`.
+
+    Where links are `few`, all are taken from the start: quicker than choosing. And the destination
+    is tried first, as what most likely binds.
 
     Raises
     ------
@@ -199,13 +220,20 @@ def earliest_shared(
         if n_pieces > network.n_pieces:
             network, length = layered_network(problem, starts_s[:n_pieces]), 0.0
         longest = float(full[n_pieces - 1]) if n_pieces < len(starts_s) else np.inf
-        model = _Model.build(problem, network)
+        model = SharedModel.build(problem, network)
+        arcs = np.arange(network.n_arcs) if few else None
         if length > 0:
-            return _newton(model, full[: n_pieces - 1], (length,), longest, relaxed, budget)
+            bound = None
+            if few and len(starts_s) == 1:
+                bound = _before_destination(model, length, budget)
+                bound = bound if length < bound.least_s < np.inf else None
+            return _newton(
+                model, full[: n_pieces - 1], (length,), longest, relaxed, budget, arcs, bound
+            )
         # Where the last piece has no length its arcs have no price: begin with next to none.
         scale_s = min(longest, float(starts_s[n_pieces - 1]))
         tries = tuple(scale_s * part for part in SHORTEST)
-        return _newton(model, full[: n_pieces - 1], tries, longest, relaxed, budget)
+        return _newton(model, full[: n_pieces - 1], tries, longest, relaxed, budget, arcs)
 
     found = _first(end_in, relaxed.network.n_pieces, len(starts_s))
     if found is None:
@@ -243,7 +271,7 @@ def _first(attempt: Callable[[int], SharedEnd | None], low: int, high: int) -> S
 
 
 @dataclass(frozen=True, eq=False)
-class _Model:
+class SharedModel:
     """A layered network with the arcs of shared bottlenecks, one side constraint per piece.
 
     Shared bottleneck k in piece p is side constraint ``k * n_pieces + p``.
@@ -257,7 +285,8 @@ class _Model:
     shared_bytes_per_s: FloatArray
 
     @classmethod
-    def build(cls, problem: Problem, network: LayeredNetwork) -> _Model:
+    def build(cls, problem: Problem, network: LayeredNetwork) -> SharedModel:
+        """Look up the arcs that stand for the links of shared bottlenecks."""
         supply = np.zeros(network.n_nodes)
         for pool in network.pools:
             supply[pool.node] += pool.n_bytes
@@ -301,7 +330,8 @@ class _Bound:
         Of capacity; >= 0.
     row_price : ndarray of float, shape (n_shared, n_pieces)
         Of room in shared bottlenecks; >= 0.
-    node_price : ndarray of float, shape (n_nodes,)
+    prices : PricedFlow
+        Where they come from: a flow by a length that is too short.
     slope_per_s : float
         How much more passes per second of the last piece.
     least_s : float
@@ -310,12 +340,12 @@ class _Bound:
 
     arc_price: FloatArray
     row_price: FloatArray
-    node_price: FloatArray
+    prices: PricedFlow
     slope_per_s: float
     least_s: float
 
 
-def _bound(model: _Model, lengths_s: FloatArray, found: PricedFlow) -> _Bound:
+def _bound(model: SharedModel, lengths_s: FloatArray, found: PricedFlow) -> _Bound:
     """Read from the prices at some length of the last piece how long it must be at least."""
     network, total = model.network, float(model.supply_bytes.sum())
     last, length = network.n_pieces - 1, float(lengths_s[-1])
@@ -337,47 +367,97 @@ def _bound(model: _Model, lengths_s: FloatArray, found: PricedFlow) -> _Bound:
     largest = max(float(arc_terms.max(initial=0.0)), float(row_terms.max(initial=0.0)))
     grows = largest * length > NOISE * needed
     least = length + max(needed - passing, 0.0) / slope if grows else np.inf
-    return _Bound(price, row_price, found.node_price, slope, least)
+    return _Bound(price, row_price, found, slope, least)
+
+
+def _before_destination(model: SharedModel, length_s: float, budget: Budget) -> _Bound:
+    """Read from the links into the destination alone how long the only piece must be at least.
+
+    All other hosts count as one. Often that is the answer, and such prices blame nothing else:
+    where several resources are filled at once, others may blame many.
+    """
+    network = model.network
+    # The destination, its limit's node if it has one, all others.
+    part = np.zeros(network.n_nodes, dtype=np.int64)
+    part[network.sink] = 2
+    limits = network.tail[(network.head == network.sink) & (network.link == NO_LINK)]
+    part[limits] = 1
+    arcs = np.flatnonzero(part[network.tail] < part[network.head])
+    position = np.full(network.n_arcs, -1)
+    position[arcs] = np.arange(len(arcs))
+    counted = np.flatnonzero(position[model.member_arc] >= 0)
+    lengths = np.array([length_s])
+    whole = model.at(lengths)
+    merged = SharedNetwork(
+        3,
+        2,
+        part[network.tail[arcs]],
+        part[network.head[arcs]],
+        whole.capacity_bytes[arcs],
+        np.array([whole.total_bytes, 0.0, 0.0]),
+        whole.member_row[counted],
+        position[whole.member_arc[counted]],
+        whole.room_bytes,
+    )
+    found = largest_share(merged, budget, np.arange(len(arcs)))
+    price = found.node_price[part]
+    reduced = price[network.head] - price[network.tail]
+    np.subtract.at(reduced, whole.member_arc, found.row_price[whole.member_row])
+    flow = np.zeros(network.n_arcs)
+    every = np.arange(network.n_arcs)
+    prices = replace(
+        found, flow_bytes=flow, arcs=every, node_price=price, reduced_cost=reduced, gap=np.inf
+    )
+    return _bound(model, lengths, prices)
 
 
 def _newton(
-    model: _Model,
+    model: SharedModel,
     full_s: FloatArray,
     tries_s: Sequence[float],
     longest_s: float,
     relaxed: Quickest,
     budget: Budget,
+    arcs: IntArray | None,
+    bound: _Bound | None = None,
 ) -> SharedEnd | None:
     """Find the least length of the last piece; None beyond `longest_s`.
 
-    It begins with the first of `tries_s` that does not suffice; if all do, the last is taken.
+    It begins with the first of `tries_s` that does not suffice; if all do, the last is taken. Or it
+    begins at a bound.
     """
-    tries, arcs, bound = list(tries_s), None, None
-    length = tries.pop(0)
+    tries, enough = list(tries_s), None
+    length = tries.pop(0) if bound is None else bound.least_s
     for _ in range(MOST_STEPS):
         lengths = np.append(full_s, length)
         found = largest_share(model.at(lengths), budget, arcs)
         arcs = found.arcs
         if found.share >= 1 - TOLERANCE:
+            if bound is not None:
+                flowing = replace(bound.prices, flow_bytes=found.flow_bytes)
+                bound = replace(bound, prices=flowing)
             if bound is not None or not tries:
                 return _end(model, lengths, bound, relaxed, arcs, budget)
-            length = tries.pop(0)
+            enough, length = lengths, tries.pop(0)
             continue
         if length >= longest_s:
             return None
         bound = _bound(model, lengths, found)
         if not np.isfinite(bound.least_s):
-            return None
+            # So little is missing that its price is lost in tolerances, or nothing helps.
+            return None if enough is None else _end(model, enough, None, relaxed, arcs, budget)
         only_piece = len(full_s) == 0 and found.share > LEAST_SHARE_TO_SCALE
         if only_piece and bound.least_s <= longest_s:
             return _end(model, np.array([bound.least_s]), bound, relaxed, arcs, budget)
         # Rounding could return the same length for ever; the step is far below what counts.
         length = min(max(bound.least_s, length * (1 + TOLERANCE / 10)), longest_s)
-    raise _too_wide(model, f"Newton's method did not settle in {MOST_STEPS} linear programs")
+    raise _too_wide(
+        model.network, f"Newton's method did not settle in {MOST_STEPS} linear programs"
+    )
 
 
 def _end(
-    model: _Model,
+    model: SharedModel,
     lengths_s: FloatArray,
     bound: _Bound | None,
     relaxed: Quickest,
@@ -385,16 +465,17 @@ def _end(
     budget: Budget,
 ) -> SharedEnd:
     """Put together the end found; without a bound shared bottlenecks do not delay it."""
-    problem, network = model.problem, model.network
+    problem, network, solver = model.problem, model.network, budget.linear_solver().name
     if bound is None:
         bottleneck, savings = cut_bottleneck(problem, relaxed), savings_by_cut(problem, relaxed)
-    else:
-        bottleneck = _bottleneck(model, lengths_s, bound)
-        savings = _savings(model, lengths_s, bound)
-    return SharedEnd(network, lengths_s, bottleneck, savings, arcs, budget.linear_solver().name)
+        cut = relaxed.cut if network is relaxed.network else None
+        return SharedEnd(network, lengths_s, bottleneck, savings, arcs, solver, cut=cut)
+    bottleneck = _bottleneck(model, lengths_s, bound)
+    savings = _savings(model, lengths_s, bound)
+    return SharedEnd(network, lengths_s, bottleneck, savings, arcs, solver, prices=bound.prices)
 
 
-def _bottleneck(model: _Model, lengths_s: FloatArray, bound: _Bound) -> Bottleneck:
+def _bottleneck(model: SharedModel, lengths_s: FloatArray, bound: _Bound) -> Bottleneck:
     """Name what has a price: shared bottlenecks, arcs of the last piece, and data behind them."""
     network, total = model.network, float(model.supply_bytes.sum())
     room = np.outer(model.shared_bytes_per_s, lengths_s) / total
@@ -404,11 +485,11 @@ def _bottleneck(model: _Model, lengths_s: FloatArray, bound: _Bound) -> Bottlene
     arcs = np.flatnonzero(
         tight & (network.piece == network.n_pieces - 1) & np.isfinite(network.rate_bytes_per_s)
     )
-    pools = [pool for pool in network.pools if bound.node_price[pool.node] > PRICED]
+    pools = [pool for pool in network.pools if bound.prices.node_price[pool.node] > PRICED]
     return linear_bottleneck(model.problem, network, shared.tolist(), arcs, pools)
 
 
-def _savings(model: _Model, lengths_s: FloatArray, bound: _Bound) -> Savings:
+def _savings(model: SharedModel, lengths_s: FloatArray, bound: _Bound) -> Savings:
     """One byte/s more lets more through in every piece, which the last need not."""
     network, total = model.network, float(model.supply_bytes.sum())
     capacity = np.minimum(network.capacity_bytes(lengths_s) / total, 1.0)
@@ -442,25 +523,73 @@ def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
 
 
 def _cheapest(
-    model: _Model, lengths_s: FloatArray, prefer: str, budget: Budget, arcs: IntArray
+    model: SharedModel, lengths_s: FloatArray, prefer: str, budget: Budget, arcs: IntArray
 ) -> PricedFlow:
     network = model.network
     costs = path_costs(model.problem, prefer, lengths_s, network.n_nodes)
     cost = arc_costs(costs, network, network.piece).astype(float)
+    return cheapest_complete(network, lambda slack: model.at(lengths_s, slack), cost, budget, arcs)
+
+
+def cheapest_complete(
+    network: LayeredNetwork,
+    widened: Callable[[float], SharedNetwork],
+    cost: FloatArray,
+    budget: Budget,
+    arcs: IntArray | None = None,
+    copies: IntArray = NO_ARCS,
+) -> PricedFlow:
+    """Find the cheapest flow of all data, none of which is lost in a solver's tolerances.
+
+    Parameters
+    ----------
+    network : LayeredNetwork
+    widened : function of float
+        Returns the network for the linear program, with capacities wider by a part.
+    cost : ndarray of float
+        Of each arc of that network.
+    budget : Budget
+    arcs : ndarray of int, optional
+        Arcs of that network on which all can arrive.
+    copies : ndarray of int, optional
+        Arcs of the layered network that it has a second time, behind all others; most likely
+        these are filled.
+
+    Raises
+    ------
+    SolverError
+        Numbers too far apart for the solver's tolerances.
+    """
+
+    def missing_bytes(found: PricedFlow) -> FloatArray:
+        return _missing_bytes(network, with_copies(found.flow_bytes, network.n_arcs, copies))
+
     for slack in CAPACITY_SLACK:
-        wide = model.at(lengths_s, slack)
+        wide = widened(slack)
         try:
-            found = cheapest(wide, cost, budget, arcs)
-            missing = _missing_bytes(model, found.flow_bytes)
+            full = np.arange(network.n_arcs, wide.n_arcs)
+            found = cheapest(wide, cost, budget, arcs, full)
+            missing = missing_bytes(found)
             for _ in range(MOST_REPAIRS):
                 if missing.any():
                     found = _with_missing(wide, cost, found, missing, budget)
-                    missing = _missing_bytes(model, found.flow_bytes)
+                    missing = missing_bytes(found)
             if not missing.any():
                 return found
         except InfeasibleError:
             continue
-    raise _too_wide(model, f"{budget.linear_solver().name} lost data in its tolerances")
+    raise _too_wide(network, f"{budget.linear_solver().name} lost data in its tolerances")
+
+
+def with_copies(flow: Flow, n_arcs: int, copies: IntArray) -> Flow:
+    """Add what flows through second copies of arcs, the last ones, to what flows through the arcs.
+
+    >>> with_copies(np.array([1.0, 2.0, 0.5]), 2, np.array([1]))
+    array([1. , 2.5])
+    """
+    together: Flow = flow[:n_arcs].copy()
+    np.add.at(together, copies, flow[n_arcs:])
+    return together
 
 
 def _with_missing(
@@ -495,24 +624,24 @@ def _with_missing(
     return replace(found, flow_bytes=flow + more, gap=gap)
 
 
-def _too_wide(model: _Model, failure: str) -> SolverError:
+def _too_wide(network: LayeredNetwork, failure: str) -> SolverError:
     """Say that numbers are too far apart, and which are the smallest."""
-    rate = model.network.rate_bytes_per_s
+    rate = network.rate_bytes_per_s
     slowest = float(rate[np.isfinite(rate) & (rate > 0)].min())
-    smallest = min(pool.n_bytes for pool in model.network.pools if pool.n_bytes > 0)
+    smallest = min(pool.n_bytes for pool in network.pools if pool.n_bytes > 0)
+    total = sum(pool.n_bytes for pool in network.pools)
     return SolverError(
         f"{failure}: amounts span too many orders of magnitude; of "
-        f"{model.problem.total_bytes} bytes in all a source holds {smallest}, and the slowest link "
+        f"{total} bytes in all a source holds {smallest}, and the slowest link "
         f"or host limit is {slowest:.3g} bytes/s; leave out sources and links of next to nothing"
     )
 
 
-def _missing_bytes(model: _Model, flow_bytes: FloatArray) -> FloatArray:
+def _missing_bytes(network: LayeredNetwork, flow_bytes: FloatArray) -> FloatArray:
     """Return per node what paths do not carry of its supply: small ones may drown on the way.
 
     Paths that carry too much do no harm: in the end they share what the source holds.
     """
-    network = model.network
     paths = decompose(network, network.piece, flow_bytes)
     numbers = np.array([path.pool for path in paths], dtype=np.int64)
     arrived = np.bincount(numbers, [path.amount for path in paths], len(network.pools))

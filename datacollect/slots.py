@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.pipeline import RouteBook, transfers_from_rows
+from datacollect.routes import cut_at
 from datacollect.schedule import Transfers
 
 if TYPE_CHECKING:
@@ -160,26 +161,6 @@ def _first_bytes(
         first.append(used[id(pool)])
         used[id(pool)] += size
     return np.array(first, dtype=np.int64)
-
-
-def cut_at(
-    bounds: IntArray, begin: IntArray, end: IntArray
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Cut ranges at `bounds`: return row, interval between bounds, begin and end of each part.
-
-    >>> [part.tolist() for part in cut_at(np.array([0, 4, 9]), np.array([1, 5]), np.array([6, 7]))]
-    [[0, 0, 1], [0, 1, 1], [1, 4, 5], [4, 6, 7]]
-    """
-    first = np.searchsorted(bounds, begin, side="right") - 1
-    count = np.searchsorted(bounds, end, side="left") - first
-    row = np.repeat(np.arange(len(begin)), count)
-    interval = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
-    return (
-        row,
-        interval,
-        np.maximum(begin[row], bounds[interval]),
-        np.minimum(end[row], bounds[interval + 1]),
-    )
 
 
 def _cut_at_parcels(

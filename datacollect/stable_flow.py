@@ -1,53 +1,47 @@
 """Planning anew with few changes: little goes over links that the old plan does not use.
 
-An old plan uses a few thousand of a million links. Its links are planned on alone, then with those
-into the destination; all other links are only looked at:
-
-- The earliest end on few links is the earliest on all, if no other link crosses the minimum cut
-  that forbids an earlier one. Links that do cross it are added.
-- A cheapest flow on few links is a cheapest on all, if no other link is worth its cost by the
-  distances to the sink in the residual network (reduced costs; Ahuja, Magnanti and Orlin, Network
-  Flows, 1993, section 9.3). Links that are worth it are added.
+The cheapest flow is found on few links, where new ones are dear. Those of the others that are worth
+their cost are added until none is: then it is the cheapest over all links.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from datacollect.earliest_end import SAME_END, are_few
 from datacollect.flow import FlowNetwork
 from datacollect.fluid import FluidPlan
-from datacollect.layered import NO_LINK, breakpoints_s, layered_network
+from datacollect.layered import NO_LINK, breakpoints_s
+from datacollect.link_prices import Priced, worth_their_price
+from datacollect.measures import hosts_of_routes
+from datacollect.other_links import FewLinks, among, union, worth_their_cost
+from datacollect.path_tables import path_table
 from datacollect.preference import LONGEST_PATH
-from datacollect.quickest import NeverArrives, ScaledFlow, quickest
+from datacollect.quickest import Quickest, ScaledFlow
 from datacollect.restricted_flow import distance_to
-from datacollect.routes import decompose
+from datacollect.shared_flow import SharedModel, cheapest_complete, with_copies
 
 if TYPE_CHECKING:
+    from datacollect.arc_pricing import SharedNetwork
     from datacollect.budget import Budget
+    from datacollect.earliest_end import ProvedOptimum
     from datacollect.layered import LayeredNetwork
     from datacollect.problem import Problem
-    from datacollect.quickest import Quickest
+    from datacollect.schedule import Schedule
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-# An end that is later by less than this part is the same.
-SAME_END = 1e-9
+# More units than any flow has, and still an integer once it has been a float.
+LARGEST = 2.0**62
 
-# Of larger cuts each host gets this many links at first.
-MANY_PER_HOST = 16
-
-# Links are looked up by their ends where those are fewer pairs than this part of all links.
-FEW_PAIRS = 16
-
-# Of the links that are worth adding, each host gets this many at a time, the best.
-LINKS_AT_A_TIME = 8
+# Less than this part of all data may be what linear programs leave of nothing.
+SAME_BYTES = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,88 +61,80 @@ class OldUse:
 
 
 @dataclass(frozen=True, eq=False)
-class ProvedOptimum:
-    """The earliest end over all links, found on few of them.
+class OldPlan:
+    """Transfers that a plan has not finished by an instant, each on a link of a problem.
 
     Attributes
     ----------
-    problem : Problem
-        With the few links only: `found` numbers its links.
     links : ndarray of int
-        Which links of the whole problem they are.
-    found : Quickest
-    alone : Quickest or None
-        The earliest end on the links of the old plan alone; None where those never suffice.
+        All that the plan uses, at any time, sorted; lost ones left out.
+    position : ndarray of int, shape (n_transfers,)
+        Each transfer's link, as an index into ``links``.
+    start_s, finish_s, bytes_per_s : ndarray of float, shape (n_transfers,)
+        Counted from the instant.
     """
 
-    problem: Problem
     links: IntArray
-    found: Quickest
-    alone: Quickest | None
+    position: IntArray
+    start_s: FloatArray
+    finish_s: FloatArray
+    bytes_per_s: FloatArray
+
+    @classmethod
+    def of(cls, remaining: Problem, plan: Schedule, at_s: float) -> OldPlan:
+        """Look at a plan from `at_s` on, which is the remaining problem's time 0."""
+        columns = plan.columns
+        hosts, at = hosts_of_routes(plan, remaining.host_index)
+        link = remaining.link_indices(hosts[:-1], hosts[1:])
+        link[(hosts[:-1] < 0) | (hosts[1:] < 0)] = -1
+        link = link[at]
+        used = np.zeros(remaining.n_links, dtype=bool)
+        used[link[link >= 0]] = True
+        links = np.flatnonzero(used)
+        going = (link >= 0) & (columns.finish_s > np.maximum(columns.start_s, at_s))
+        rows = np.flatnonzero(going)
+        start, finish = columns.start_s[rows] - at_s, columns.finish_s[rows] - at_s
+        rate = columns.n_bytes[rows] / (finish - start)
+        position = np.searchsorted(links, link[rows])
+        return cls(links, position, np.maximum(start, 0.0), finish, rate)
+
+    def use(self, starts_s: FloatArray) -> OldUse:
+        """Count bytes per piece of time; pieces begin at `starts_s`, the first at 0."""
+        first = np.searchsorted(starts_s, self.start_s, side="right") - 1
+        count = np.searchsorted(starts_s, self.finish_s, side="left") - first
+        # A row for each piece that a transfer takes part in.
+        row = np.repeat(np.arange(len(first)), count)
+        piece = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
+        ends = np.append(starts_s[1:], np.inf)
+        begin, end = self.start_s[row], self.finish_s[row]
+        length = np.minimum(end, ends[piece]) - np.maximum(begin, starts_s[piece])
+        shape = len(starts_s), len(self.links)
+        cell = piece * shape[1] + self.position[row]
+        n_bytes = np.bincount(cell, self.bytes_per_s[row] * length, shape[0] * shape[1])
+        return OldUse(self.links, n_bytes.astype(float).reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
-    """A flow, in units, through the layered network of a problem with few links."""
+    """A flow through the layered network of a problem with few links.
+
+    Attributes
+    ----------
+    flow : ndarray, shape (n_arcs,)
+        In units of its own, or in bytes.
+    new_bytes : float
+        What goes over links that the old plan does not use.
+    solver : str
+    gap : float
+        Another flow is cheaper by at most this part of the costs.
+    """
 
     network: LayeredNetwork
     lengths_s: FloatArray
-    units: IntArray
-    new_units: int
-    links: IntArray
-
-
-def proved_optimum(
-    problem: Problem,
-    old_links: IntArray,
-    guard_s: float,
-    budget: Budget,
-    likely: IntArray | None = None,
-) -> ProvedOptimum:
-    """Find the earliest end over all links of a problem without shared bottlenecks.
-
-    Parameters
-    ----------
-    problem : Problem
-    old_links : ndarray of int
-        Those of the old plan, sorted. Where they suffice, no other is looked at but to prove it.
-    guard_s : float
-        Every piece of time but the last ends this much early.
-    budget : Budget
-    likely : ndarray of int, optional
-        Links to go on with where those do not suffice, the old ones among them.
-
-    Raises
-    ------
-    NeverArrives
-        Some data cannot arrive.
-    """
-    starts, solver = breakpoints_s(problem), budget.flow_solver()
-    few = problem.with_links(old_links)
-    alone: Quickest | None
-    try:
-        found = quickest(few, starts, guard_s, solver)
-    except NeverArrives:
-        alone, more = None, old_links[:0]
-    else:
-        alone, more = found, _crossing(problem, old_links, few, found.network, found.cut)
-        if len(more) == 0:
-            return ProvedOptimum(few, old_links, found, alone)
-    links = _likely(problem, old_links, budget) if likely is None else likely
-    for attempt in count():
-        links = _union(problem, links, _wide_enough(problem, more, attempt))
-        few = problem.with_links(links)
-        try:
-            found = quickest(few, starts, guard_s, solver)
-        except NeverArrives as never:
-            more = _crossing(problem, links, few, never.network, never.cut)
-            if len(more) == 0:
-                raise
-        else:
-            more = _crossing(problem, links, few, found.network, found.cut)
-            if len(more) == 0:
-                return ProvedOptimum(few, links, found, alone)
-    raise AssertionError  # links are added until none is left
+    flow: IntArray | FloatArray
+    new_bytes: float
+    solver: str
+    gap: float = 0.0
 
 
 def stable_plan(
@@ -164,7 +150,6 @@ def stable_plan(
     Parameters
     ----------
     problem : Problem
-        Without shared bottlenecks.
     old : OldUse
     optimum : ProvedOptimum
         The earliest end with this guard.
@@ -178,23 +163,26 @@ def stable_plan(
     earliest, alone = optimum.found, optimum.alone
     latest_s = max(latest_s, earliest.makespan_s)
     if alone is not None and alone.makespan_s <= latest_s * (1 + SAME_END):
-        best = _cheapest(problem, old.links, alone.network, old, alone.lengths_s, budget)
+        best = _cheapest(alone.known, old, alone.lengths_s, budget)
+    elif latest_s <= earliest.makespan_s * (1 + SAME_END):
+        best = _cheapest(earliest.known, old, earliest.lengths_s, budget)
     else:
-        best = _cheapest(problem, optimum.links, earliest.network, old, earliest.lengths_s, budget)
-        if latest_s > earliest.makespan_s * (1 + SAME_END):
-            lengths = _lengths_until(problem, guard_s, latest_s)
-            later = _cheapest(problem, best.links, best.network, old, lengths, budget)
-            # What new links must carry falls with the end, ever more slowly: equal at both ends
-            # of the leeway means equal throughout.
-            if later.new_units < best.new_units * (1 - SAME_END):
-                best = later
+        lengths = _lengths_until(problem, guard_s, latest_s)
+        best = _cheapest(_links_in_use(optimum, old), old, lengths, budget)
+        if not _time_spares(optimum):
+            sooner = _cheapest(earliest.known, old, earliest.lengths_s, budget)
+            # What new links must carry never grows with the end: equal at both ends of the leeway
+            # means equal throughout.
+            if sooner.new_bytes <= best.new_bytes + SAME_BYTES * problem.total_bytes:
+                best = sooner
     network = best.network
     return FluidPlan(
         network.starts_s,
         best.lengths_s,
         network.pools,
-        decompose(network, network.piece, best.units),
-        budget.flow_solver().name,
+        path_table(network, network.piece, best.flow),
+        best.solver,
+        best.gap,
     )
 
 
@@ -224,6 +212,27 @@ def stable_costs(network: LayeredNetwork, is_new: BoolArray) -> tuple[IntArray, 
     return cost.astype(np.int64), more
 
 
+def _links_in_use(optimum: ProvedOptimum, old: OldUse) -> FewLinks:
+    """Return old links and those that suffice with a little more time: linear programs like few."""
+    known, end = optimum.found.known, optimum.found.end
+    if isinstance(end, Quickest) or end.prices is None or end.network.n_pieces > 1:
+        return known
+    used = end.network.link[end.prices.flow_bytes > 0]
+    links = union(known.whole, old.links, known.links[used[used != NO_LINK]])
+    return FewLinks.of(known.whole, links, 1)
+
+
+def _time_spares(optimum: ProvedOptimum) -> bool:
+    """Say whether each instant more spares new links some bytes, as long as any take them.
+
+    Within one piece of time what new links must carry falls ever more slowly with its length (the
+    optimum of a linear program is convex in its right side). If it reaches nothing in the same
+    piece, it falls until then.
+    """
+    alone = optimum.alone
+    return alone is not None and len(alone.lengths_s) == len(optimum.found.lengths_s)
+
+
 # On few links -------------------------------------------------------------------------------
 
 
@@ -236,233 +245,127 @@ def _lengths_until(problem: Problem, guard_s: float, end_s: float) -> FloatArray
     return np.append(full[: n_pieces - 1], last_s)
 
 
-def _cheapest(
-    problem: Problem,
-    links: IntArray,
-    network: LayeredNetwork,
-    old: OldUse,
-    lengths_s: FloatArray,
-    budget: Budget,
-) -> _Flow:
-    """Find the cheapest flow over all links, beginning with few and, if it fits, their network."""
-    solver = budget.flow_solver()
-    few = problem.with_links(links)
-    if network.n_pieces != len(lengths_s):
-        network = layered_network(few, breakpoints_s(problem)[: len(lengths_s)])
+def _cheapest(known: FewLinks, old: OldUse, lengths_s: FloatArray, budget: Budget) -> _Flow:
+    """Find the cheapest flow over all links, beginning with few."""
+    whole, n_pieces = known.whole, len(lengths_s)
+    if known.network.n_pieces != n_pieces:
+        known = FewLinks.of(whole, known.links, n_pieces)
     while True:
-        is_new = ~_among(old.links, links)
-        scaled = ScaledFlow(network, solver)
-        priced = _priced(scaled, links, is_new, old, lengths_s)
-        balance = scaled.supplied(lengths_s).supply.copy()
-        balance[network.sink] -= int(balance.sum())
-        flow = solver.min_cost_flow(priced.network, balance)
-        units = flow[: network.n_arcs].copy()
-        np.add.at(units, priced.of_arc, flow[network.n_arcs :])
-        is_link = network.link != NO_LINK
-        new_units = int(units[is_link][is_new[network.link[is_link]]].sum())
-        found = _Flow(network, lengths_s, units, new_units, links)
-        if new_units == 0:
-            return found
-        distance = distance_to(network.sink, priced.network, flow)
-        more = _worth_adding(problem, links, few, network, lengths_s, distance)
+        search = _by_program if known.few.shared else _by_flow
+        found, more = search(known, old, lengths_s, budget)
         if len(more) == 0:
             return found
-        links = _union(problem, links, more)
-        few = problem.with_links(links)
-        network = layered_network(few, network.starts_s)
+        known = FewLinks.of(whole, union(whole, known.links, more), n_pieces)
 
 
 @dataclass(frozen=True, eq=False)
-class _Priced:
-    """A network with costs; its last arcs are what the old plan sends over the arcs `of_arc`."""
+class _Split:
+    """Arcs of old links in two: as much as the old plan sends there, and more.
 
-    network: FlowNetwork
+    Attributes
+    ----------
+    of_arc : ndarray of int
+        Arcs that have a copy for what the old plan sends there.
+    old_bytes : ndarray of float
+        How much that is.
+    cost : ndarray of int64
+        Per byte, of all arcs and then of the copies.
+    new_link : int
+        Cost of any link that the old plan does not use.
+    is_new : ndarray of bool, shape (n_arcs,)
+        Arcs of such links.
+    """
+
     of_arc: IntArray
+    old_bytes: FloatArray
+    cost: IntArray
+    new_link: int
+    is_new: BoolArray
+
+    @classmethod
+    def build(cls, known: FewLinks, old: OldUse) -> _Split:
+        network = known.network
+        is_link = network.link != NO_LINK
+        new_links = ~among(old.links, known.links)
+        cost, less = stable_costs(network, new_links)
+        is_new = is_link.copy()
+        is_new[is_link] = new_links[network.link[is_link]]
+        of_arc = np.flatnonzero(is_link & ~is_new)
+        position = np.searchsorted(old.links, known.links[network.link[of_arc]])
+        old_bytes = old.n_bytes[network.piece[of_arc], position]
+        of_arc, old_bytes = of_arc[old_bytes > 0], old_bytes[old_bytes > 0]
+        dearest, _ = stable_costs(network, np.ones(known.few.n_links, dtype=bool))
+        copied = cost[of_arc] - less
+        return cls(of_arc, old_bytes, np.append(cost, copied), int(dearest.max()), is_new)
 
 
-def _priced(
-    scaled: ScaledFlow, links: IntArray, is_new: BoolArray, old: OldUse, lengths_s: FloatArray
-) -> _Priced:
-    """Split the arcs of old links in two: as much as the old plan sends, and more."""
-    network, supplied = scaled.network, scaled.supplied(lengths_s)
-    cost, less = stable_costs(network, is_new)
-    of_arc = np.flatnonzero(network.link != NO_LINK)
-    of_arc = of_arc[~is_new[network.link[of_arc]]]
-    position = np.searchsorted(old.links, links[network.link[of_arc]])
-    as_before = np.rint(old.n_bytes[network.piece[of_arc], position] * scaled.scale)
+def _by_flow(
+    known: FewLinks, old: OldUse, lengths_s: FloatArray, budget: Budget
+) -> tuple[_Flow, IntArray]:
+    """Find the cheapest flow on few links, and the other links that are worth their cost."""
+    network, solver, split = known.network, budget.flow_solver(), _Split.build(known, old)
+    scaled, of_arc = ScaledFlow(network, solver), split.of_arc
+    supplied = scaled.supplied(lengths_s)
+    # Far ahead of its plan the old use can be beyond all integers, once scaled: cap it before.
+    as_before = np.minimum(np.rint(split.old_bytes * scaled.scale), LARGEST)
     within = np.minimum(as_before.astype(np.int64), supplied.capacity[of_arc])
     capacity = supplied.capacity.copy()
     capacity[of_arc] -= within
-    return _Priced(
-        FlowNetwork(
-            network.n_nodes,
-            np.append(network.tail, network.tail[of_arc]),
-            np.append(network.head, network.head[of_arc]),
-            np.append(capacity, within),
-            np.append(cost, cost[of_arc] - less),
-        ),
-        of_arc,
+    balance = supplied.supply.copy()
+    balance[network.sink] -= int(balance.sum())
+    priced = FlowNetwork(
+        network.n_nodes,
+        np.append(network.tail, network.tail[of_arc]),
+        np.append(network.head, network.head[of_arc]),
+        np.append(capacity, within),
+        split.cost,
     )
+    flow = solver.min_cost_flow(priced, balance)
+    units = with_copies(flow, network.n_arcs, of_arc)
+    new_bytes = int(units[split.is_new].sum()) / scaled.scale
+    found = _Flow(network, lengths_s, units, new_bytes, solver.name)
+    if new_bytes == 0:
+        return found, known.links[:0]  # no other link is cheaper
+    distance = distance_to(network.sink, priced, flow)
+    return found, worth_their_cost(known, lengths_s, distance, split.new_link)
 
 
-# What the other links could add -------------------------------------------------------------
+def _by_program(
+    known: FewLinks, old: OldUse, lengths_s: FloatArray, budget: Budget
+) -> tuple[_Flow, IntArray]:
+    """Do the same with shared bottlenecks, by a linear program."""
+    network, split = known.network, _Split.build(known, old)
+    model, cost = SharedModel.build(known.few, network), split.cost.astype(float)
+
+    def program(slack: float = 0.0) -> SharedNetwork:
+        return _with_copies_of(model.at(lengths_s, slack), split)
+
+    arcs = np.arange(len(cost)) if are_few(known.few) else None
+    priced = cheapest_complete(network, program, cost, budget, arcs, split.of_arc)
+    flow_bytes = with_copies(priced.flow_bytes, network.n_arcs, split.of_arc)
+    new_bytes = float(flow_bytes[split.is_new].sum())
+    solver = budget.linear_solver().name
+    found = _Flow(network, lengths_s, flow_bytes, new_bytes, solver, priced.gap)
+    if new_bytes <= SAME_BYTES * known.whole.total_bytes:
+        return found, known.links[:0]
+    solved = Priced(known, lengths_s, program(), cost, priced)
+    return found, worth_their_price(solved, split.new_link)
 
 
-def _crossing(
-    problem: Problem,
-    links: IntArray,
-    few: Problem,
-    network: LayeredNetwork,
-    cut: BoolArray | None,
-) -> IntArray:
-    """Return the other links that cross a cut in some piece of time."""
-    assert cut is not None
-    crossing = [links[:0]]
-    leaving, entering = _at_ends_of_links(few, network, cut)
-    for piece, period in enumerate(_periods(problem, network)):
-        inside, outside = np.flatnonzero(leaving[piece]), np.flatnonzero(~entering[piece])
-        # A few pairs, or from the smaller side: a million links are to be looked at once at most.
-        if len(inside) * len(outside) < problem.n_links // FEW_PAIRS:
-            pairs = np.repeat(inside, len(outside)), np.tile(outside, len(inside))
-            found = problem.link_indices(*pairs)
-            found = found[found >= 0]
-        elif len(inside) <= len(outside):
-            found = problem.links_out_of(inside)
-            found = found[~entering[piece][problem.link_to[found]]]
-        else:
-            found = np.flatnonzero(~entering[piece][problem.link_to])
-            found = found[leaving[piece][problem.link_from[found]]]
-        crossing.append(found[_is_usable(problem, found, period)])
-    found = _union(problem, *crossing)
-    return found[~_among(links, found)]
-
-
-def _worth_adding(
-    problem: Problem,
-    links: IntArray,
-    few: Problem,
-    network: LayeredNetwork,
-    lengths_s: FloatArray,
-    distance: IntArray,
-) -> IntArray:
-    """Return other links by which the sink is nearer, the best of each host."""
-    costs, _ = stable_costs(network, np.ones(few.n_links, dtype=bool))
-    cost = int(costs.max())  # all other links are new
-    leaving, entering = _at_ends_of_links(few, network, distance)
-    worth = [links[:0]]
-    for piece, period in enumerate(_periods(problem, network)):
-        if lengths_s[piece] <= 0:
-            continue
-        tails = np.flatnonzero(leaving[piece] > cost + entering[piece].min())
-        found = problem.links_out_of(tails)
-        # Where no path leads to the sink yet, any link that does is worth more than all others.
-        gain = leaving[piece][problem.link_from[found]] - entering[piece][problem.link_to[found]]
-        found, gain = found[gain > cost], gain[gain > cost]
-        other = _is_usable(problem, found, period) & ~_among(links, found)
-        worth.append(_best_of_each(problem, found[other], gain[other], LINKS_AT_A_TIME))
-    return _union(problem, *worth)
-
-
-def _likely(problem: Problem, old_links: IntArray, budget: Budget) -> IntArray:
-    """Add links to the old ones until the destination may bind, or no other link helps.
-
-    By no plan everything arrives sooner than the destination can take it in, and often that is the
-    answer. So all links into the destination are added, and those that cross the minimum cuts at
-    that instant: these show at once whose data lack a way out.
-    """
-    into = np.flatnonzero(problem.link_to == problem.destination_index)
-    links = _union(problem, old_links, into)
-    starts, solver = breakpoints_s(problem), budget.flow_solver()
-    rate = min(
-        float(problem.bandwidth_bytes_per_s[0][into].sum()),
-        float(problem.downlink_bytes_per_s[problem.destination_index]),
+def _with_copies_of(whole: SharedNetwork, split: _Split) -> SharedNetwork:
+    """Return a program's network with copies of arcs, for what the old plan sends there."""
+    of_arc = split.of_arc
+    within = np.minimum(split.old_bytes, whole.capacity_bytes[of_arc])
+    capacity = whole.capacity_bytes.copy()
+    capacity[of_arc] -= within
+    copy_of = np.full(whole.n_arcs, -1)
+    copy_of[of_arc] = whole.n_arcs + np.arange(len(of_arc))
+    copied = np.flatnonzero(copy_of[whole.member_arc] >= 0)
+    return replace(
+        whole,
+        tail=np.append(whole.tail, whole.tail[of_arc]),
+        head=np.append(whole.head, whole.head[of_arc]),
+        capacity_bytes=np.append(capacity, within),
+        member_row=np.append(whole.member_row, whole.member_row[copied]),
+        member_arc=np.append(whole.member_arc, copy_of[whole.member_arc[copied]]),
     )
-    if len(starts) > 1 or rate <= 0:
-        return links
-    lengths = np.array([problem.total_bytes / rate])
-    for attempt in count():
-        few = problem.with_links(links)
-        network = layered_network(few, starts)
-        cut = ScaledFlow(network, solver).saturate(lengths)[1]
-        if cut is None:
-            break
-        more = _crossing(problem, links, few, network, cut)
-        if len(more) == 0:
-            break
-        links = _union(problem, links, _wide_enough(problem, more, attempt))
-    return links
-
-
-def _wide_enough(problem: Problem, links: IntArray, attempt: int) -> IntArray:
-    """Return the widest links of each host, more in later attempts; all where they are few."""
-    if len(links) <= MANY_PER_HOST * problem.n_hosts:
-        return links
-    bandwidth = problem.bandwidth_bytes_per_s.max(axis=0)
-    return _best_of_each(problem, links, bandwidth[links], MANY_PER_HOST << attempt)
-
-
-def _best_of_each(problem: Problem, links: IntArray, gain: npt.NDArray[Any], most: int) -> IntArray:
-    """Return, of each host, the links by which it gains most."""
-    # One number per link sorts several times faster than two; which of nearly equal links come
-    # first is a matter of speed only.
-    if len(links) == 0:
-        return links
-    less = (gain.max() - gain) / (2 * float(np.ptp(gain)) or 1.0)
-    best = links[np.argsort(problem.link_from[links] + less)]
-    tails = problem.link_from[best]
-    return best[np.arange(len(best)) - np.searchsorted(tails, tails) < most]
-
-
-def _periods(problem: Problem, network: LayeredNetwork) -> list[int]:
-    """The forecast's period of each piece of time."""
-    after = np.searchsorted(problem.periods_s, network.starts_s, side="right")
-    return [int(period) - 1 for period in after]
-
-
-def _is_usable(problem: Problem, links: IntArray, period: int) -> BoolArray:
-    """Mark the links that carry anything."""
-    tail, head = problem.link_from[links], problem.link_to[links]
-    usable: BoolArray = problem.bandwidth_bytes_per_s[period][links] > 0
-    usable &= tail != problem.destination_index
-    usable &= (problem.uplink_bytes_per_s[tail] > 0) & (problem.downlink_bytes_per_s[head] > 0)
-    return usable
-
-
-def _union(problem: Problem, *parts: IntArray) -> IntArray:
-    """Return all links of the parts, sorted: a mask is many times faster than numpy's union."""
-    of_any = np.zeros(problem.n_links, dtype=bool)
-    for links in parts:
-        of_any[links] = True
-    return np.flatnonzero(of_any)
-
-
-def _among(known: IntArray, links: IntArray) -> BoolArray:
-    """Mark the links that are among `known`, which is sorted."""
-    if len(known) == 0:
-        return np.zeros(len(links), dtype=bool)
-    position = np.minimum(np.searchsorted(known, links), len(known) - 1)
-    found: BoolArray = known[position] == links
-    return found
-
-
-def _at_ends_of_links(
-    few: Problem, network: LayeredNetwork, of_node: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return nodes' values where links leave hosts and where they enter them.
-
-    Where a host's limits are finite, its links end at a node of their own. A host that has no
-    link yet would get one without cost to or from its own node.
-
-    Returns
-    -------
-    tuple of ndarray, each of shape (n_pieces, n_hosts)
-    """
-    n, pieces = few.n_hosts, network.n_pieces
-    node = np.arange(pieces * n).reshape(pieces, n)
-    node[:, network.sink] = network.sink
-    leaving, entering = of_node[node], of_node[node]
-    arcs = np.flatnonzero(network.link >= 0)
-    piece, link = network.piece[arcs], network.link[arcs]
-    leaving[piece, few.link_from[link]] = of_node[network.tail[arcs]]
-    entering[piece, few.link_to[link]] = of_node[network.head[arcs]]
-    return leaving, entering

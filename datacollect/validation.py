@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.hosts import HeldColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from datacollect.hosts import Held, SharedBottleneck
+    from datacollect.hosts import Held, HeldColumns, SharedBottleneck
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 IndexArray: TypeAlias = npt.NDArray[np.int32]
@@ -50,33 +49,43 @@ def index_of_names(names: Sequence[str]) -> dict[str, int]:
     return index
 
 
-def host_arrays(
-    names: Sequence[str], destination: str, columns: Mapping[str, npt.ArrayLike]
-) -> dict[str, npt.NDArray[Any]]:
-    """Return the per-host columns as arrays of the right type, or raise `ProblemError`."""
+def require_hosts(names: Sequence[str], destination: str) -> None:
+    """Raise `ProblemError` unless names are unique and the destination is one of them."""
     if destination not in index_of_names(names):
         raise ProblemError(
             f"destination must be one of the hosts, got {destination!r}"
             + nearest_hint(str(destination), names)
         )
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "backlog_bytes": whole_backlogs(names, columns["backlog_bytes"])
-    }
-    for key, may_be_infinite in _MAY_BE_INFINITE.items():
-        values = one_per_host(key, columns[key], len(names))
-        bad = np.isnan(values) | (values < 0)
-        if not may_be_infinite:
-            bad |= np.isinf(values)
-        if bad.any():
-            i = int(np.argmax(bad))
-            rule = ">= 0" if may_be_infinite else ">= 0 and finite"
-            remedy = "; leave it out for unlimited" if may_be_infinite else ""
-            raise ProblemError(
-                f"host {names[i]!r}: {key} must be {rule}, got {values[i]:g}{remedy}"
-            )
-        arrays[key] = values
-    _reject_split_bytes(names, arrays["storage_bytes"])
+
+
+def host_arrays(
+    names: Sequence[str], columns: Mapping[str, npt.ArrayLike]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return per-host columns as arrays of the right type, or raise `ProblemError`."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for key, values in columns.items():
+        arrays[key] = (
+            whole_backlogs(names, values)
+            if key == "backlog_bytes"
+            else _limits(names, key, one_per_host(key, values, len(names)))
+        )
     return arrays
+
+
+def _limits(names: Sequence[str], key: str, values: FloatArray) -> FloatArray:
+    """Refuse numbers below 0, and infinite or split ones where these mean nothing."""
+    may_be_infinite = _MAY_BE_INFINITE[key]
+    bad = np.isnan(values) | (values < 0)
+    if not may_be_infinite:
+        bad |= np.isinf(values)
+    if bad.any():
+        i = int(np.argmax(bad))
+        rule = ">= 0" if may_be_infinite else ">= 0 and finite"
+        remedy = "; leave it out for unlimited" if may_be_infinite else ""
+        raise ProblemError(f"host {names[i]!r}: {key} must be {rule}, got {values[i]:g}{remedy}")
+    if key == "storage_bytes":
+        _reject_split_bytes(names, values)
+    return values
 
 
 def _reject_split_bytes(names: Sequence[str], storage_bytes: FloatArray) -> None:
@@ -173,11 +182,15 @@ def _reject_bad_links(
             raise ProblemError(f"{pair(i)}: price_per_gb must be >= 0 and finite, got {price[i]:g}")
 
 
-def reject_bad_shared(
-    shared: Sequence[SharedBottleneck],
-    host_index: Mapping[str, int],
-    links: Collection[tuple[str, str]],
-) -> None:
+class _Links(Protocol):
+    """What shared bottlenecks are checked against."""
+
+    @property
+    def host_index(self) -> Mapping[str, int]: ...
+    def link_indices(self, link_from: npt.ArrayLike, link_to: npt.ArrayLike) -> IntArray: ...
+
+
+def reject_bad_shared(shared: Sequence[SharedBottleneck], links: _Links) -> None:
     """Raise `ProblemError` unless names are unique and all links exist."""
     for name, times in Counter(s.name for s in shared).items():
         if times > 1:
@@ -194,16 +207,26 @@ def reject_bad_shared(
         pairs = [(a, b) for a, b in bottleneck.links]
         if not pairs:
             raise ProblemError(f"{where}: links must not be empty")
-        for (a, b), times in Counter(pairs).items():
-            for name in (a, b):
-                if name not in host_index:
-                    raise ProblemError(
-                        f"{where}: unknown host {name!r}" + nearest_hint(name, host_index)
-                    )
-            if (a, b) not in links:
-                raise ProblemError(f"{where}: there is no link {a!r} -> {b!r}; add it to links")
-            if times > 1:
-                raise ProblemError(f"{where}: link {a!r} -> {b!r} given {times} times")
+        index = links.host_index
+        hosts = np.array([(index.get(a, -1), index.get(b, -1)) for a, b in pairs])
+        found = np.where((hosts >= 0).all(axis=1), links.link_indices(*hosts.T), -1)
+        # There may be many thousands: only where something is wrong they are looked at one by one.
+        if found.min() < 0 or len(np.unique(found)) < len(found):
+            _reject_bad_members(where, pairs, found.tolist(), index)
+
+
+def _reject_bad_members(
+    where: str, pairs: Sequence[tuple[str, str]], found: list[int], index: Mapping[str, int]
+) -> None:
+    times = Counter(pairs)
+    for (a, b), link in zip(pairs, found, strict=True):
+        for name in (a, b):
+            if name not in index:
+                raise ProblemError(f"{where}: unknown host {name!r}" + nearest_hint(name, index))
+        if link < 0:
+            raise ProblemError(f"{where}: there is no link {a!r} -> {b!r}; add it to links")
+        if times[a, b] > 1:
+            raise ProblemError(f"{where}: link {a!r} -> {b!r} given {times[a, b]} times")
 
 
 class _Hosts(Protocol):
@@ -217,6 +240,8 @@ class _Hosts(Protocol):
     def backlog_bytes(self) -> IntArray: ...
     @property
     def storage_bytes(self) -> FloatArray: ...
+    @property
+    def held_columns(self) -> HeldColumns: ...
 
 
 def reject_bad_held(held_data: Sequence[Held], hosts: _Hosts) -> None:
@@ -227,7 +252,7 @@ def reject_bad_held(held_data: Sequence[Held], hosts: _Hosts) -> None:
     if not _all_in_range(held_data, hosts):
         for held in held_data:
             _reject_bad_range(held, hosts)
-    columns = HeldColumns.of(held_data, hosts.host_index)
+    columns = hosts.held_columns
     _reject_overlapping_held(held_data, columns)
     _reject_held_beyond_storage(columns, hosts)
 
@@ -236,7 +261,7 @@ def _all_in_range(held_data: Sequence[Held], hosts: _Hosts) -> bool:
     kinds = {type(number) for h in held_data for number in (h.offset_bytes, h.n_bytes)}
     if kinds != {int}:
         return False
-    host, source, start, size = HeldColumns.of(held_data, hosts.host_index)
+    host, source, start, size = hosts.held_columns
     known = min(host.min(), source.min()) >= 0
     positive = min(start.min(), size.min()) >= 0
     return bool(known and positive and (size <= hosts.backlog_bytes[source] - start).all())

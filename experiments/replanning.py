@@ -2,24 +2,33 @@
 
     python experiments/replanning.py [--hosts 100 300 1000] [--repeats 5] [-o FILE.csv]
 
-Full meshes with and without host limits, as in planning_speed.py. At half the plan's makespan the
-data lie where the plan says; all bandwidths change at random, each by up to a part, up or down.
-Times are process times from objects in memory (problem, plan, progress) to the schedule, medians
-of the repetitions; ratios are medians of one over the other within a repetition, so that a busy
-machine slows both. Every call gets a problem of which nothing is remembered yet.
+The problems of planning_speed.py. At half the plan's makespan the data lie where the plan says; all
+bandwidths change at random, each by up to a part, up or down. Times are process times from objects
+in memory (problem, plan, progress) to the schedule, medians of the repetitions; ratios are medians
+of one over the other within a repetition, so that a busy machine slows both. The first plan gets a
+problem of which nothing is remembered; later ones get that problem with new bandwidths, of which
+what the first plan found out about hosts and links is still known.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
-from planning_speed import limited_mesh, mesh_problem
+from synthetic_problems import (
+    forecast_mesh,
+    limited_mesh,
+    mesh_problem,
+    shared_at_random,
+    shared_by_regions,
+)
 
 import datacollect as dc
 from datacollect.replanning import old_use
@@ -28,34 +37,66 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RESULTS = Path(__file__).resolve().parent / "results/replanning.csv"
-KINDS = {"full mesh, host limits": limited_mesh, "full mesh": mesh_problem}
 PARTS = (0.01, 0.05, 0.1)
 SEED = 1
 
 
-def row(what: str, n_hosts: int, part: float, repeats: int) -> dict[str, object]:
+@dataclass(frozen=True)
+class Case:
+    """A kind of problem and its sizes; ``slots`` is how many the lower bound takes, 0 for none."""
+
+    what: str
+    make: Callable[[int], dc.Problem]
+    hosts: tuple[int, ...]
+    slots: int = 0
+
+
+CASES = (
+    Case("full mesh, host limits", limited_mesh, (100, 300, 1000)),
+    Case("10 regions share ways to the destination", shared_by_regions, (100, 300, 1000)),
+    Case("10 bottlenecks shared at random", shared_at_random, (100, 300, 1000)),
+    Case("10 periods, storage limits", forecast_mesh, (100, 300)),
+    Case("full mesh, 100 slots", mesh_problem, (100, 300), slots=100),
+    Case("full mesh, 20 slots", mesh_problem, (1000,), slots=20),
+    Case("full mesh, host limits, 100 slots", limited_mesh, (100,), slots=100),
+    Case("10 periods, storage limits, 100 slots", forecast_mesh, (100,), slots=100),
+    Case("10 regions, 100 slots", shared_by_regions, (30,), slots=100),
+    Case("full mesh", mesh_problem, (100, 300, 1000, 3000)),
+)
+
+
+def row(case: Case, n_hosts: int, part: float, repeats: int) -> dict[str, object]:
     """Plan, let half of the time pass, change bandwidths, plan anew in both ways."""
-    problem = KINDS[what](n_hosts)
-    plan = dc.coordinated(problem)
-    progress = dc.Progress.from_schedule(problem, plan, plan.makespan_s / 2)
+    problem = case.make(n_hosts)
+    slot_s = dc.lower_bound(problem)[0] / case.slots if case.slots else None
+    plan = dc.coordinated(problem, slot_s=slot_s)
+    half_s = plan.makespan_s / 2
+    at_s = half_s if slot_s is None else slot_s * round(half_s / slot_s)
+    progress = dc.Progress.from_schedule(problem, plan, at_s)
     factor = np.random.default_rng(SEED).uniform(1 - part, 1 + part, problem.n_links)
     bandwidth = problem.bandwidth_bytes_per_s * factor
-    changed = problem.replace(bandwidth_bytes_per_s=bandwidth)
-    remaining = dc.remaining_problem(changed, progress)
+    remaining = dc.remaining_problem(problem.replace(bandwidth_bytes_per_s=bandwidth), progress)
     times = []
     scratch = anew = plan
     for _ in range(repeats):
-        first_s, _ = timed(dc.coordinated, problem, problem.bandwidth_bytes_per_s)
-        scratch_s, scratch = timed(
-            lambda now: dc.coordinated(dc.remaining_problem(now, progress)), problem, bandwidth
+        first_s, _ = timed(
+            lambda new: dc.coordinated(new, slot_s=slot_s), dataclasses.replace(problem)
         )
-        replan_s, anew = timed(lambda now: dc.replan(now, plan, progress), problem, bandwidth)
+        scratch_s, scratch = timed(
+            lambda now: dc.coordinated(dc.remaining_problem(now, progress), slot_s=slot_s),
+            problem.replace(bandwidth_bytes_per_s=bandwidth),
+        )
+        replan_s, anew = timed(
+            lambda now: dc.replan(now, plan, progress),
+            problem.replace(bandwidth_bytes_per_s=bandwidth),
+        )
         times.append((first_s, scratch_s, replan_s))
     return {
-        "what": what,
+        "what": case.what,
         "hosts": n_hosts,
         "change": part,
         "first_plan_s": median(t[0] for t in times),
+        "replan_s": median(t[2] for t in times),
         "replan_over_first": median(t[2] / t[0] for t in times),
         "replan_over_scratch": median(t[2] / t[1] for t in times),
         "moved_by_scratch": moved(remaining, plan, progress, scratch),
@@ -66,12 +107,11 @@ def row(what: str, n_hosts: int, part: float, repeats: int) -> dict[str, object]
 
 
 def timed(
-    work: Callable[[dc.Problem], dc.Schedule], problem: dc.Problem, bandwidth: np.ndarray
+    work: Callable[[dc.Problem], dc.Schedule], problem: dc.Problem
 ) -> tuple[float, dc.Schedule]:
-    """Plan once for these bandwidths; return process time and result."""
-    fresh = problem.replace(bandwidth_bytes_per_s=bandwidth)
+    """Plan once; return process time and result."""
     began = time.process_time()
-    result = work(fresh)
+    result = work(problem)
     return time.process_time() - began, result
 
 
@@ -89,26 +129,28 @@ def moved(
 def main() -> None:
     """Measure all rows, print them as a table for the docs, write them as CSV."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--hosts", type=int, nargs="+", default=[100, 300, 1000])
+    parser.add_argument("--hosts", type=int, nargs="+", help="only these sizes")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     rows = []
     headings = (
         *("what", "hosts", "change", "moved, from scratch", "moved, anew", "makespan / T\\*"),
-        *("transfers / first plan", "time / first plan", "time / from scratch"),
+        *("transfers / first plan", "first plan, ms", "time / first plan", "time / from scratch"),
     )
     print(f"| {' | '.join(headings)} |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for what in KINDS:
-        for n_hosts in arguments.hosts:
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for case in CASES:
+        for n_hosts in case.hosts:
+            if arguments.hosts and n_hosts not in arguments.hosts:
+                continue
             for part in PARTS:
-                found = row(what, n_hosts, part, arguments.repeats)
+                found = row(case, n_hosts, part, arguments.repeats)
                 rows.append(found)
                 print(
-                    f"| {what} | {n_hosts} | {part:.0%} | {found['moved_by_scratch']:.1%} "
+                    f"| {case.what} | {n_hosts} | {part:.0%} | {found['moved_by_scratch']:.1%} "
                     f"| {found['moved_by_replan']:.1%} | {found['makespan_over_bound']:.4f} "
-                    f"| {found['transfers_over_first']:.1f} "
+                    f"| {found['transfers_over_first']:.1f} | {found['first_plan_s'] * 1e3:.3g} "
                     f"| {found['replan_over_first']:.2f} | {found['replan_over_scratch']:.2f} |",
                     flush=True,
                 )

@@ -23,7 +23,7 @@ PROBLEM = f"{BASICS} hosts problem"
 DATA = f"{PROBLEM} schedule"
 FLUID = (
     f"{DATA} flow budget pools preference restricted_flow layered quickest cheapest routes "
-    "bottleneck arc_pricing savings shared_flow two_hops fluid"
+    "path_tables bottleneck arc_pricing savings shared_flow two_hops fluid"
 )
 MODELS = f"{FLUID} fairshare pipeline slots timegraph arrival_bounds arrival_curve"
 PLANNING = f"{MODELS} measures methods"
@@ -68,6 +68,7 @@ MAY_IMPORT = {
     "quickest": f"{PROBLEM} flow restricted_flow pools layered",
     "cheapest": f"{PROBLEM} flow restricted_flow preference pools layered quickest",
     "routes": f"{PROBLEM} pools layered",
+    "path_tables": f"{PROBLEM} flow pools layered routes",
     "bottleneck": f"{DATA} pools layered quickest",
     "arc_pricing": f"{BASICS} flow budget",
     "savings": f"{PROBLEM} flow pools layered quickest",
@@ -87,16 +88,29 @@ MAY_IMPORT = {
     "methods": f"{MODELS} measures",
     "comparison": PLANNING,
     # Why, and at what price.
-    "relaxations": MODELS,
-    "explanation": f"{PLANNING} relaxations",
+    "resources": PROBLEM,
+    "relaxations": f"{MODELS} resources",
+    "full_capacities": f"{DATA} measures resources",
+    "plan_limits": f"{DATA} resources full_capacities",
+    "plan_relaxations": f"{PLANNING} resources relaxations full_capacities plan_limits",
+    "excess": f"{PLANNING} full_capacities plan_relaxations",
+    "source_explanation": f"{FLUID} measures full_capacities plan_limits",
+    "explanation": f"{PLANNING} relaxations full_capacities plan_limits plan_relaxations excess "
+    "source_explanation",
+    "explanation_text": f"{DATA} bottleneck resources relaxations plan_limits plan_relaxations "
+    "source_explanation explanation",
     "money_front": PLANNING,
     # Planning anew.
-    "stable_flow": FLUID,
-    "replanning": f"{PLANNING} progress stable_flow",
+    "other_links": f"{PROBLEM} restricted_flow pools layered",
+    "link_prices": f"{PROBLEM} layered arc_pricing other_links",
+    "earliest_end": f"{FLUID} other_links link_prices",
+    "stable_flow": f"{FLUID} measures other_links link_prices earliest_end",
+    "stable_slots": f"{PLANNING} other_links earliest_end stable_flow",
+    "replanning": f"{PLANNING} progress earliest_end stable_flow stable_slots",
     # Carrying a schedule out.
     "byteranges": "",
     "control": DATA,
-    "controllers": f"{DATA} byteranges control",
+    "controllers": f"{DATA} byteranges control progress",
     "simulation": f"{DATA} byteranges measures check fairshare control controllers",
     "topologies": BASICS,
     # Scenarios: what a file says, what it builds, how it is carried out.
@@ -110,8 +124,9 @@ MAY_IMPORT = {
     "placement": f"{PROBLEM} kinds topologies scenario",
     "background": f"{PROBLEM} kinds topologies scenario simulation placement",
     "setting": f"{PROBLEM} link_table topologies scenario simulation placement background",
-    "probing": f"{PROBLEM} estimates link_table documents fairshare simulation scenario setting",
-    "planning": f"{PLANNING} control controllers",
+    "shared_wires": f"{PROBLEM} fairshare topologies simulation scenario setting",
+    "probing": f"{PROBLEM} estimates link_table documents simulation scenario setting shared_wires",
+    "planning": f"{PLANNING} control controllers progress replanning",
     "harness": f"{PLANNING} comparison control simulation scenario_fields scenario setting probing "
     "planning",
     "run_files": f"{DATA} documents simulation harness",
@@ -166,6 +181,7 @@ SHORT_CUTS = {
     "problem": "files frames",  # methods that lead there: Problem.from_file
     "schedule": "check files measures plot pulls",
     "progress": "progress_files",  # Progress.from_file
+    "explanation": "explanation_text",  # Explanation.text
     "flow": "solvers",  # loads them
 }
 

@@ -7,12 +7,14 @@ are added until there are none (column generation; Ford and Fulkerson, Managemen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.flow import FlowNetwork
+from datacollect.shared_flow import with_copies
 from datacollect.timegraph import slot_costs
 
 if TYPE_CHECKING:
@@ -31,7 +33,60 @@ NEW_ARCS_PER_NODE = 2
 UNREACHED = np.iinfo(np.int64).max // 4
 
 
-def cheapest(part: PartialGraph, costs: Costs, budget: Budget) -> Found:
+@dataclass(frozen=True, eq=False)
+class Discount:
+    """Bytes that cost less than others on the same arc, as those that an old plan sends there.
+
+    Attributes
+    ----------
+    keys : ndarray of int64
+        ``slot * n_links + link`` of the arcs, sorted.
+    n_bytes : ndarray of int64
+        How many on each.
+    less : int
+        So much less each costs.
+    """
+
+    keys: IntArray
+    n_bytes: IntArray
+    less: int
+
+
+class Priced(NamedTuple):
+    """A graph with costs; its last arcs are second copies of the arcs `copies`, at less cost."""
+
+    graph: TimeExpandedGraph
+    cost: IntArray
+    copies: IntArray
+
+
+def priced(part: PartialGraph, costs: Costs, discount: Discount | None) -> Priced:
+    """Return the graph and its costs, with a copy of each arc of which some bytes cost less."""
+    graph = part.graph
+    cost = slot_costs(costs, graph)
+    if discount is None or len(discount.keys) == 0:
+        return Priced(graph, cost, np.zeros(0, dtype=np.int64))
+    # Arcs of links come first, in the order of their keys.
+    position = np.minimum(np.searchsorted(discount.keys, part.keys), len(discount.keys) - 1)
+    copies = np.flatnonzero(discount.keys[position] == part.keys)
+    within = np.minimum(discount.n_bytes[position[copies]], graph.capacity_bytes[copies])
+    capacity = graph.capacity_bytes.copy()
+    capacity[copies] -= within
+    graph = replace(
+        graph,
+        tail=np.append(graph.tail, graph.tail[copies]),
+        head=np.append(graph.head, graph.head[copies]),
+        capacity_bytes=np.append(capacity, within),
+        slot=np.append(graph.slot, graph.slot[copies]),
+        link=np.append(graph.link, graph.link[copies]),
+        stored=np.append(graph.stored, graph.stored[copies]),
+    )
+    return Priced(graph, np.append(cost, cost[copies] - discount.less), copies)
+
+
+def cheapest(
+    part: PartialGraph, costs: Costs, budget: Budget, discount: Discount | None = None
+) -> Found:
     """Return a graph, and a flow through it that empties all pools and is cheapest on all arcs.
 
     Raises
@@ -40,14 +95,16 @@ def cheapest(part: PartialGraph, costs: Costs, budget: Budget) -> Found:
         No flow on the arcs that are built empties all pools.
     """
     while True:
-        graph = part.graph
-        cost = slot_costs(costs, graph)
+        graph, cost, copies = priced(part, costs, discount)
         flow = least_cost_flow(graph, graph.capacity_bytes, cost, budget)
+        if part.is_complete:
+            break
         price = node_prices(graph, cost, flow)
         more, worth = attractive(part, costs, price)
         if len(more) == 0:
-            return part, flow
+            break
         part = part.extended(most_worth(part, more, worth))
+    return part, with_copies(flow, part.graph.n_arcs, copies)
 
 
 def least_cost_flow(

@@ -117,8 +117,8 @@ def _plan(
     require_slots(fewest)
     allowed = None if deadline_s is None else _allowed_slots(deadline_s, slot_s)
     links = first_links(problem, optimum, max(fewest, allowed or 0), budget)
-    suffices = _sufficiency(problem, budget)
-    _require_arrival(problem, slot_s, links, suffices)
+    suffices = sufficiency(problem, budget)
+    require_arrival(problem, slot_s, links, suffices)
 
     def attempt(n_slots: int) -> Found | None:
         expansion = TimeExpansion(problem, slot_s, n_slots)
@@ -130,7 +130,7 @@ def _plan(
     if allowed is None:
         part, flow = least(attempt, fewest)
         n_slots = part.graph.n_slots
-        if n_slots > fewest and _might_need_fewer(problem, slot_s, n_slots, links, budget):
+        if n_slots > fewest and might_need_fewer(problem, slot_s, n_slots, links, budget):
             status = HEURISTIC
     else:
         found = attempt(allowed) if allowed >= fewest else None
@@ -151,7 +151,7 @@ def _plan(
         return part.graph, flow, TIME_LIMIT, optimum.solver
 
 
-def _might_need_fewer(
+def might_need_fewer(
     problem: Problem, slot_s: float, n_slots: int, links: IntArray, budget: Budget
 ) -> bool:
     """Say whether a slot less might do if data held elsewhere may return to their owner."""
@@ -159,7 +159,7 @@ def _might_need_fewer(
     if relaxed is None:
         return False
     part = partial_graph(relaxed, slot_s, n_slots - 1, links)
-    return _sufficiency(relaxed, budget)(part) is not None
+    return sufficiency(relaxed, budget)(part) is not None
 
 
 def _allowed_slots(deadline_s: float, slot_s: float) -> int:
@@ -172,7 +172,7 @@ def _allowed_slots(deadline_s: float, slot_s: float) -> int:
     return slots_within(deadline_s, slot_s)
 
 
-def _sufficiency(problem: Problem, budget: Budget) -> Callable[[PartialGraph], Found | None]:
+def sufficiency(problem: Problem, budget: Budget) -> Callable[[PartialGraph], Found | None]:
     """Return the test whether a number of slots suffices."""
     if problem.shared:
         return lambda part: shared_suffices(problem, part, budget)
@@ -191,7 +191,7 @@ def _too_early(
     )
 
 
-def _require_arrival(
+def require_arrival(
     problem: Problem,
     slot_s: float,
     links: IntArray,

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 from datacollect.flow import CAPACITY_SUM_LIMIT
-from datacollect.slots import cut_at
+from datacollect.path_tables import Passing
+from datacollect.routes import cut_at
 
 if TYPE_CHECKING:
     from datacollect.pools import Pool
@@ -23,29 +24,6 @@ if TYPE_CHECKING:
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 Jobs: TypeAlias = "list[tuple[Pool, tuple[int, ...]]]"
-
-
-@dataclass(frozen=True, eq=False)
-class _Events:
-    """What comes to hosts or leaves them, sorted by host, then by time.
-
-    ``bounds`` counts the bytes of all events in this order; event i has those from
-    ``bounds[i]`` to ``bounds[i + 1]``. A host's bytes come and go in the same range.
-    """
-
-    bounds: IntArray
-    order: IntArray
-
-    @classmethod
-    def build(cls, host: IntArray, time: IntArray, n_bytes: IntArray) -> _Events:
-        order = np.lexsort((time, host))
-        return cls(np.concatenate([[0], np.cumsum(n_bytes[order])]), order)
-
-    def begins(self) -> IntArray:
-        """Where each event begins, in the order in which they were given."""
-        begin = np.empty(len(self.order), dtype=np.int64)
-        begin[self.order] = self.bounds[:-1]
-        return begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +63,12 @@ def slotted_pieces(graph: TimeExpandedGraph, flow: IntArray) -> tuple[Jobs, IntA
         )
     pool, at_host, at_boundary, entering = _injections(graph, flow)
     relayed = np.flatnonzero(receiver != graph.sink)
-    going = _Events.build(sender, slot, amount)
+    going = Passing.build(sender, amount, slot)
     # At the same boundary own data come first: others' have waited for nothing yet.
-    coming = _Events.build(
+    coming = Passing.build(
         np.concatenate([at_host, receiver[relayed]]),
-        np.concatenate([at_boundary, slot[relayed] + 1]),
         np.concatenate([entering, amount[relayed]]),
+        np.concatenate([at_boundary, slot[relayed] + 1]),
     )
     coming_begin, going_begin = coming.begins(), going.begins()
     relayed_begin = np.zeros(len(arcs), dtype=np.int64)

@@ -20,11 +20,12 @@ from datacollect.slots import slots_until
 from datacollect.timegraph import TimeExpansion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from datacollect.budget import Budget
     from datacollect.fluid import FluidOptimum
     from datacollect.problem import Problem
+    from datacollect.routes import PathFlow
     from datacollect.timegraph import TimeExpandedGraph
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -73,6 +74,13 @@ class PartialGraph:
         ]
         return cls.build(expansion, np.concatenate(keys))
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all arcs are built."""
+        slots = range(self.expansion.n_slots)
+        every = sum(np.count_nonzero(self.expansion.carried_bytes(slot)) for slot in slots)
+        return len(self.keys) == every
+
     def absent(self, keys: IntArray) -> BoolArray:
         """Mark those of `keys` whose arcs are not built."""
         absent: BoolArray = np.append(self.keys, -1)[np.searchsorted(self.keys, keys)] != keys
@@ -101,9 +109,18 @@ def first_links(problem: Problem, optimum: FluidOptimum, n_slots: int, budget: B
 
     Where links times slots are few, all links: quicker than choosing.
     """
-    if problem.n_links * n_slots <= (ALL_ARCS_SHARED if problem.shared else ALL_ARCS):
+    if all_at_once(problem, n_slots):
         return np.arange(problem.n_links)
-    paths = fluid_paths(problem, optimum, 0.0, budget).paths
+    return links_of_paths(problem, fluid_paths(problem, optimum, 0.0, budget).paths)
+
+
+def all_at_once(problem: Problem, n_slots: int) -> bool:
+    """Say whether to begin with all links in all slots."""
+    return problem.n_links * n_slots <= (ALL_ARCS_SHARED if problem.shared else ALL_ARCS)
+
+
+def links_of_paths(problem: Problem, paths: Sequence[PathFlow]) -> IntArray:
+    """Return the links that paths take, and from each host a way on."""
     pairs = np.array([pair for path in paths for pair in pairwise(path.hosts)], dtype=np.int64)
     planned = problem.link_indices(pairs[:, 0], pairs[:, 1])
     return np.union1d(planned, _ways_on(problem))

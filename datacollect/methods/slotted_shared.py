@@ -14,14 +14,16 @@ import numpy.typing as npt
 from datacollect.arc_pricing import TOLERANCE, SharedNetwork, cheapest, largest_share
 from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow import FlowNetwork, source_side
-from datacollect.methods.slot_pricing import attractive, least_cost_flow, most_worth
+from datacollect.methods.slot_pricing import attractive, least_cost_flow, most_worth, priced
 from datacollect.preference import Costs
+from datacollect.shared_flow import with_copies
 from datacollect.slots import whole_slot_bytes
 from datacollect.timegraph import slot_costs
 
 if TYPE_CHECKING:
     from datacollect.arc_pricing import PricedFlow
     from datacollect.budget import Budget
+    from datacollect.methods.slot_pricing import Discount
     from datacollect.methods.slotted_search import Found, PartialGraph
     from datacollect.problem import Problem
     from datacollect.timegraph import TimeExpandedGraph
@@ -35,17 +37,26 @@ def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Fou
     n_slots = part.graph.n_slots
     free = Costs(*(np.zeros(n, np.int64) for n in (problem.n_links, n_slots, n_slots)))
     while True:
-        network = _network(problem, part.graph)
+        network = _program(problem, part.graph)
         found = largest_share(network, budget, np.arange(network.n_arcs))
+        cost = slot_costs(free, part.graph)
         if found.share >= 1 - TOLERANCE:
-            return part, _whole(problem, part.graph, slot_costs(free, part.graph), found, budget)
-        more = _worth_adding(part, free, network, found)
+            return part, _whole(problem, part.graph, cost, found, budget)
+        if part.is_complete:
+            return None
+        more = _worth_adding(part, free, cost, network, found)
         if len(more) == 0:
             return None
         part = part.extended(more)
 
 
-def cheapest_shared(problem: Problem, part: PartialGraph, costs: Costs, budget: Budget) -> Found:
+def cheapest_shared(
+    problem: Problem,
+    part: PartialGraph,
+    costs: Costs,
+    budget: Budget,
+    discount: Discount | None = None,
+) -> Found:
     """Return a graph, and the cheapest flow of whole bytes that empties all pools.
 
     The program's optimum may split bytes. A network flow within its arcs, each rounded up to a
@@ -63,18 +74,21 @@ def cheapest_shared(problem: Problem, part: PartialGraph, costs: Costs, budget: 
         Numbers too far apart for the solver's tolerances.
     """
     while True:
-        network, cost = _network(problem, part.graph), slot_costs(costs, part.graph)
+        graph, cost, copies = priced(part, costs, discount)
+        network = _program(problem, graph)
+        every, full = np.arange(network.n_arcs), np.arange(part.graph.n_arcs, network.n_arcs)
         try:
-            found = cheapest(network, cost.astype(float), budget, np.arange(network.n_arcs))
+            found = cheapest(network, cost.astype(float), budget, every, full)
         except InfeasibleError as report:
-            raise _too_wide(problem, part.graph, budget) from report
-        more = _worth_adding(part, costs, network, found)
+            raise _too_wide(problem, graph, budget) from report
+        more = every[:0] if part.is_complete else _worth_adding(part, costs, cost, network, found)
         if len(more) == 0:
-            return part, _whole(problem, part.graph, cost, found, budget)
+            flow = _whole(problem, graph, cost, found, budget)
+            return part, with_copies(flow, part.graph.n_arcs, copies)
         part = part.extended(more)
 
 
-def _network(problem: Problem, graph: TimeExpandedGraph) -> SharedNetwork:
+def _program(problem: Problem, graph: TimeExpandedGraph) -> SharedNetwork:
     """Say what the linear program needs to know: a side constraint per bottleneck and slot."""
     supply = np.zeros(graph.n_nodes)
     for pool in graph.pools:
@@ -100,7 +114,7 @@ def _network(problem: Problem, graph: TimeExpandedGraph) -> SharedNetwork:
 
 
 def _worth_adding(
-    part: PartialGraph, costs: Costs, network: SharedNetwork, found: PricedFlow
+    part: PartialGraph, costs: Costs, cost: IntArray, network: SharedNetwork, found: PricedFlow
 ) -> IntArray:
     """Keys of the most attractive absent arcs; none if they promise less than solvers attain."""
     graph = part.graph
@@ -112,7 +126,7 @@ def _worth_adding(
     price[lost] = float(price[~lost].max()) + largest_cost
     tolls = -found.row_price.reshape(-1, graph.n_slots)
     keys, worth = attractive(part, costs, price, tolls)
-    value = abs(float(found.flow_bytes @ slot_costs(costs, graph))) or network.total_bytes
+    value = abs(float(found.flow_bytes @ cost)) or network.total_bytes
     if float(worth.sum()) <= TOLERANCE * value:
         return keys[:0]
     return most_worth(part, keys, worth)

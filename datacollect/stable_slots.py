@@ -1,0 +1,205 @@
+"""Slots planned anew with few changes: little goes over links that the old plan does not use.
+
+Often the old plan's links suffice in as few slots as all links need. Then none of the others takes
+part in any way. Else they are looked at, and dear.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import TimeLimitError
+from datacollect.layered import breakpoints_s
+from datacollect.methods.slot_pricing import Discount, cheapest
+from datacollect.methods.slotted import might_need_fewer, require_arrival, sufficiency
+from datacollect.methods.slotted_search import (
+    PartialGraph,
+    all_at_once,
+    least,
+    links_of_paths,
+    may_suffice,
+)
+from datacollect.methods.slotted_shared import cheapest_shared
+from datacollect.other_links import union
+from datacollect.preference import COST_RANGE, LONGEST_PATH, Costs
+from datacollect.schedule import HEURISTIC, OPTIMAL, TIME_LIMIT
+from datacollect.slots import require_slots, slots_until, slots_within
+from datacollect.stable_flow import stable_plan
+from datacollect.timegraph import TimeExpansion
+
+if TYPE_CHECKING:
+    from datacollect.budget import Budget
+    from datacollect.earliest_end import ProvedOptimum
+    from datacollect.methods.slotted_search import Found
+    from datacollect.problem import Problem
+    from datacollect.stable_flow import OldPlan
+    from datacollect.timegraph import TimeExpandedGraph
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Hops that a byte beyond what the old plan sends over a link weighs as much as.
+MORE = 4
+
+
+class StableSlots(NamedTuple):
+    """A flow of whole bytes through a time-expanded graph, and what is known about it.
+
+    ``new_bytes`` cross links that the old plan does not use.
+    """
+
+    graph: TimeExpandedGraph
+    flow: IntArray
+    new_bytes: int
+    status: str
+    solver: str
+
+
+def stable_slots(
+    problem: Problem,
+    old: OldPlan,
+    optimum: ProvedOptimum,
+    bound_s: float,
+    slot_s: float,
+    stability: float,
+    budget: Budget,
+) -> StableSlots:
+    """Return a plan in slots that changes little.
+
+    Parameters
+    ----------
+    problem : Problem
+    old : OldPlan
+    optimum : ProvedOptimum
+        The earliest end without slots.
+    bound_s : float
+        No schedule ends earlier.
+    slot_s : float
+    stability : float
+        How many more slots than necessary the plan may take, as a part of them.
+    budget : Budget
+
+    Raises
+    ------
+    InfeasibleError
+        Not all can arrive in slots of this length.
+    """
+    search = _Search(problem, old, slot_s, budget)
+    fewest = _slots_of(optimum.found.makespan_s, slot_s)
+    require_slots(fewest)
+    links, found = old.links, search.on_old_links(fewest)
+    if found is None:
+        links = search.likely_links(optimum, fewest)
+        require_arrival(problem, slot_s, links, sufficiency(problem, budget))
+        found = least(lambda n: search.on_any_links(n, links, fewest), fewest)
+    n_slots = found[0].graph.n_slots
+    latest = slots_within(n_slots * slot_s * (1 + stability), slot_s)
+    if search.is_on_old_links(found) or latest <= n_slots:
+        plan = search.cheapest(found)
+    elif search.on_old_links(latest) is not None:
+        plan = search.cheapest(least(search.on_old_links, n_slots + 1))
+    else:
+        plan = search.cheapest(found)
+        later = search.on_all_links(latest, links)
+        later_plan = plan if later is None else search.cheapest(later)
+        plan = later_plan if later_plan.new_bytes < plan.new_bytes else plan
+    too_many = n_slots > _slots_of(bound_s, slot_s)
+    if too_many and might_need_fewer(problem, slot_s, n_slots, links, budget):
+        return plan._replace(status=HEURISTIC)
+    return plan
+
+
+def _slots_of(end_s: float, slot_s: float) -> int:
+    """Slots that it takes at least to end no earlier."""
+    return max(1, slots_until(end_s * (1 - 1e-9), slot_s))
+
+
+class _Search:
+    """Flows in slots on the old plan's links, and on all."""
+
+    def __init__(self, problem: Problem, old: OldPlan, slot_s: float, budget: Budget) -> None:
+        self.problem, self.old, self.slot_s, self.budget = problem, old, slot_s, budget
+        self.few = problem.with_links(old.links)
+
+    def on_old_links(self, n_slots: int) -> Found | None:
+        """Return a flow in so many slots on the old plan's links alone; None if there is none."""
+        return self._attempt(self.few, n_slots, np.arange(self.few.n_links))
+
+    def on_all_links(self, n_slots: int, links: IntArray) -> Found | None:
+        """Return a flow in so many slots, beginning with some links; None if there is none."""
+        return self._attempt(self.problem, n_slots, links)
+
+    def on_any_links(self, n_slots: int, links: IntArray, fewest: int) -> Found | None:
+        """Try old links first; they are known not to do in the `fewest` slots."""
+        found = self.on_old_links(n_slots) if n_slots > fewest else None
+        return found or self.on_all_links(n_slots, links)
+
+    def is_on_old_links(self, found: Found) -> bool:
+        """Whether a flow is one on the old plan's links alone."""
+        return found[0].expansion.problem is self.few
+
+    def _attempt(self, problem: Problem, n_slots: int, links: IntArray) -> Found | None:
+        expansion = TimeExpansion(problem, self.slot_s, n_slots)
+        if not may_suffice(expansion):
+            return None
+        part = PartialGraph.in_all_slots(expansion, links)
+        return sufficiency(problem, self.budget)(part)
+
+    def likely_links(self, optimum: ProvedOptimum, n_slots: int) -> IntArray:
+        """Choose links to begin with: the old ones, and those of a plan without slots."""
+        problem = self.problem
+        if all_at_once(problem, n_slots):
+            return np.arange(problem.n_links)
+        use, latest_s = self.old.use(breakpoints_s(problem)), n_slots * self.slot_s
+        plan = stable_plan(problem, use, optimum, 0.0, latest_s, self.budget)
+        return union(problem, self.old.links, links_of_paths(problem, plan.paths))
+
+    def cheapest(self, found: Found) -> StableSlots:
+        """Return the flow that changes least in the slots of one that empties all pools."""
+        part, flow = found
+        problem, n_slots = part.expansion.problem, part.graph.n_slots
+        old = self.old.use(self.slot_s * np.arange(n_slots, dtype=np.float64))
+        links = np.arange(len(old.links)) if self.is_on_old_links(found) else old.links
+        is_new = np.ones(problem.n_links, dtype=bool)
+        is_new[links] = False
+        costs, less = _costs(is_new, n_slots, part.graph.n_nodes)
+        n_bytes = np.rint(old.n_bytes).astype(np.int64)
+        slot, position = np.nonzero(n_bytes)
+        keys = slot * problem.n_links + links[position]
+        discount = Discount(keys, n_bytes[slot, position], less)
+        status = OPTIMAL
+        try:
+            if problem.shared:
+                part, flow = cheapest_shared(problem, part, costs, self.budget, discount)
+            else:
+                part, flow = cheapest(part, costs, self.budget, discount)
+        except TimeLimitError:
+            status = TIME_LIMIT  # the flow is complete, but may change more than necessary
+        graph = part.graph
+        over_links = np.flatnonzero(graph.link >= 0)
+        new_bytes = int(flow[over_links[is_new[graph.link[over_links]]]].sum())
+        solver = self.budget.linear_solver() if problem.shared else self.budget.flow_solver()
+        return StableSlots(graph, flow, new_bytes, status, solver.name)
+
+
+def _costs(is_new: BoolArray, n_slots: int, n_nodes: int) -> tuple[Costs, int]:
+    """Weigh changes: one byte on a new link outweighs all else on a path.
+
+    Then hops, slots in which others' data wait, and `MORE` for each hop beyond what the old plan
+    sends over the link in the same slot, are added up. Strictly one after the other would take
+    solvers up to ten times as long, for plans that hardly differ.
+
+    Returns
+    -------
+    tuple of (Costs, int)
+        And how much less a byte costs that the old plan sends over the link in the same slot.
+    """
+    stored, new = 1, (1 + MORE) * (LONGEST_PATH + 1) + n_slots
+    if new * LONGEST_PATH > COST_RANGE // n_nodes**2:
+        stored, new = 0, new - n_slots  # more than solvers bear
+    link = np.where(is_new, new, 1 + MORE)
+    return Costs(link, np.full(n_slots, stored), np.zeros(n_slots, dtype=np.int64)), MORE
