@@ -146,7 +146,7 @@ def path_table(network: Expanded, step: IntArray, flow: IntArray | FloatArray) -
 
 
 def _followed(network: Expanded, step: IntArray, flow: IntArray) -> PathTable | None:
-    """Follow all units at once; None if some never arrive, or are too many to count."""
+    """Follow all units at once; None if some never arrive, go round, or are too many to count."""
     used = np.flatnonzero(flow > 0)
     tail, head, amount = network.tail[used], network.head[used], flow[used]
     nodes = np.array([pool.node for pool in network.pools], dtype=np.int64)
@@ -174,6 +174,9 @@ def _followed(network: Expanded, step: IntArray, flow: IntArray) -> PathTable | 
         steps.append((at[row], arc))
         arrived = np.flatnonzero(head[arc] == network.sink)
         pool, arcs = _traced(steps, arrived)
+        passed = np.sort(tail[arcs], axis=1)
+        if (passed[:, 1:] == passed[:, :-1]).any():
+            return None
         found.append(_table(network, used[arcs], pool, (end - begin)[arrived], step))
         at = np.flatnonzero(head[arc] != network.sink)
         begin, end = begin[at] + shift[arc[at]], end[at] + shift[arc[at]]

@@ -400,6 +400,75 @@ def test_the_hash_does_not_depend_on_how_a_problem_was_written():
     assert free.sha256 == small().sha256
 
 
+CHANGES = [
+    {"names": ("S", "D", "K")},
+    {"destination": "K"},
+    {"backlog_bytes": np.array([12, 3, 0])},
+    {"release_s": np.array([4.0, 0, 0])},
+    {"storage_bytes": np.array([np.inf, 7.0, np.inf])},
+    {"link_from": np.array([1, 0, 0], dtype=np.int32), "link_to": np.array([2, 1, 2])},
+    {"bandwidth_bytes_per_s": np.array([[7.0, 8.0, 9.0]])},
+    {"bandwidth_bytes_per_s": np.ones((2, 3)), "periods_s": np.array([0.0, 3.0])},
+    {"price_per_gb": np.array([0.0, 1.0, 2.0])},
+    {"shared": (SharedBottleneck("x", 2.0, [("K", "D")]),)},
+    {"held": (Held("K", "S", 2, 4),)},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids="+".join)
+def test_a_copy_forgets_what_its_changes_touch(changes):
+    """All that is computed once is as if the copy had been built from nothing."""
+    wire = SharedBottleneck("w", 3.0, [("S", "D"), ("S", "K")])
+    problem = small(shared=(wire,), held=(Held("K", "S", 0, 3),))
+    if "names" in changes or "link_from" in changes:
+        problem = problem.replace(shared=())  # its links would be others
+    remembered = ("sha256", "parcels", "total_bytes", "sources", "destination_index", "host_index")
+    for name in remembered:
+        assert getattr(problem, name)
+    copy = problem.replace(**changes)
+    afresh = dataclasses.replace(problem, **changes)
+    for name in remembered:
+        assert getattr(copy, name) == getattr(afresh, name)
+    assert copy.sha256 != problem.sha256
+    for one, other in zip(copy.shared_links, afresh.shared_links, strict=True):
+        assert one.tolist() == other.tolist()
+    every = copy.link_indices(copy.link_from, copy.link_to)
+    assert every.tolist() == [0, 1, 2]
+    for column, other in zip(copy.held_columns, afresh.held_columns, strict=True):
+        assert column.tolist() == other.tolist()
+    assert ends_and_rates(copy) == ends_and_rates(afresh)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"destination": "X"}, "destination must be one of the hosts, got 'X'"),
+        ({"release_s": [-1.0, 0, 0]}, "release_s must be >= 0 and finite, got -1"),
+        ({"storage_bytes": [1.5, 0, 0]}, "storage_bytes must be whole, got 1.5"),
+        ({"bandwidth_bytes_per_s": [[1.0, -1.0, 1.0]]}, "bandwidth_bytes_per_s must be >= 0"),
+        ({"backlog_bytes": [2, 0, 0]}, "the range must lie within the backlog of 2 bytes"),
+        ({"shared": [SharedBottleneck("x", 1.0, [("D", "K")])]}, "there is no link 'D' -> 'K'"),
+        ({"link_from": [0, 1, 1], "link_to": [1, 2, 0]}, "there is no link 'S' -> 'D'"),
+    ],
+)
+def test_a_copy_is_refused_as_the_problem_would_be(changes, message):
+    wire = SharedBottleneck("w", 3.0, [("S", "D")])
+    problem = small(shared=(wire,), held=(Held("K", "S", 0, 3),))
+    changes = {
+        key: np.array(v) if isinstance(v[0], int | float) else v for key, v in changes.items()
+    }
+    for build in (problem.replace, lambda **new: dataclasses.replace(problem, **new)):
+        with pytest.raises(dc.ProblemError, match=message):
+            build(**changes)
+
+
+def test_a_copy_has_no_attributes_of_its_own():
+    with pytest.raises(
+        TypeError, match="no attribute 'backlog_byte'; did you mean 'backlog_bytes'"
+    ):
+        small().replace(backlog_byte=np.zeros(3))
+
+
 def test_writing_to_an_array_that_was_passed_changes_nothing():
     problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     faster = np.array([[7.0]])
