@@ -42,7 +42,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-# Hops that a byte beyond what the old plan sends over a link weighs as much as.
+# A byte beyond what the old plan sends over a link weighs as much as so many slots at a relay.
 MORE = 4
 
 
@@ -189,17 +189,18 @@ class _Search:
 def _costs(is_new: BoolArray, n_slots: int, n_nodes: int) -> tuple[Costs, int]:
     """Weigh changes: one byte on a new link outweighs all else on a path.
 
-    Then hops, slots in which others' data wait, and `MORE` for each hop beyond what the old plan
-    sends over the link in the same slot, are added up. Strictly one after the other would take
-    solvers up to ten times as long, for plans that hardly differ.
+    Then slots that others' data spend at relays, at least one at each, and `MORE` for each hop
+    beyond what the old plan sends over the link in the same slot, are added up. Strictly one after
+    the other would take solvers far longer, for plans that hardly differ.
 
     Returns
     -------
     tuple of (Costs, int)
         And how much less a byte costs that the old plan sends over the link in the same slot.
     """
-    stored, new = 1, (1 + MORE) * (LONGEST_PATH + 1) + n_slots
+    stored, hop, new = 1, 0, MORE * (LONGEST_PATH + 1) + n_slots
     if new * LONGEST_PATH > COST_RANGE // n_nodes**2:
-        stored, new = 0, new - n_slots  # more than solvers bear
-    link = np.where(is_new, new, 1 + MORE)
+        # More than solvers bear: count relays only.
+        stored, hop, new = 0, 1, (1 + MORE) * (LONGEST_PATH + 1)
+    link = np.where(is_new, new, hop + MORE)
     return Costs(link, np.full(n_slots, stored), np.zeros(n_slots, dtype=np.int64)), MORE
