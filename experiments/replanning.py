@@ -1,6 +1,7 @@
 """How much planning anew changes, and how long it takes, next to planning from scratch.
 
     python experiments/replanning.py [--hosts 100 300 1000] [--repeats 5] [-o FILE.csv]
+    python experiments/replanning.py --table
 
 The problems of planning_speed.py. At half the plan's makespan the data lie where the plan says; all
 bandwidths change at random, each by up to a part, up or down. Times are process times from objects
@@ -128,34 +129,52 @@ def moved(
     return float(np.maximum(more, 0).sum()) / remaining.total_bytes
 
 
+HEADINGS = (
+    *("what", "hosts", "change", "moved, from scratch", "moved, anew", "makespan / T\\*"),
+    *("transfers / first plan", "first plan, ms", "time / first plan", "time / from scratch"),
+)
+
+
+def line(row: dict[str, object]) -> str:
+    """Return a row of the table in the docs; what is read from a file is text."""
+    number = {key: float(row[key]) for key in row if key not in ("what", "hosts")}
+    cells = (
+        row["what"],
+        row["hosts"],
+        f"{number['change']:.0%}",
+        f"{number['moved_by_scratch']:.1%}",
+        f"{number['moved_by_replan']:.1%}",
+        f"{number['makespan_over_bound']:.4f}",
+        f"{number['transfers_over_first']:.1f}",
+        f"{number['first_plan_s'] * 1e3:.{0 if number['first_plan_s'] >= 0.01 else 1}f}",
+        f"{number['replan_over_first']:.2f}",
+        f"{number['replan_over_scratch']:.2f}",
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def main() -> None:
     """Measure all rows, print them as a table for the docs, write them as CSV."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--hosts", type=int, nargs="+", help="only these sizes")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
+    parser.add_argument("--table", action="store_true", help="only print what was measured before")
     arguments = parser.parse_args()
+    print(f"| {' | '.join(HEADINGS)} |")
+    print(f"|---{'|--:' * (len(HEADINGS) - 1)}|")
+    if arguments.table:
+        with arguments.output.open(newline="", encoding="utf-8") as file:
+            print(*map(line, csv.DictReader(file)), sep="\n")
+        return
     rows = []
-    headings = (
-        *("what", "hosts", "change", "moved, from scratch", "moved, anew", "makespan / T\\*"),
-        *("transfers / first plan", "first plan, ms", "time / first plan", "time / from scratch"),
-    )
-    print(f"| {' | '.join(headings)} |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for case in CASES:
         for n_hosts in case.hosts:
             if arguments.hosts and n_hosts not in arguments.hosts:
                 continue
             for part in PARTS:
-                found = row(case, n_hosts, part, arguments.repeats)
-                rows.append(found)
-                print(
-                    f"| {case.what} | {n_hosts} | {part:.0%} | {found['moved_by_scratch']:.1%} "
-                    f"| {found['moved_by_replan']:.1%} | {found['makespan_over_bound']:.4f} "
-                    f"| {found['transfers_over_first']:.1f} | {found['first_plan_s'] * 1e3:.3g} "
-                    f"| {found['replan_over_first']:.2f} | {found['replan_over_scratch']:.2f} |",
-                    flush=True,
-                )
+                rows.append(row(case, n_hosts, part, arguments.repeats))
+                print(line(rows[-1]), flush=True)
     with arguments.output.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()

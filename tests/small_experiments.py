@@ -42,3 +42,15 @@ def without_times(table):
 
 def files_of(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+# Fluid runs of a job, and seconds between two calls of `progress`: by default a fast machine may be
+# done with the whole of a small sweep before it is asked for the first time.
+SMALL_JOBS = 8, 0.001
+
+
+def set_small_jobs(monkeypatch):
+    """Let a small sweep be told of, and hurt, while most of its jobs are still to come."""
+    n_runs, tell_s = SMALL_JOBS
+    monkeypatch.setattr("datacollect.sweep_plan.FLUID_RUNS", n_runs)
+    monkeypatch.setattr("datacollect.sweeping.TELL_S", tell_s)

@@ -11,7 +11,7 @@ import time
 import pandas as pd
 import pytest
 from conftest import NO_DASK
-from small_experiments import experiment_of, without_times
+from small_experiments import experiment_of, set_small_jobs, without_times
 
 import datacollect as dc
 
@@ -73,8 +73,8 @@ def cluster(tmp_path):
 
 
 def many_seeds():
-    """Four tasks of fifty seeds: two are still to come when the first is done."""
-    return experiment_of(seeds={"least": 200})
+    """2 methods x 2 rates x 60 seeds: thirty tasks, of which few are under way at a time."""
+    return experiment_of(seeds={"least": 60})
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,9 @@ def many(tmp_path_factory):
     return dc.sweep(many_seeds(), tmp_path_factory.mktemp("many"), workers=0)
 
 
-def test_a_killed_worker_changes_nothing(cluster, tmp_path, many):
+def test_a_killed_worker_changes_nothing(cluster, tmp_path, many, monkeypatch):
+    set_small_jobs(monkeypatch)
+
     def kill_one(now):
         if now.done and cluster.workers[0].poll() is None:
             cluster.workers[0].kill()
@@ -94,7 +96,9 @@ def test_a_killed_worker_changes_nothing(cluster, tmp_path, many):
     assert not list((folder / "failed").iterdir())
 
 
-def test_a_killed_scheduler_ends_the_sweep_which_then_goes_on(cluster, tmp_path, many):
+def test_a_killed_scheduler_ends_the_sweep_which_then_goes_on(cluster, tmp_path, many, monkeypatch):
+    set_small_jobs(monkeypatch)
+
     def kill(now):
         if now.done:
             cluster.scheduler.kill()

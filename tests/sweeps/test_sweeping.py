@@ -13,7 +13,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import NO_DASK, NO_PROC
-from small_experiments import METHOD, experiment_of, files_of, without_times
+from small_experiments import (
+    METHOD,
+    SMALL_JOBS,
+    experiment_of,
+    files_of,
+    set_small_jobs,
+    without_times,
+)
 
 import datacollect as dc
 from datacollect.cli import run as run_command
@@ -281,11 +288,21 @@ def wait_until(condition, what):
     pytest.fail(f"waited a minute: {what}")
 
 
+# Thirty jobs, at most four to a pause: it takes over a second after the first are finished.
+PAUSING_SWEEP = f"""
+import time
+import datacollect.sweep_plan, datacollect.sweeping
+datacollect.sweep_plan.FLUID_RUNS, datacollect.sweeping.TELL_S = {SMALL_JOBS}
+experiment = experiment_of(seeds={{'least': 60}})
+dc.sweep(experiment, sys.argv[1], workers=2, progress=lambda _: time.sleep(0.2))
+"""
+
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NO_PROC)
 
 
 @needs_proc
-def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many):
+def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many, monkeypatch):
+    set_small_jobs(monkeypatch)
     killed = []
 
     def kill_one(now):
@@ -303,9 +320,7 @@ def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_is_killed_or_interrupted_goes_on_at_the_next_start(tmp_path, many, how):
     folder = tmp_path / "out"
-    script = script_of(
-        "dc.sweep(experiment_of(seeds={'least': 60}), sys.argv[1], workers=2)", folder
-    )
+    script = script_of(PAUSING_SWEEP, folder)
     with subprocess.Popen(script, stderr=subprocess.DEVNULL) as process:
         wait_until(lambda: list(folder.glob("shards/*.parquet")), "for the first results")
         workers = workers_of(process.pid)
