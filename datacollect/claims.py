@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from datacollect.intervals import Interval, mean_interval
 from datacollect.judging import (
     Finding,
-    at,
+    equal_connections,
+    in_words,
     judge_gain,
     judge_pair,
     judge_ratio,
@@ -28,7 +29,15 @@ from datacollect.judging import (
     too_few,
     with_interval,
 )
-from datacollect.paper_runs import BEST_PATH, COORDINATED, DIRECT, PaperRuns, no_runs, paper_runs
+from datacollect.paper_runs import (
+    BEST_PATH,
+    COORDINATED,
+    DIRECT,
+    PaperRuns,
+    Setting,
+    no_runs,
+    paper_runs,
+)
 from datacollect.report_tables import paired_ratio
 from datacollect.verdicts import (
     CONTRADICTS,
@@ -171,15 +180,16 @@ def wrong_estimates(runs: PaperRuns) -> list[Finding]:
             paper = f"{number}" if other else f"{number} two-sided"
             finding = Finding("C6", f"{100 * error:+.0f} %, {sides}", statement, paper)
             flows = runs.most_flows("1:3")
-            above = runs.select(
-                COORDINATED, split="1:3", flows=flows, error=error, other_error=other
-            )
-            below = runs.select(COORDINATED, split="1:3", flows=flows)
+            right = Setting("1:3", flows)
+            wrong = replace(right, error=error, other_error=other)
+            above, below = runs.select(COORDINATED, wrong), runs.select(COORDINATED, right)
+            equal = equal_connections(runs, [wrong])
 
             def judge(ratio: Interval, number: float = number) -> Verdict:
                 return about(ratio, number)
 
-            found.append(judge_ratio(runs, finding, above, below, judge, at("1:3", flows)))
+            where = in_words(right)
+            found.append(judge_ratio(runs, finding, above, below, judge, where, equal))
     return found
 
 
@@ -187,31 +197,44 @@ def robustness(runs: PaperRuns) -> list[Finding]:
     """C7: best-path under wrong estimates."""
     flows = runs.most_flows("1:3")
 
-    def best_path(error: float) -> pd.DataFrame:
-        return runs.select(BEST_PATH, split="1:3", flows=flows, error=error, other_error=-error)
+    def wrong(error: float) -> Setting:
+        return Setting("1:3", flows, error=error, other_error=-error)
 
+    def best_path(error: float) -> pd.DataFrame:
+        return runs.select(BEST_PATH, wrong(error))
+
+    def equal(error: float) -> str:
+        return equal_connections(runs, [wrong(error)])
+
+    where = in_words(Setting("1:3", flows))
     against = Finding(
         "C7",
         "over coordinated",
         "best-path is 37 % to 142 % slower than coordinated under every wrong estimate",
         "1.37 to 2.42",
     )
-    pairs = [
-        (
-            f"{100 * error:+.0f} %",
-            best_path(error),
-            runs.select(COORDINATED, split="1:3", flows=flows, error=error, other_error=-error),
-        )
-        for error in ERRORS
-    ]
+    settings = {f"{100 * error:+.0f} %": wrong(error) for error in ERRORS}
     high = Finding(
         "C7", "+70 %", "best-path at +70 % takes more than twice its own makespan", "> 2"
     )
     low = Finding("C7", "+30 %", "best-path at +30 % is unaffected", "1")
     return [
-        judge_several(runs, against, pairs, lambda r: between(r, 1.37, 2.42), at("1:3", flows)),
+        judge_several(
+            runs,
+            against,
+            (BEST_PATH, COORDINATED),
+            settings,
+            lambda ratios: between(ratios, 1.37, 2.42),
+            where,
+        ),
         judge_ratio(
-            runs, high, best_path(0.7), best_path(0.0), lambda r: more_than(r, 2), at("1:3", flows)
+            runs,
+            high,
+            best_path(0.7),
+            best_path(0.0),
+            lambda r: more_than(r, 2),
+            where,
+            equal(0.7),
         ),
         judge_ratio(
             runs,
@@ -219,7 +242,8 @@ def robustness(runs: PaperRuns) -> list[Finding]:
             best_path(0.3),
             best_path(0.0),
             lambda ratio: alike(ratio, UNAFFECTED),
-            at("1:3", flows),
+            where,
+            equal(0.3),
         ),
     ]
 
@@ -234,13 +258,14 @@ def storage(runs: PaperRuns) -> list[Finding]:
         said = "at most" if way == COORDINATED else "up to"
         statement = f"{way}: most that a source stores, over direct's, {said} {most}"
         finding = Finding("C8", way, statement, f"{said} {most}")
-        pairs = []
-        for split in ("1:1", "2:1"):
-            for flows in sorted(set(runs.table.loc[runs.table["split"] == split, "flows"])):
-                above = runs.select(way, split=split, flows=int(flows))
-                below = runs.select(DIRECT, split=split, flows=int(flows))
-                pairs.append((f"{split}, {flows} flows", above, below))
-        found.append(judge_several(runs, finding, pairs, judge, "5 % UDP", "storage_mean"))
+        settings = {
+            f"{split}, {flows} flows": Setting(split, flows)
+            for split in ("1:1", "2:1")
+            for flows in runs.flows(split)
+        }
+        found.append(
+            judge_several(runs, finding, (way, DIRECT), settings, judge, "5 % UDP", "storage_mean")
+        )
     return found
 
 
@@ -249,21 +274,14 @@ def background_throughput(runs: PaperRuns) -> list[Finding]:
     statement = "throughput of background TCP under coordinated, over that under direct"
     found = []
     for split in ("1:1", "2:1"):
-        flows = sorted(set(runs.table.loc[runs.table["split"] == split, "flows"]) - {0})
-        pairs = [
-            (
-                f"{n} flows",
-                runs.select(COORDINATED, split=split, flows=int(n)),
-                runs.select(DIRECT, split=split, flows=int(n)),
-            )
-            for n in flows
-        ]
+        settings = {f"{n} flows": Setting(split, n) for n in runs.flows(split) if n}
         finding = Finding("C9", split, statement, "0.91 to 0.98")
         found.append(
             judge_several(
                 runs,
                 finding,
-                pairs,
+                (COORDINATED, DIRECT),
+                settings,
                 lambda ratios: between(ratios, 0.91, 0.98),
                 f"{split}, 5 % UDP",
                 "tcp_during_bytes_per_s",
@@ -388,19 +406,17 @@ def _judge_trend(runs: PaperRuns, split: str, way: str) -> Finding:
         "the same order",
     )
     flows = runs.most_flows(split)
-    pairs = [
-        (
-            f"{100 * udp:g} % UDP",
-            runs.select(way, split=split, flows=flows, udp=udp),
-            runs.select(COORDINATED, split=split, flows=flows, udp=udp),
-        )
-        for udp in UDP_SHARES
+    settings = {f"{100 * udp:g} % UDP": Setting(split, flows, udp) for udp in UDP_SHARES}
+    ratios = [
+        paired_ratio(runs.select(way, at), runs.select(COORDINATED, at), "makespan_s")
+        for at in settings.values()
     ]
-    n_known = sum(paired_ratio(above, below, "makespan_s").is_known for _, above, below in pairs)
-    if 0 < n_known < len(pairs):
-        why = f"only {n_known} of the {len(pairs)} shares of UDP are run with two seeds or more"
+    n_known = sum(ratio.is_known for ratio in ratios)
+    if 0 < n_known < len(ratios):
+        why = f"only {n_known} of the {len(ratios)} shares of UDP are run with two seeds or more"
         return replace(finding, where=runs.words, seeds=1, why=why)
-    return judge_several(runs, finding, pairs, same_order, f"{split}, {flows} flows")
+    where = f"{split}, {flows} flows"
+    return judge_several(runs, finding, (way, COORDINATED), settings, same_order, where)
 
 
 CLAIMS: tuple[Callable[[PaperRuns], list[Finding]], ...] = (

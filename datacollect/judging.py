@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from datacollect.paper_runs import AS_MANY, COORDINATED
+from datacollect.paper_runs import AS_MANY, COORDINATED, Setting
 from datacollect.report_tables import paired_ratio
 from datacollect.verdicts import NOT_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -42,7 +42,8 @@ class Finding:
     connections : str
         Mean numbers of TCP connections of what is compared.
     equal_connections : str
-        Makespan of direct with as many connections over coordinated's, there.
+        Makespan of direct with as many connections over coordinated's, there; over several
+        settings the range of means.
     verdict : {"holds", "differs", "contradicts", "not run"}
     is_settled : bool
     why : str
@@ -92,15 +93,15 @@ def judge_pair(
     judge: Callable[[Interval], Verdict],
 ) -> Finding:
     """Judge one method's makespan over another's, at 5 % UDP and most flows."""
-    flows = runs.most_flows(split)
+    setting = Setting(split, runs.most_flows(split))
     return judge_ratio(
         runs,
         finding,
-        runs.select(above, split=split, flows=flows),
-        runs.select(below, split=split, flows=flows),
+        runs.select(above, setting),
+        runs.select(below, setting),
         judge,
-        at(split, flows),
-        _equal_connections(runs, split, flows),
+        in_words(setting),
+        equal_connections(runs, [setting]),
     )
 
 
@@ -139,13 +140,15 @@ def judge_ratio(
 def judge_several(
     runs: PaperRuns,
     finding: Finding,
-    pairs: Sequence[tuple[str, pd.DataFrame, pd.DataFrame]],
+    ways: tuple[str, str],
+    settings: Mapping[str, Setting],
     judge: Callable[[Sequence[Interval]], Verdict],
     setting: str,
     column: str = "makespan_s",
 ) -> Finding:
-    """Judge ratios in several settings; the range of what there is."""
-    ratios = {name: paired_ratio(above, below, column) for name, above, below in pairs}
+    """Judge one method over another in several settings; the range of what there is."""
+    above, below = ({name: runs.select(way, settings[name]) for name in settings} for way in ways)
+    ratios = {name: paired_ratio(above[name], below[name], column) for name in settings}
     known = {name: ratio for name, ratio in ratios.items() if ratio.is_known}
     if not known:
         n = max((ratio.n for ratio in ratios.values()), default=0)
@@ -154,7 +157,7 @@ def judge_several(
     furthest = max(known, key=lambda name: abs(math.log(known[name].mean)))
     missing = [name for name in ratios if name not in known]
     left_out = f"; not run: {', '.join(missing)}" if missing else ""
-    used = [(above, below) for name, above, below in pairs if name in known]
+    used = [(above[name], below[name]) for name in known]
     lows, highs = [r.low for r in known.values()], [r.high for r in known.values()]
     return replace(
         finding,
@@ -165,22 +168,30 @@ def judge_several(
         high=max(highs),
         seeds=min(ratio.n for ratio in known.values()),
         connections=_connections(used),
+        equal_connections=equal_connections(runs, (settings[name] for name in known)),
         verdict=verdict.word,
         is_settled=verdict.is_settled,
         why=f"{verdict.why}; furthest from 1 at {furthest}{left_out}",
     )
 
 
-def _equal_connections(runs: PaperRuns, split: str, flows: int) -> str:
-    ratio = paired_ratio(
-        runs.select(AS_MANY, split=split, flows=flows),
-        runs.select(COORDINATED, split=split, flows=flows),
-        "makespan_s",
+def equal_connections(runs: PaperRuns, settings: Iterable[Setting]) -> str:
+    """Return direct's makespan with as many connections over coordinated's, in words.
+
+    Of several settings the range of means is told.
+    """
+    ratios = [
+        paired_ratio(runs.select(AS_MANY, at), runs.select(COORDINATED, at), "makespan_s")
+        for at in settings
+    ]
+    ratios = [ratio for ratio in ratios if ratio.n]
+    if len(ratios) > 1:
+        means = [ratio.mean for ratio in ratios]
+        return f"{min(means):.2f} to {max(means):.2f}"
+    return "".join(
+        f"{ratio.mean:.2f}" + (f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.is_known else "")
+        for ratio in ratios
     )
-    if ratio.n == 0:
-        return ""
-    spread = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.is_known else ""
-    return f"{ratio.mean:.2f}{spread}"
 
 
 def _connections(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame]]) -> str:
@@ -196,9 +207,13 @@ def range_words(numbers: pd.Series[float]) -> str:
     return f"{numbers.min():.0f} to {numbers.max():.0f}"
 
 
-def at(split: str, flows: int) -> str:
-    """Return a setting in words."""
-    return f"{split}, {flows} flows, 5 % UDP"
+def in_words(setting: Setting) -> str:
+    """Return a setting's background in words.
+
+    >>> in_words(Setting("2:1", 60))
+    '2:1, 60 flows, 5 % UDP'
+    """
+    return f"{setting.split}, {setting.flows} flows, {100 * setting.udp:g} % UDP"
 
 
 def with_interval(finding: Finding, interval: Interval) -> Finding:

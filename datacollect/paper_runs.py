@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.report_tables import is_plain_direct
@@ -34,6 +34,28 @@ VARIES = {
     "run": ("seed",),
 }
 NAMES = ("format", "name", "$schema")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Background and errors of estimates.
+
+    Attributes
+    ----------
+    split : str
+        Background flows over the two peering wires, such as ``"2:1"``.
+    flows : int
+    udp : float
+        Share of UDP.
+    error, other_error : float
+        Relative, of estimates over the wire with more background, and over the other one.
+    """
+
+    split: str
+    flows: int
+    udp: float = 0.05
+    error: float = 0.0
+    other_error: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,37 +86,25 @@ class PaperRuns:
         size = "full size" if self.scale == 1 else f"scale {self.scale:g}"
         return f"{'ns-3' if self.engine == 'ns3' else f'{self.engine} engine'}, {size}"
 
+    def flows(self, split: str) -> list[int]:
+        """Return the numbers of background flows that were run with a split."""
+        return sorted({int(n) for n in self.table.loc[self.table["split"] == split, "flows"]})
+
     def most_flows(self, split: str) -> int:
         """Return the largest number of background flows with a split; 0 where there are none."""
-        flows = self.table.loc[self.table["split"] == split, "flows"]
-        return 0 if flows.empty else int(flows.max())
+        return max(self.flows(split), default=0)
 
-    def select(
-        self,
-        way: str,
-        *,
-        split: str,
-        flows: int,
-        udp: float = 0.05,
-        error: float = 0.0,
-        other_error: float = 0.0,
-    ) -> pd.DataFrame:
+    def select(self, way: str, setting: Setting) -> pd.DataFrame:
         """Return the runs of one method in one setting, by seed.
 
         Direct plans on no estimates: its runs with right ones serve for wrong ones.
         """
         if way in (DIRECT, AS_MANY):
-            error = other_error = 0.0
-        table = self.table
-        picked = (
-            (table["way"] == way)
-            & (table["split"] == split)
-            & (table["flows"] == flows)
-            & (table["udp"] == udp)
-            & (table["error"] == error)
-            & (table["other_error"] == other_error)
-        )
-        return table[picked].drop_duplicates("seed").set_index("seed").sort_index()
+            setting = replace(setting, error=0.0, other_error=0.0)
+        picked = self.table["way"] == way
+        for name, value in asdict(setting).items():
+            picked &= self.table[name] == value
+        return self.table[picked].drop_duplicates("seed").set_index("seed").sort_index()
 
 
 def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:

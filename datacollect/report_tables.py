@@ -108,7 +108,8 @@ def prediction_table(sweep: SweepFolder) -> pd.DataFrame:
 
     ``predicted_over_measured`` is the geometric mean over seeds; ``is_off`` says that its 95 %
     interval lies further than 10 % from 1. ``busiest_wire`` is the wire that was the busiest in
-    most runs, ``busiest_share`` in which part of them.
+    most runs, ``busiest_share`` in which part of them. ``over_as_many`` is the measured makespan
+    over that of direct with as many connections.
     """
     import pandas as pd
 
@@ -116,6 +117,7 @@ def prediction_table(sweep: SweepFolder) -> pd.DataFrame:
     for group in groups_of(sweep):
         for way, runs in group.ways.items():
             ratio = ratio_interval(runs["predicted_s"], runs["makespan_s"])
+            as_many = group.reference(way, "as_many")
             wires = runs.loc[runs["busiest_wire"] != "", "busiest_wire"].value_counts()
             rows.append(
                 {
@@ -124,6 +126,7 @@ def prediction_table(sweep: SweepFolder) -> pd.DataFrame:
                     "predicted_s": float(runs["predicted_s"].mean()),
                     "makespan_s": float(runs["makespan_s"].mean()),
                     "lower_bound_s": float(runs["lower_bound_s"].mean()),
+                    **named("over_as_many", paired_ratio(runs, as_many, "makespan_s")),
                     **named("predicted_over_measured", ratio),
                     "is_off": is_off(ratio),
                     "busiest_wire": "" if wires.empty else str(wires.index[0]),

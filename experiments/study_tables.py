@@ -3,12 +3,12 @@
     datacollect report RESULTS -o REPORT
     python experiments/study_tables.py REPORT
 
-Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md the table NAME is written anew;
-all else stays. NAME is "claims", "sweeps", or the name of a sweep and what of it: "figure3
-makespan", "figure3 prediction" or "figure3 across", with a choice of rows as in "figure3 makespan
-flows=60". The
-sweeps' pictures go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and
-claims to experiments/results/study/. Makes no number of its own.
+Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md and experiments/README.md the
+table NAME is written anew; all else stays. NAME is "claims", "claims in short", "sweeps", or the
+name of a sweep and what of it: "figure3 makespan", "figure3 prediction" or "figure3 across", with a
+choice of rows as in "figure3 makespan flows=60". The sweeps' pictures go to
+docs/figures/study_NAME.png; the report's CSV files of means, predictions and claims to
+experiments/results/study/. Makes no number of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pandas as pd
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
+README = HERE / "README.md"
 MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_YET = "*Not run yet.*"
 # Columns of a summary that name neither a setting nor a method.
@@ -36,12 +37,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("report", type=Path, help="folder that `datacollect report` wrote")
     parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--readme", type=Path, default=README)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "study")
     options = parser.parse_args()
     if not (options.report / "claims.csv").is_file():
         sys.exit(f"{options.report}: no claims.csv; write a report with `datacollect report DIR`")
-    text = options.page.read_text(encoding="utf-8")
-    options.page.write_text(filled(text, options.report), encoding="utf-8")
+    for page in (options.page, options.readme):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(filled(text, options.report), encoding="utf-8")
     figures = options.page.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
@@ -64,7 +67,7 @@ def table_of(name: str, report: Path) -> str:
     """Return one table in Markdown."""
     sweep, *words = shlex.split(name)
     if sweep == "claims":
-        return claims(read(report / "claims.csv"))
+        return (claims_in_short if words else claims)(read(report / "claims.csv"))
     if sweep == "sweeps":
         return sweeps(read(report / "sweeps.csv"))
     kind, *choice = words
@@ -95,28 +98,53 @@ def read(file: Path) -> pd.DataFrame:
 
 def claims(table: pd.DataFrame) -> str:
     """Return the claims and verdicts."""
-    rows = []
-    for row in table.to_dict("records"):
-        unsettled = row["verdict"] == "differs" and row["is_settled"] == "no"
-        rows.append(
-            [
-                row["claim"],
-                row["statement"],
-                row["paper"],
-                interval(row, "value", "low", "high"),
-                row["seeds"],
-                row["connections"],
-                row["equal_connections"],
-                row["where"],
-                f"**{row['verdict']}**" + (" (not settled)" if unsettled else ""),
-                row["why"],
-            ]
-        )
+    rows = [
+        [
+            row["claim"],
+            row["statement"],
+            row["paper"],
+            interval(row, "value", "low", "high"),
+            row["seeds"],
+            row["connections"],
+            row["equal_connections"],
+            row["where"],
+            f"**{row['verdict']}**{settled_words(row)}",
+            row["why"],
+        ]
+        for row in table.to_dict("records")
+    ]
     head = (
         "claim|the paper says|its number|ours|seeds|connections|direct with as many, over "
         "coordinated|where|verdict|why"
     )
     return markdown(head.split("|"), rows)
+
+
+def claims_in_short(table: pd.DataFrame) -> str:
+    """Return the claims and verdicts with one line each, and without reasons."""
+    rows = [
+        [
+            row["claim"],
+            row["statement"],
+            row["paper"],
+            interval(row, "value", "low", "high"),
+            row["equal_connections"],
+            row["where"],
+            row["verdict"] + settled_words(row),
+        ]
+        for row in table.to_dict("records")
+    ]
+    head = (
+        "claim|the paper says|its number|ours|direct with as many connections, over coordinated"
+        "|where|verdict"
+    )
+    return markdown(head.split("|"), rows)
+
+
+def settled_words(row: dict[str, str]) -> str:
+    """Say where more runs may change the verdict."""
+    unsettled = row["verdict"] == "differs" and row["is_settled"] == "no"
+    return " (not settled)" if unsettled else ""
 
 
 def sweeps(table: pd.DataFrame) -> str:
@@ -193,6 +221,7 @@ def predictions(table: pd.DataFrame) -> str:
             short(row["predicted_s"]),
             short(row["makespan_s"]),
             interval(row, name, f"{name}_low", f"{name}_high"),
+            interval(row, "over_as_many", "over_as_many_low", "over_as_many_high"),
             f"{row['busiest_wire']} ({percent(row['busiest_share'])})"
             if row["is_off"] == "yes"
             else "",
@@ -200,7 +229,8 @@ def predictions(table: pd.DataFrame) -> str:
         for row in table.to_dict("records")
     ]
     head = [*axes, "connections", "seeds", "predicted, s", "measured, s", "predicted over measured"]
-    return markdown([*head, "busiest wire where it is off (share of runs)"], rows)
+    ends = ["measured over direct with as many", "busiest wire where it is off (share of runs)"]
+    return markdown([*head, *ends], rows)
 
 
 def interval(row: dict[str, str], name: str, low: str, high: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from made_sweeps import write_sweep
 
 from datacollect.claims import claims_table, figure1_findings, findings
-from datacollect.paper_runs import paper_runs
+from datacollect.paper_runs import Setting, paper_runs
 from datacollect.sweep_folders import read_sweeps
 
 # Makespans over coordinated's, by ratio, as the paper has them or nearly so.
@@ -107,6 +107,19 @@ def test_in_the_papers_own_world_all_claims_hold(tmp_path):
     assert set(found.values()) == {"holds"}, found
 
 
+def test_every_claim_on_methods_is_shown_at_equal_connections(tmp_path):
+    """Direct with as many takes 0.8: over coordinated's 1.46 with wrong estimates that is 0.55."""
+    found = judged(tmp_path, papers_world, noise=0.0).set_index(["claim", "part"])
+    table = found["equal_connections"]
+    assert table["C4", "2:1"] == "0.80 [0.80, 0.80]"
+    assert table["C5", "direct, 2:1"] == "0.80 to 0.80"
+    assert table["C6", "+70 %, two-sided"] == "0.55 [0.55, 0.55]"
+    assert table["C7", "over coordinated"] == "0.55 to 0.73"
+    assert table["C7", "+30 %"] == "0.73 [0.73, 0.73]"
+    assert table["C8", "coordinated"] == "0.80 to 0.80"
+    assert table["C9", "2:1"] == "0.80 [0.80, 0.80]"
+
+
 def test_in_the_opposite_world_all_are_contradicted(tmp_path):
     found = verdicts(judged(tmp_path, opposite_world))
     # Precision says nothing about methods; the example has no world.
@@ -200,7 +213,7 @@ def test_what_the_paper_leaves_open_is_not_mixed(tmp_path):
     write_sweep(tmp_path / "b", "figure3", papers_world)
     (runs,) = paper_runs(read_sweeps(tmp_path))
     assert set(runs.table["udp"]) == {0.0, 0.05, 0.2}
-    ways = runs.select("direct", split="1:1", flows=20)
+    ways = runs.select("direct", Setting("1:1", 20))
     assert len(ways) == 6
     assert (ways["makespan_s"] > 200).all()
 

@@ -141,6 +141,8 @@ def test_predictions_that_are_off_name_the_wire(tmp_path):
     assert row["is_off"]
     assert (row["busiest_wire"], row["busiest_share"]) == ("B0 -> A0", 1.0)
     assert row["predicted_over_measured"] == pytest.approx(0.4, rel=0.05)
+    ratios = summary_table(sweep).set_index(["method", "flows", "ratio"])["over_as_many"]
+    assert row["over_as_many"] == ratios["coordinated", "60", "2:1"] > 0
 
 
 def test_a_series_that_was_run_once_for_all_is_in_every_panel(tmp_path):
