@@ -223,6 +223,12 @@ TOPOLOGY = ByKind(
                 ONE_RATE,
                 "Rate where the map names none, bytes per second.",
             ),
+            Field(
+                "rate_factor",
+                Number(positive=True),
+                "Factor on the rates that the map names.",
+                default=1.0,
+            ),
             *_MAP,
             Field("keep_external", Flag(), "Keep nodes of other networks.", default=True),
         ),

@@ -248,6 +248,11 @@ def test_esnet_with_parallel_edges_and_neighbours(zoo):
         2e6: 10,
         3e6: 1,
     }
+    thousandth = from_graphml(
+        zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6, rate_factor=0.001
+    )
+    assert thousandth.rate_bytes_per_s[seattle].tolist() == [0.01 * GBIT + 1e6] * 2
+    assert Counter(thousandth.rate_bytes_per_s[:, 0].tolist())[1e6] == 58
     assert {"AU (14)", "AU (66)", "Equinix (35)", "Equinix (53)"} < set(topology.names)
     assert sum(name.startswith("node ") for name in topology.names) == 11
     own = from_graphml(zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6, keep_external=False)
