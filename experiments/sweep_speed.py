@@ -1,14 +1,16 @@
 """What sweeps cost besides simulating, and what a second worker is worth.
 
     python experiments/sweep_speed.py [--scale 0.02] [--flows 20] [--seeds 12] [--fluid-seeds 250]
+                                      [--report-seeds 5]
 
 Measures, with the base scenario: runs per hour in ns-3 with one worker and with two; processor time
-of all processes, loading included, over ns-3's own; and fluid runs per second at a tenth of the
-data and 60 flows. By default ns-3 has a fiftieth of the data and 20 background flows, so that what
-every run costs besides weighs much: the study's runs (``--scale 0.1 --flows 60``) are longer.
+of all processes, loading included, over ns-3's own; fluid runs per second at a tenth of the data
+and 60 flows; and how long the report takes of figure3.toml, 96 runs a seed, by the fluid engine. By
+default ns-3 has a fiftieth of the data and 20 background flows, so that what every run costs
+besides weighs much: the study's runs (``--scale 0.1 --flows 60``) are longer.
 
 Ratios hold on a machine with nothing else to do and two processors. Processor time is also told,
-which others' work hardly changes. Needs Linux and `pip install 'datacollect[ns3]'`.
+which others' work hardly changes. Needs Linux and `pip install 'datacollect[ns3,report]'`.
 """
 
 from __future__ import annotations
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--flows", type=int, default=20, help="in the background, in ns-3")
     parser.add_argument("--seeds", type=int, default=12, help="of 4 runs each, in ns-3")
     parser.add_argument("--fluid-seeds", type=int, default=250, help="of 4 runs each")
+    parser.add_argument("--report-seeds", type=int, default=5, help="of 96 runs each")
     parser.add_argument("--repeats", type=int, default=1, help="the fastest counts")
     options = parser.parse_args()
     # Processes that outlive their parent become ours: their time is counted too.
@@ -97,6 +100,9 @@ def main() -> None:
             f"{1000 * found.cpu_s / found.n_runs:.1f} ms of processor time each; "
             f"100000 in {found.wall_s / found.n_runs * 100_000 / 60:.0f} minutes"
         )
+    if options.report_seeds:
+        n_runs, wall_s, cpu_s = measure_report(options.report_seeds)
+        print(f"report of {n_runs} runs: {wall_s:.1f} s, {cpu_s:.1f} s of processor time")
     print(f"load {os.getloadavg()[0]:.1f}")
 
 
@@ -116,18 +122,36 @@ def measure(engine: str, scale: float, flows: int, seeds: int, workers: int) -> 
         output = Path(folder, "out")
         command = ["sweep", str(experiment), "-o", str(output), "--workers", str(workers)]
         before_s, began_s = children_cpu_s(), time.monotonic()
-        subprocess.run(
-            [sys.executable, "-m", "datacollect", *command],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        datacollect(*command)
         wall_s = time.monotonic() - began_s
         wait_for_all()
         cpu_s = children_cpu_s() - before_s
         table = pd.read_parquet(output / "results.parquet")
     probes_s = table.groupby("seed")["probes_cpu_s"].first().sum()
     return Measured(len(table), wall_s, cpu_s, float(table["cpu_s"].sum() + probes_s))
+
+
+def measure_report(seeds: int) -> tuple[int, float, float]:
+    """Return runs, seconds and processor time of the report of a sweep like Figure 3's."""
+    text = (HERE / "figure3.toml").read_text(encoding="utf-8")
+    text = text.replace('"base.toml"', f'"{HERE / "base.toml"}"').replace('"ns3"', '"fluid"')
+    with tempfile.TemporaryDirectory() as folder:
+        experiment, output = Path(folder, "figure3.toml"), Path(folder, "out")
+        experiment.write_text(text, encoding="utf-8")
+        size = ["--scale", "0.1", "--seeds", str(seeds)]
+        datacollect("sweep", str(experiment), "-o", str(output), *size)
+        n_runs = len(pd.read_parquet(output / "results.parquet"))
+        before_s, began_s = children_cpu_s(), time.monotonic()
+        datacollect("report", str(output), "-o", str(Path(folder, "report")))
+        return n_runs, time.monotonic() - began_s, children_cpu_s() - before_s
+
+
+def datacollect(*command: str) -> None:
+    """Run a command as users do."""
+    command = (sys.executable, "-m", "datacollect", *command)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
 
 
 def text_of(engine: str, scale: float, flows: int, seeds: int) -> str:
