@@ -154,6 +154,7 @@ def show_outcome(outcome: Outcome, output: str | None) -> None:
         [
             ("scenario", f"{scenario.name}, seed {scenario.section('run')['seed']}"),
             ("method", f"{outcome.schedule.method}, {_streams(run)}"),
+            *_replanned(run),
             ("engine", f"{run.engine}, {run.events} events in {run.cpu_s:.3g} s"),
             ("makespan", _makespan(outcome)),
             ("collected", _collected(outcome)),
@@ -199,6 +200,21 @@ def _show_background(run: Run) -> None:
 def _streams(run: Run) -> str:
     n = len(run.connections)
     return "1 connection" if n == 1 else f"{n} connections"
+
+
+def _replanned(run: Run) -> list[tuple[str, str]]:
+    """How often the rest was planned anew, where the scenario asks for it."""
+    from datacollect.units import format_duration
+
+    replanning = run.settings["replanning"]
+    if replanning is None:
+        return []
+    times = [format_duration(at_s) for at_s in replanning["at_s"]]
+    shown = [*times[:3], "…"] if len(times) > 4 else times
+    when = f", at {', '.join(shown)}" if times else ""
+    n = len(times)
+    often = "never" if n == 0 else f"{n} time{'s' * (n > 1)}"
+    return [("re-planned", f"{often}{when}; at most {run.settings['connections']} open at once")]
 
 
 def _time(time_s: float) -> str:

@@ -52,6 +52,18 @@ def test_people_read_makespan_sources_storage_and_background(here, call):
     assert all(len(line) <= 80 for line in out.splitlines())
 
 
+def test_people_read_how_often_the_rest_was_planned_anew(here, call):
+    file = here / "scenario_small.toml"
+    file.write_text(file.read_text() + "\n[method]\nreplan_s = 5\n")
+    code, out, err = call()
+    assert (code, err) == (0, "")
+    replanning = json.loads(call("--json")[1])["settings"]["replanning"]
+    assert replanning["at_s"][:2] == [5.0, 10.0]
+    assert f"re-planned  {replanning['replans']} times, at 5 s, 10 s" in out
+    assert "open at once" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
 def test_programs_get_one_json_object(here, call):
     code, out, err = call("--json", "--method", "coordinated")
     assert (code, err) == (0, "")
