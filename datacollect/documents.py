@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
 from datacollect.kinds import shown, shown_text
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or shown_text(str(error))
         remedy = "; make the folder first" if not file.parent.exists() else ""
-        raise ProblemError(f"{document_name(path)}: cannot be written: {reason}{remedy}") from None
+        message = f"{document_name(path)}: cannot be written: {reason}{remedy}"
+        raise NotWrittenError(message) from None
 
 
 def decode(data: bytes, name: str) -> str:

@@ -4,6 +4,7 @@
 
     DatacollectError
     ├── ProblemError (also ValueError)   malformed input: exit code 2
+    │   └── NotWrittenError              a file cannot be written
     ├── InfeasibleError                  no schedule exists: exit code 1
     ├── ScheduleError (also ValueError)  a schedule breaks a rule: exit code 1
     ├── SolverError                      a solver failed: exit code 3
@@ -31,6 +32,10 @@ class ProblemError(DatacollectError, ValueError):
     """Malformed input: the message names the place, the rule, the value and the remedy."""
 
     exit_code = 2
+
+
+class NotWrittenError(ProblemError):
+    """A file cannot be written, as on a full disk."""
 
 
 class InfeasibleError(DatacollectError):

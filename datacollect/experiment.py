@@ -579,7 +579,17 @@ def _check_runs(experiment: Experiment) -> None:
     """Refuse what the scenario refuses, in any combination."""
     # Files are not opened yet: a part of the experiment may do without the folder of data.
     anywhere = replace(experiment, data=experiment.data or DATA)
+    seen: dict[str, str] = {}
     for setting in experiment.settings():
+        grids = anywhere.grids_of(setting)
         for way in experiment.ways():
-            anywhere.scenario_of(setting, way, experiment.seeds.first)
-        anywhere.grids_of(setting)
+            scenario = anywhere.scenario_of(setting, way, experiment.seeds.first)
+            tree = {"scenario": scenario.to_dict(), "grids": grids and grids.to_dict()}
+            labels = shown_labels(anywhere.labels(setting, way))
+            other = seen.setdefault(sha256_of(tree), labels)
+            if other != labels:
+                # Its results would count for both, or for neither.
+                raise ProblemError(
+                    f"axes: {other} and {labels} describe the same run; remove one, or change "
+                    "what it sets"
+                )

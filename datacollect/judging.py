@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from datacollect.paper_runs import AS_MANY, COORDINATED, Setting
-from datacollect.report_tables import paired_ratio
+from datacollect.report_tables import are_as_many, paired_ratio
 from datacollect.verdicts import NOT_RUN
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Finding:
         Engine and size.
     setting : str
     value, low, high : float
-        Ours, and its interval; over several settings the range of means and of intervals' ends.
-        NaN where there is none.
+        Ours, and its interval; of several settings that which is furthest from 1. NaN where there
+        is none.
     seeds : int
         Least number of the intervals'.
     connections : str
@@ -46,6 +46,7 @@ class Finding:
         settings the range of means.
     verdict : {"holds", "differs", "contradicts", "not run"}
     is_settled : bool
+        Whether more runs could not decide otherwise.
     why : str
     """
 
@@ -146,7 +147,7 @@ def judge_several(
     setting: str,
     column: str = "makespan_s",
 ) -> Finding:
-    """Judge one method over another in several settings; the range of what there is."""
+    """Judge one method over another in several settings; show the one furthest from 1."""
     above, below = ({name: runs.select(way, settings[name]) for name in settings} for way in ways)
     ratios = {name: paired_ratio(above[name], below[name], column) for name in settings}
     known = {name: ratio for name, ratio in ratios.items() if ratio.is_known}
@@ -158,33 +159,39 @@ def judge_several(
     missing = [name for name in ratios if name not in known]
     left_out = f"; not run: {', '.join(missing)}" if missing else ""
     used = [(above[name], below[name]) for name in known]
-    lows, highs = [r.low for r in known.values()], [r.high for r in known.values()]
     return replace(
-        finding,
+        with_interval(finding, known[furthest]),
         where=runs.words,
         setting=f"{setting}: {', '.join(known)}",
-        value=known[furthest].mean,
-        low=min(lows),
-        high=max(highs),
         seeds=min(ratio.n for ratio in known.values()),
         connections=_connections(used),
         equal_connections=equal_connections(runs, (settings[name] for name in known)),
         verdict=verdict.word,
         is_settled=verdict.is_settled,
-        why=f"{verdict.why}; furthest from 1 at {furthest}{left_out}",
+        why=f"{verdict.why}{_range_words(furthest, known)}{left_out}",
     )
+
+
+def _range_words(furthest: str, known: Mapping[str, Interval]) -> str:
+    """Which of several settings is shown, and the means of all."""
+    if len(known) == 1:
+        return ""
+    means = [ratio.mean for ratio in known.values()]
+    return f"; furthest from 1 at {furthest}; means {min(means):.3g} to {max(means):.3g}"
 
 
 def equal_connections(runs: PaperRuns, settings: Iterable[Setting]) -> str:
     """Return direct's makespan with as many connections over coordinated's, in words.
 
-    Of several settings the range of means is told.
+    Of several settings the range of means is told; left out are those where the numbers of
+    connections differ, as where estimates are wrong for the one and right for the other.
     """
+    pairs = [(runs.select(AS_MANY, at), runs.select(COORDINATED, at)) for at in settings]
     ratios = [
-        paired_ratio(runs.select(AS_MANY, at), runs.select(COORDINATED, at), "makespan_s")
-        for at in settings
+        ratio
+        for above, below in pairs
+        if are_as_many(above, below) and (ratio := paired_ratio(above, below, "makespan_s")).n
     ]
-    ratios = [ratio for ratio in ratios if ratio.n]
     if len(ratios) > 1:
         means = [ratio.mean for ratio in ratios]
         return f"{min(means):.2f} to {max(means):.2f}"

@@ -72,19 +72,24 @@ class PaperRuns:
         Complete runs: the columns of the results, and ``way`` (method), ``flows``, ``split`` (such
         as ``"2:1"``), ``udp`` (share), ``error`` (relative, of paths over the wire with more
         background) and ``other_error`` (over the other one).
+    n_incomplete : int
+        Runs that the time limit ended, which are left out.
     """
 
     engine: str
     scale: float
     table: pd.DataFrame
+    n_incomplete: int = 0
 
     @property
     def words(self) -> str:
-        """Engine and size."""
+        """Engine and size, and what is left out."""
         if not self.engine:
             return ""
         size = "full size" if self.scale == 1 else f"scale {self.scale:g}"
-        return f"{'ns-3' if self.engine == 'ns3' else f'{self.engine} engine'}, {size}"
+        left_out = f", without {self.n_incomplete} incomplete runs" if self.n_incomplete else ""
+        engine = "ns-3" if self.engine == "ns3" else f"{self.engine} engine"
+        return f"{engine}, {size}{left_out}"
 
     def flows(self, split: str) -> list[int]:
         """Return the numbers of background flows that were run with a split."""
@@ -111,7 +116,7 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
     """Return the runs in the paper's setting by engine and size, ns-3 and large ones first.
 
     Where runs of one engine and size also differ in something that the paper leaves open, such as
-    the variant of TCP, those that are most count.
+    the variant of TCP, or in the versions that made them, those that are most count.
     """
     import pandas as pd
 
@@ -123,7 +128,11 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
     for _, runs in table.groupby(["engine", "scale"]):
         most = runs["rest"].value_counts().index[0]
         engine, scale = str(runs["engine"].iloc[0]), float(runs["scale"].iloc[0])
-        found.append(PaperRuns(engine, scale, runs[runs["rest"] == most]))
+        chosen = runs[runs["rest"] == most]
+        complete = chosen[chosen["complete"]]
+        if len(complete):
+            n_incomplete = len(chosen) - len(complete)
+            found.append(PaperRuns(engine, scale, complete, n_incomplete))
     return sorted(found, key=lambda runs: (runs.engine != "ns3", -runs.scale))
 
 
@@ -131,12 +140,15 @@ def no_runs() -> PaperRuns:
     """Return a world in which nothing was run."""
     import pandas as pd
 
-    columns = ["way", "flows", "split", "udp", "error", "other_error", "seed"]
+    columns = [
+        *("way", "flows", "split", "udp", "error", "other_error"),
+        *("seed", "connections", "makespan_s"),
+    ]
     return PaperRuns("", 1.0, pd.DataFrame(columns=columns))
 
 
 def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
-    table = sweep.table[sweep.table["complete"]]
+    table = sweep.table
     names = [axis.name for axis in sweep.axes]
     combinations = table[names].drop_duplicates()
     rows = []
@@ -144,6 +156,7 @@ def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
         words = {str(name): str(label) for name, label in labels.items()}
         facts = _facts(sweep.scenario(words))
         if facts is not None:
+            facts["rest"] += json.dumps(sweep.tree.get("versions"), sort_keys=True)
             rows.append({**words, **{f"_{name}": value for name, value in facts.items()}})
     if not rows:
         return None

@@ -33,13 +33,15 @@ def report(
     with working("reading, drawing"):
         found = write_report(directory, output)
     rows = [
-        [claim["claim"], claim["part"], claim["paper"], _ours(claim), claim["verdict"]]
+        [claim["claim"], claim["part"], claim["paper"], _ours(claim), _verdict(claim)]
         for claim in found.claims.to_dict("records")
         if claim["verdict"] != NOT_RUN
     ]
     emit_table(("claim", "part", "paper", "ours", "verdict"), rows)
     counts = Counter(found.claims["verdict"])
     emit_text(", ".join(f"{n} × {word}" for word, n in counts.items()))
+    if (~found.claims["is_settled"] & (found.claims["verdict"] != NOT_RUN)).any():
+        emit_text("open: more seeds may still decide otherwise")
     if found.n_unreadable:
         note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
     emit_facts(
@@ -49,6 +51,10 @@ def report(
             ("besides", f"{len(found.files) - 1} pictures and tables in {found.folder}"),
         ]
     )
+
+
+def _verdict(claim: Mapping[Hashable, Any]) -> str:
+    return f"{claim['verdict']}{'' if claim['is_settled'] else ', open'}"
 
 
 def _ours(claim: Mapping[Hashable, Any]) -> str:

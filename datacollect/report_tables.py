@@ -35,6 +35,9 @@ REFERENCES = {
 # A prediction is off where the interval of predicted over measured lies outside.
 NEAR = 1.1
 
+# Numbers of connections count as the same where they differ by this part at most.
+AS_MANY = 0.1
+
 # More pictures than anybody looks at: a panel's `where` leaves too much open.
 MOST_PANELS = 60
 
@@ -193,36 +196,52 @@ class Group:
         """Runs of the reference that differs least otherwise.
 
         Coordinated is the first of the file that is, so that variants are compared with it rather
-        than each with itself.
+        than each with itself. Direct with as many connections is the variant of direct whose mean
+        number is nearest, where it is near enough (`are_as_many`).
         """
         own = self.methods[way]
-        candidates = [w for w, method in self.methods.items() if _is_reference(method, own, name)]
+        if name == "as_many" and own["name"] == "direct":
+            return None
+        candidates = [w for w, method in self.methods.items() if _is_reference(method, name)]
+        if name == "as_many":
+            candidates = [w for w in candidates if are_as_many(self.ways[w], self.ways[way])]
         if not candidates:
             return None
         axes = [self.sweep.axis[axis] for axis in self.paired]
-        if name == "coordinated":
+        if name != "direct":
             axes = [axis for axis in axes if not axis.changes_method]
         at = [self.paired.index(axis.name) for axis in axes]
 
-        def likeness(other: Labels) -> tuple[int, int]:
+        def likeness(other: Labels) -> tuple[float, ...]:
             same = sum(way[i] == other[i] for i in at)
             if name == "coordinated":
-                return same, 0
+                return (same,)
             theirs = self.methods[other]
-            return same, sum(theirs.get(key) == value for key, value in own.items())
+            alike = sum(theirs.get(key) == value for key, value in own.items())
+            if name == "direct":
+                return same, alike
+            apart = abs(_connections(self.ways[other]) - _connections(self.ways[way]))
+            return same, -apart, theirs.get("streams_as") == own["name"], alike
 
         return self.ways[max(candidates, key=likeness)]
 
 
-def _is_reference(method: Mapping[str, Any], own: Mapping[str, Any], name: str) -> bool:
+def _is_reference(method: Mapping[str, Any], name: str) -> bool:
     if name == "coordinated":
         return bool(method["name"] == "coordinated")
-    if method["name"] != "direct":
-        return False
     if name == "direct":
         return is_plain_direct(method)
-    same_lanes = method.get("lanes") == own.get("lanes")
-    return bool(method.get("streams_as") == own["name"] != "direct" and same_lanes)
+    return bool(method["name"] == "direct")
+
+
+def are_as_many(some: pd.DataFrame, others: pd.DataFrame) -> bool:
+    """Whether two methods' runs have the same number of connections, to 10 % of the means."""
+    a, b = _connections(some), _connections(others)
+    return abs(a - b) <= AS_MANY * max(a, b)
+
+
+def _connections(runs: pd.DataFrame) -> float:
+    return float(runs["connections"].mean())
 
 
 def is_plain_direct(method: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 ::
 
-    experiment.json     the experiment with every default, and its hash
+    experiment.json     the experiment with every default, its file, its hash, the folder's token
     runs/KEY.json       one run in ns-3: row, scenario, schedule, storage over time
     shards/KEY.parquet  rows of many fluid runs
     failed/KEY.json     why a run failed
@@ -18,6 +18,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import secrets
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,11 +53,14 @@ class RunStore:
         Of the experiment and of the versions that its results depend on.
     axes : tuple of str
         Names of the axes.
+    token : str
+        Drawn when the folder was made: a folder elsewhere has another.
     """
 
     folder: Path
     sha256: str
     axes: tuple[str, ...]
+    token: str = ""
 
     @property
     def probes(self) -> Path:
@@ -63,30 +68,37 @@ class RunStore:
         return self.folder / "probes"
 
     def is_here(self) -> bool:
-        """Whether this machine sees the folder, with this experiment in it."""
+        """Whether this machine sees the folder: this one, not a copy, nor one of the same name."""
         tree = _read_json(self.folder / "experiment.json")
-        return tree is not None and tree.get("sha256") == self.sha256
+        return tree is not None and tree.get("token") == self.token
 
     def write_run(self, key: str, document: Mapping[str, Any]) -> None:
         """Keep a run."""
         text = json.dumps(plain_tree(document), allow_nan=False, ensure_ascii=False)
         write_atomically(self._run_file(key), text.encode())
 
+    def row(self, key: str) -> dict[str, Any] | None:
+        """Return the row of a run in ns-3 as it was kept; None where none can be read."""
+        return _read_row(self._run_file(key))
+
     def row_from(
         self, key: str, labels: Mapping[str, str], others: Sequence[Path] = ()
     ) -> dict[str, Any] | None:
         """Return the row of a run in ns-3 that is here, or in other sweeps' folders.
 
-        From there it is copied, with the labels that it has here.
+        From there it is copied. It has the labels that are given.
         """
-        row = _read_row(self._run_file(key))
-        for other in others:
-            if row is None and (found := _read_row(other / "runs" / f"{key}.json")) is not None:
-                own = labels.get("method", found["method"])
-                row = {**labels, **{c: found[c] for c in COLUMNS}, "method": own}
-                document = _read_json(other / "runs" / f"{key}.json") or {}
-                self.write_run(key, {**document, "row": row})
-        return row
+        for folder in (self.folder, *others):
+            file = folder / "runs" / f"{key}.json"
+            found = _read_row(file)
+            if found is None:
+                continue
+            own = labels.get("method", found["method"])
+            row = {**labels, **{c: found[c] for c in COLUMNS}, "method": own}
+            if folder != self.folder:
+                self.write_run(key, {**(_read_json(file) or {}), "row": row})
+            return row
+        return None
 
     def borrow_probes(self, others: Sequence[Path]) -> None:
         """Copy the measurements of other sweeps' folders."""
@@ -147,24 +159,26 @@ class RunStore:
                     yield {str(name): value for name, value in row.items()}
 
 
-def open_store(
-    experiment: Experiment, folder: str | PathLike[str], versions: Mapping[str, str]
-) -> RunStore:
-    """Open the folder of an experiment; make it where there is none.
+@contextmanager
+def opened(
+    experiment: Experiment, folder: str | PathLike[str], versions: Mapping[str, str], file: str = ""
+) -> Iterator[RunStore]:
+    """Hold the folder of an experiment for one sweep; make it where there is none.
+
+    Dying lets go of it, too. ``file`` is where the experiment was read from.
 
     Raises
     ------
     ProblemError
-        It holds another experiment, or cannot be written.
+        It holds another experiment, another sweep holds it, or it cannot be written.
     """
     root = Path(folder)
     sha256 = sha256_of({"experiment": experiment.sha256, "versions": dict(versions)})
-    file = root / "experiment.json"
-    before = _read_json(file)
-    if before is None and file.exists():
-        raise ProblemError(f"{file}: cannot be read as JSON; sweep into another folder")
-    if before is not None and before.get("sha256") != sha256:
-        raise ProblemError(f"{folder}: {_what_differs(before, experiment, versions)}")
+
+    def before() -> dict[str, Any]:
+        return _experiment_before(root, sha256, experiment, versions)
+
+    before()
     try:
         for name in FOLDERS:
             (root / name).mkdir(parents=True, exist_ok=True)
@@ -172,19 +186,29 @@ def open_store(
         raise ProblemError(
             f"{folder}: the folder of results cannot be made: {error.strerror}; name another"
         ) from None
-    tree = {**experiment.to_dict(), "versions": dict(versions), "sha256": sha256}
-    write_atomically(file, f"{json.dumps(tree, indent=2, ensure_ascii=False)}\n".encode())
-    return RunStore(root, sha256, tuple(axis.name for axis in experiment.axes))
+    with _lock(root):
+        token = before().get("token") or secrets.token_hex(8)
+        own = {"versions": dict(versions), "sha256": sha256, "token": token, "file": file}
+        text = json.dumps(experiment.to_dict() | own, indent=2, ensure_ascii=False)
+        write_atomically(root / "experiment.json", f"{text}\n".encode())
+        yield RunStore(root, sha256, tuple(axis.name for axis in experiment.axes), token)
 
 
-def lock(folder: Path) -> TextIO:
-    """Hold the folder for one sweep at a time; closing what is returned, or dying, lets go of it.
+def _experiment_before(
+    root: Path, sha256: str, experiment: Experiment, versions: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a folder says of its experiment, which must be the same; {} where there is none."""
+    file = root / "experiment.json"
+    found = _read_json(file)
+    if found is None and file.exists():
+        raise ProblemError(f"{file}: cannot be read as JSON; sweep into another folder")
+    if found is not None and found.get("sha256") != sha256:
+        raise ProblemError(f"{root}: {_what_differs(found, experiment, versions)}")
+    return found or {}
 
-    Raises
-    ------
-    ProblemError
-        Another sweep holds it.
-    """
+
+def _lock(folder: Path) -> TextIO:
+    """Hold the folder; closing what is returned lets go of it."""
     import fcntl
 
     file = (folder / ".lock").open("w", encoding="utf-8")

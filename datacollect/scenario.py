@@ -319,7 +319,7 @@ def naming(place: str) -> Iterator[None]:
     try:
         yield
     except ProblemError as error:
-        raise ProblemError(f"{place}: {error}") from None
+        raise type(error)(f"{place}: {error}") from None
     except InfeasibleError as error:
         raise InfeasibleError(f"{place}: {error}", error.hosts) from None
 

@@ -223,7 +223,7 @@ def _all_rows(store: RunStore) -> tuple[pd.DataFrame, int]:
     for file in sorted((store.folder / "runs").glob("*.json")):
         if file.stem in known:
             continue
-        row = store.row_from(file.stem, {})
+        row = store.row(file.stem)
         if row is None or not set(columns) <= set(row):
             n_unreadable += 1
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import SimulationError
+from datacollect.errors import NotWrittenError, SimulationError
 from datacollect.experiment import by_content, sha256_of
 from datacollect.harness import carry_out, versions
 from datacollect.run_rows import document_of, row_of
@@ -163,6 +163,8 @@ class _GroupMaker:
                 return
             outcome = self._carry_out(scenario)
             row = row_of(outcome, key, labels, group.seed)
+        except NotWrittenError:
+            raise  # it is the disk that is at fault, not the run
         except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
             key = failure_key(job.store, labels, group.seed)
             self._fail(failure_of(key, labels, group.seed, _reason(error)))

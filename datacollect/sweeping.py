@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import DatacollectError, ProblemError, SimulationError
 from datacollect.experiment import Experiment
 from datacollect.harness import require_ns3
-from datacollect.run_store import RunStore, lock, open_store
+from datacollect.run_store import RunStore, opened
 from datacollect.sweep_jobs import (
     Finished,
     Group,
@@ -159,6 +159,7 @@ def sweep(
         raise ProblemError("workers and dask exclude each other; give one of them")
     if workers is not None and workers < 0:
         raise ProblemError(f"workers must be >= 0, got {workers}")
+    file = "" if isinstance(experiment, Experiment) else os.fspath(experiment)
     if not isinstance(experiment, Experiment):
         experiment = Experiment.from_file(experiment, data=data)
     if scale is not None:
@@ -170,8 +171,7 @@ def sweep(
     if experiment.engine == "ns3":
         require_ns3(experiment.scenario)
     versions = versions_that_matter(experiment)
-    store = open_store(experiment, directory, versions)
-    with lock(store.folder):
+    with opened(experiment, directory, versions, file) as store:
         others = tuple(Path(folder).resolve() for folder in reuse)
         store.borrow_probes(others)
         start = _Sweep(SweepPlan(part), store, versions, others, progress)

@@ -1,9 +1,9 @@
 """Verdicts on claims by rule, from intervals alone.
 
 *holds*: the interval agrees with what is claimed. *contradicts*: all of it lies on the other side.
-*differs*: neither; `Verdict.is_settled` tells whether the size is another or the runs do not settle
-it. The core paper gives its means to ±5 %, so a ratio of two to about ±7 %: within that its number
-is met.
+*differs*: neither. `Verdict.is_settled` tells whether more runs could decide otherwise: an interval
+that meets a number holds, but settles it only if it does not reach far beyond. The core paper gives
+its means to ±5 %, so a ratio of two to about ±7 %: within that its number is met.
 """
 
 from __future__ import annotations
@@ -56,15 +56,17 @@ def more_than(ratio: Interval, least: float) -> Verdict:
 def about(ratio: Interval, number: float) -> Verdict:
     """Judge a ratio above 1, within the paper's precision.
 
-    >>> about(Interval(2.4, 2.1, 2.8, 9), 2.56).word, about(Interval(1.5, 1.2, 1.9, 9), 2.56).word
+    >>> about(Interval(2.5, 2.4, 2.6, 9), 2.56).word, about(Interval(1.5, 1.2, 1.9, 9), 2.56).word
     ('holds', 'differs')
+    >>> about(Interval(2.4, 1.1, 5.2, 2), 2.56)
+    Verdict(word='holds', is_settled=False, why='the interval meets 2.56 ± 7 %, and reaches beyond')
     """
     low, high = number / PAPER_PRECISION, number * PAPER_PRECISION
     if ratio.high < 1:
         return Verdict(CONTRADICTS, True, "the other way round: the whole interval lies below 1")
     meets = ratio.low <= high and ratio.high >= low
     if meets and ratio.low > 1:
-        return Verdict(HOLDS, True, f"the interval meets {number:g} ± 7 %")
+        return _met(f"the interval meets {number:g} ± 7 %", low <= ratio.low, ratio.high <= high)
     if meets:
         return Verdict(DIFFERS, False, f"not settled: the interval holds {number:g} and 1")
     size = "larger" if ratio.low > high else "smaller"
@@ -117,12 +119,22 @@ def between(ratios: Sequence[Interval], least: float, most: float) -> Verdict:
         low, high = least, most
     inside = [ratio.low <= high and ratio.high >= low for ratio in ratios]
     if all(inside) and all(s == side for s in sides):
-        return Verdict(HOLDS, True, f"each interval meets {least:g} to {most:g}")
+        within = [low <= ratio.low and ratio.high <= high for ratio in ratios]
+        return _met(f"each interval meets {least:g} to {most:g}", *within)
     if all(inside):
         return Verdict(DIFFERS, False, "not settled: an interval holds 1")
     n_out = len(inside) - sum(inside)
     words = "outside that range" if len(inside) == 1 else f"{n_out} of {len(inside)} outside it"
+    if 0 in sides:
+        return Verdict(DIFFERS, True, f"{words}; which is larger is not settled everywhere")
     return Verdict(DIFFERS, True, f"the same direction, but {words}")
+
+
+def _met(why: str, *within: bool) -> Verdict:
+    """A number that is met; by a wide interval many another would be, too."""
+    if all(within):
+        return Verdict(HOLDS, True, why)
+    return Verdict(HOLDS, False, f"{why}, and reaches beyond")
 
 
 def same_order(ratios: Sequence[Interval]) -> Verdict:
@@ -157,7 +169,7 @@ def little_storage(ratios: Sequence[Interval]) -> Verdict:
 def much_storage(ratios: Sequence[Interval]) -> Verdict:
     """Judge "up to 73 % more than direct": the setting with most.
 
-    >>> much_storage([Interval(1.1, 1.05, 1.15, 9), Interval(1.7, 1.5, 1.9, 9)]).word
+    >>> much_storage([Interval(1.1, 1.05, 1.15, 9), Interval(1.7, 1.65, 1.8, 9)]).word
     'holds'
     >>> much_storage([Interval(1.3, 1.2, 1.4, 9)])
     Verdict(word='differs', is_settled=True, why='more than direct, but less than 1.73 at most')
@@ -170,5 +182,6 @@ def much_storage(ratios: Sequence[Interval]) -> Verdict:
     if most.high < MUCH / PAPER_PRECISION and most.low > 1:
         return Verdict(DIFFERS, True, f"more than direct, but less than {MUCH} at most")
     if most.low > 1:
-        return Verdict(HOLDS, True, f"the largest meets {MUCH} ± 7 %")
+        within = most.low >= MUCH / PAPER_PRECISION, most.high <= MUCH * PAPER_PRECISION
+        return _met(f"the largest meets {MUCH} ± 7 %", *within)
     return Verdict(DIFFERS, False, "not settled: the interval of the largest holds 1")

@@ -4,7 +4,7 @@
     python experiments/study_tables.py REPORT
 
 Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md and experiments/README.md the
-table NAME is written anew; all else stays. NAME is "claims", "claims in short", "sweeps", or the
+table NAME is written anew where the report has such runs; all else stays. NAME is "claims", "claims in short", "sweeps", or the
 name of a sweep and what of it: "figure3 makespan", "figure3 prediction" or "figure3 across", with a
 choice of rows as in "figure3 makespan flows=60". The sweeps' pictures go to
 docs/figures/study_NAME.png; the report's CSV files of means, predictions and claims to
@@ -26,7 +26,6 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
 README = HERE / "README.md"
 MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
-NOT_YET = "*Not run yet.*"
 # Columns of a summary that name neither a setting nor a method.
 MEASURES_FROM = "connections"
 ACROSS_FROM = "settings"
@@ -57,14 +56,17 @@ def main() -> None:
 
 
 def filled(text: str, report: Path) -> str:
-    """Return the page with its tables made anew."""
-    return MARKED.sub(
-        lambda found: f"{found[1]}\n{table_of(found['name'], report)}\n\n{found[3]}", text
-    )
+    """Return the page with its tables made anew; those of which nothing was run stay."""
+
+    def table(found: re.Match[str]) -> str:
+        made = table_of(found["name"], report)
+        return found[0] if made is None else f"{found[1]}\n{made}\n\n{found[3]}"
+
+    return MARKED.sub(table, text)
 
 
-def table_of(name: str, report: Path) -> str:
-    """Return one table in Markdown."""
+def table_of(name: str, report: Path) -> str | None:
+    """Return one table in Markdown; None where the report has no such runs."""
     sweep, *words = shlex.split(name)
     if sweep == "claims":
         return (claims_in_short if words else claims)(read(report / "claims.csv"))
@@ -81,14 +83,14 @@ def table_of(name: str, report: Path) -> str:
     suffix, make = makers[kind]
     file = report / f"{sweep}_{suffix}.csv"
     if not file.exists():
-        return NOT_YET
+        return None
     table = read(file)
     for part in choice:
         axis, _, label = part.partition("=")
         if axis not in table:
             sys.exit(f"table {name!r}: {file} has no column {axis!r}")
         table = table[table[axis] == label]
-    return make(table) if len(table) else NOT_YET
+    return make(table) if len(table) else None
 
 
 def read(file: Path) -> pd.DataFrame:
@@ -107,7 +109,7 @@ def claims(table: pd.DataFrame) -> str:
             row["seeds"],
             row["connections"],
             row["equal_connections"],
-            row["where"],
+            f"{row['where']}: {row['setting']}",
             f"**{row['verdict']}**{settled_words(row)}",
             row["why"],
         ]
@@ -143,8 +145,8 @@ def claims_in_short(table: pd.DataFrame) -> str:
 
 def settled_words(row: dict[str, str]) -> str:
     """Say where more runs may change the verdict."""
-    unsettled = row["verdict"] == "differs" and row["is_settled"] == "no"
-    return " (not settled)" if unsettled else ""
+    is_open = row["verdict"] != "not run" and row["is_settled"] == "no"
+    return " (not settled)" if is_open else ""
 
 
 def sweeps(table: pd.DataFrame) -> str:

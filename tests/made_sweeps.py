@@ -27,6 +27,7 @@ def write_sweep(
     only=None,
     scale=0.1,
     engine="ns3",
+    numpy="2",
     documents=False,
 ):
     """Write a sweep of a shipped experiment; return its table.
@@ -36,12 +37,12 @@ def write_sweep(
     """
     experiment = Experiment.from_file(EXPERIMENTS / f"{name}.toml").with_scale(scale)
     experiment = experiment.only(only or {})
-    tree = {**experiment.to_dict(), "engine": engine, "versions": {"numpy": "2"}}
+    tree = {**experiment.to_dict(), "engine": engine, "versions": {"numpy": numpy}}
     for part in ("runs", "shards", "failed", "probes"):
         (folder / part).mkdir(parents=True)
     (folder / "experiment.json").write_text(json.dumps({**tree, "sha256": experiment.sha256}))
     rows = [
-        row_of(experiment.labels(setting, way), seed, truth, noise, engine, scale)
+        row_of(experiment.labels(setting, way), seed, truth, noise, engine, scale, numpy)
         for setting in experiment.settings()
         for way in experiment.ways()
         for seed in range(1, seeds + 1)
@@ -55,9 +56,9 @@ def write_sweep(
     return table
 
 
-def row_of(labels, seed, truth, noise, engine="ns3", scale=0.1):
+def row_of(labels, seed, truth, noise, engine="ns3", scale=0.1, numpy="2"):
     """Return a row of the results."""
-    key = sha256(repr((labels, seed, engine, scale)).encode()).hexdigest()
+    key = sha256(repr((labels, seed, engine, scale, numpy)).encode()).hexdigest()
     own = np.random.default_rng(int(key[:8], 16)).lognormal(0, noise)
     found = {"makespan_s": 100.0, "connections": 7} | truth({**USUAL, **labels})
     makespan_s = found.pop("makespan_s") * (1 + seed / 100) * own

@@ -171,11 +171,10 @@ def test_numbers_are_those_that_were_put_in(tmp_path):
     assert row["equal_connections"] == "0.80 [0.80, 0.80]"
     assert row["setting"] == "2:1, 60 flows, 5 % UDP"
     assert row["where"] == "ns-3, scale 0.1"
-    # Over the setting furthest from 1, and all settings' range.
+    # The setting furthest from 1 with its own interval; the sentence has the means of all.
     row = table.loc[("C7", "over coordinated")]
-    assert (row["value"], row["low"], row["high"]) == pytest.approx(
-        (3.3 / 1.46, 1.55 / 1.1, 3.3 / 1.46)
-    )
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((3.3 / 1.46,) * 3)
+    assert row["why"].endswith("; furthest from 1 at +70 %; means 1.41 to 2.26")
 
 
 def test_a_single_seed_is_no_verdict(tmp_path):
@@ -222,3 +221,34 @@ def test_the_papers_example_is_planned_not_quoted():
     values = [round(finding.value, 3) for finding in figure1_findings()]
     assert values == [2.0, 3.0, 1.5, 1.001]
     assert {finding.verdict for finding in figure1_findings()} == {"holds"}
+
+
+def test_runs_of_other_versions_are_not_mixed(tmp_path):
+    """Twice the seeds by an older version: they count, and the newer runs do not dilute them."""
+    for name, seeds, truth in (("1.9", 12, papers_world), ("2", 6, opposite_world)):
+        part = {"flows": ["60"]}
+        write_sweep(tmp_path / name, "figure3", truth, only=part, seeds=seeds, numpy=name)
+    table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
+    assert table.loc[("C1", "direct"), "seeds"] == 12
+    assert table.loc[("C1", "direct"), "verdict"] == "holds"
+
+
+def test_incomplete_runs_are_left_out_and_counted(tmp_path):
+    def truth(labels):
+        return papers_world(labels) | {"complete": labels["method"] != "best-path"}
+
+    write_sweep(tmp_path / "a", "figure3", truth, only={"flows": ["60"], "ratio": ["2:1"]})
+    table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
+    assert table.loc[("C2", "direct"), "where"] == "ns-3, scale 0.1, without 18 incomplete runs"
+    assert table.loc[("C2", "best-path"), "verdict"] == "not run"
+
+
+def test_a_wide_interval_that_meets_a_number_leaves_it_open(tmp_path):
+    wide = judged(tmp_path / "wide", papers_world, noise=0.5, seeds=3)
+    narrow = judged(tmp_path / "narrow", papers_world, noise=0.005)
+    for table, is_settled in ((wide, False), (narrow, True)):
+        row = table.set_index(["claim", "part"]).loc[("C2", "direct")]
+        assert row["is_settled"] == is_settled
+        if row["verdict"] == "holds":
+            assert row["why"].startswith("the interval meets 2.56 ± 7 %")
+            assert ("and reaches beyond" in row["why"]) != is_settled

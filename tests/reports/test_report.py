@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import shutil
 import struct
 
 import pandas as pd
 import pytest
 from conftest import NO_CHROMIUM
-from made_sweeps import write_sweep
+from made_sweeps import EXPERIMENTS, write_sweep
 
 import datacollect as dc
 from datacollect.cli import run
@@ -127,6 +128,35 @@ def test_one_setting_has_no_table_over_all(tmp_path):
     )
     (sweep,) = read_sweeps(tmp_path)
     assert across_table(sweep).empty
+
+
+@pytest.mark.parametrize(("connections", "is_equal"), [(40, True), (43, True), (45, False)])
+def test_as_many_means_within_a_tenth(tmp_path, connections, is_equal):
+    """Re-planned plans open more than direct was given: then there is nothing to compare with."""
+
+    def truth(labels):
+        n = {"coordinated": connections, "direct-as-many": 40}.get(labels["method"], 7)
+        return {"connections": n}
+
+    write_sweep(tmp_path / "a", "figure3", truth, only=SMALL)
+    (sweep,) = read_sweeps(tmp_path)
+    table = summary_table(sweep).set_index(["method", "flows", "ratio"])
+    assert table["over_as_many"].notna()["coordinated", "60", "2:1"] == is_equal
+    # Best-path has as many as plain direct here.
+    assert table["over_as_many"].notna()["best-path", "60", "2:1"]
+
+
+def test_the_command_that_adds_seeds_can_be_typed(tmp_path, cloud_grids):
+    sweep = EXPERIMENTS / "drift.toml"
+    part = {"links": ["full"], "planned": ["january"]}
+    dc.sweep(sweep, tmp_path / "a b", workers=0, data=cloud_grids, seeds_most=2, only=part)
+    found = dc.report(tmp_path / "a b")
+    facts = {row["fact"]: row["value"] for row in rows_of(found.folder / "sweeps.csv")}
+    command = facts["to add or tighten"]
+    assert command.endswith(" --scale 1 --seeds 4 --data DATA")
+    words = shlex.split(command.replace("DATA", str(cloud_grids)))
+    assert words[:5] == ["datacollect", "sweep", str(sweep), "-o", str(tmp_path / "a b")]
+    assert run([*words[1:], "--workers", "0", "--only", "links=full"]) == 0
 
 
 def test_predictions_that_are_off_name_the_wire(tmp_path):

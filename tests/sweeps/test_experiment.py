@@ -41,6 +41,20 @@ def test_a_run_has_what_its_labels_say_and_its_seed():
     assert scenario.section("run")["seed"] == 7
 
 
+def test_two_labels_of_the_same_run_are_refused():
+    """One lane is the default: whose result would it be?"""
+    lanes = {
+        "name": "lanes",
+        "values": [{"label": "plain"}, {"label": "one", "set": {"method.lanes": 1}}],
+    }
+    with pytest.raises(
+        dc.ProblemError, match=r"lanes = 'plain'.* and lanes = 'one'.* the same run"
+    ):
+        experiment_of(axes=[lanes, METHOD])
+    lanes["values"][1]["set"] = {"method.lanes": 2}
+    assert len(experiment_of(axes=[lanes, METHOD]).settings()) == 2
+
+
 def test_seeds_are_added_in_whole_batches():
     assert Seeds(first=1, batch=5, least=5, most=20).numbers() == [5, 10, 15, 20]
     assert Seeds(first=1, batch=5, least=7, most=12).numbers() == [10, 12]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -24,8 +25,11 @@ from small_experiments import (
 
 import datacollect as dc
 from datacollect.cli import run as run_command
+from datacollect.errors import NotWrittenError
 from datacollect.experiment import Precision
 from datacollect.run_rows import COLUMNS
+from datacollect.run_store import RunStore
+from datacollect.scenario import naming
 from datacollect.sweep_plan import SweepPlan, is_precise
 
 
@@ -139,6 +143,46 @@ def test_one_sweep_at_a_time_in_a_folder(tmp_path):
 
     dc.sweep(experiment_of(), tmp_path, workers=0, progress=meanwhile)
     assert "another sweep is running in this folder" in messages[0]
+
+
+def test_a_sweep_that_is_refused_leaves_the_folder_as_it_is(tmp_path):
+    """Another number of seeds is no other experiment; but the folder is another sweep's now."""
+    before = []
+
+    def meanwhile(_):
+        text = (tmp_path / "experiment.json").read_text()
+        with pytest.raises(dc.ProblemError, match="another sweep is running"):
+            dc.sweep(experiment_of(), tmp_path, workers=0, seeds_most=9)
+        before.append((tmp_path / "experiment.json").read_text() == text)
+
+    dc.sweep(experiment_of(), tmp_path, workers=0, progress=meanwhile)
+    assert before
+    assert all(before)
+
+
+def test_a_copy_of_the_folder_elsewhere_is_not_taken_for_it(tmp_path):
+    """A worker on another machine may have a folder of the same name and experiment."""
+    for name in ("here", "elsewhere"):
+        dc.sweep(experiment_of(), tmp_path / name, workers=0, seeds_most=1)
+    token = json.loads((tmp_path / "here" / "experiment.json").read_text())["token"]
+    store = RunStore(tmp_path / "here", "any", (), token)
+    assert store.is_here()
+    assert not replace(store, folder=tmp_path / "elsewhere").is_here()
+    dc.sweep(experiment_of(), tmp_path / "here", workers=0)
+    assert store.is_here()
+
+
+def test_a_disk_that_is_full_while_measuring_is_no_fault_of_the_run(tmp_path, monkeypatch):
+    def measure(*_, **__):
+        with naming("method"):
+            raise NotWrittenError("probes: cannot be written: No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("datacollect.sweep_jobs.carry_out", measure)
+        with pytest.raises(dc.ProblemError, match="No space left"):
+            dc.sweep(experiment_of(), tmp_path, workers=0)
+    assert not list((tmp_path / "failed").iterdir())
+    assert len(dc.sweep(experiment_of(), tmp_path, workers=0)) == 12
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
