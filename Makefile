@@ -17,7 +17,7 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 test test-all lint format types docs bench clean
+.PHONY: help venv demo demo-ns3 test test-all lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -74,6 +74,28 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/planning_speed.py
 	$(BIN)/python experiments/growth.py
 
+# DATA holds skyplane/ and topologyzoo/; without it what needs them is left out. Runs that figure3 has
+# are not repeated, and runs that failed (exit code 3) do not end the study.
+STUDY ?= figure3 figure4 figure5 figure6 streams knowledge execution transports \
+         $(if $(DATA),topologies drift)
+SCALE ?= 0.1
+SEEDS ?= 3
+
+study: $(VENV)/.installed-study ## repeat the paper's study in ns-3 (STUDY, SCALE, SEEDS, DATA); hours
+	@for name in $(STUDY); do \
+	    set -- sweep experiments/$$name.toml -o results/$$name --seeds $(SEEDS); \
+	    case $$name in \
+	        figure3) set -- "$$@" --scale $(SCALE);; \
+	        drift) set -- "$$@" --data $(DATA)/skyplane;; \
+	        topologies) set -- "$$@" --scale $(SCALE) --data $(DATA);; \
+	        *) set -- "$$@" --scale $(SCALE) $$(ls -d results/figure3 2>/dev/null | sed 's/^/--reuse /');; \
+	    esac; \
+	    echo; echo "\$$ datacollect $$*"; \
+	    $(BIN)/datacollect "$$@" || [ $$? -eq 3 ] || exit 1; \
+	done
+	@echo; echo '$$ datacollect report results -o report'
+	@$(BIN)/datacollect report results -o report
+
 clean: ## remove what was built; .venv stays
 	rm -rf build dist *.egg-info demo docs/_build docs/api/generated .coverage
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -93,6 +115,7 @@ $(VENV)/.installed-lint: EXTRAS := lint
 $(VENV)/.installed-docs: EXTRAS := docs,fast
 $(VENV)/.installed-dev: EXTRAS := dev
 $(VENV)/.installed-ns3: EXTRAS := ns3
+$(VENV)/.installed-study: EXTRAS := ns3,report
 
 $(VENV)/.installed-%: $(SETUP) | $(BIN)/pip
 	@echo 'Installing datacollect[$(EXTRAS)] into $(VENV) (the first time about a minute)'
