@@ -139,7 +139,7 @@ def _lower_envelope(
     tight_at: Callable[[float], Bound],
 ) -> list[_Stretch]:
     """Find the stretches of the curve, from 0 to the last arrival."""
-    tolerance = (PROGRAM_TOLERANCE if problem.shared else TOLERANCE) * problem.total_bytes
+    tolerance = _tolerance(problem)
     ends = np.append(timeline.starts_s, timeline.end_s).tolist()
     tight = [tight_at(end) for end in ends]
     stretches: list[_Stretch] = []
@@ -175,31 +175,46 @@ def _lower_envelope(
     return stretches
 
 
+def _tolerance(problem: Problem) -> float:
+    """Bytes by which bounds differ that are the same one."""
+    return (PROGRAM_TOLERANCE if problem.shared else TOLERANCE) * problem.total_bytes
+
+
 def _curve(
     problem: Problem, network: LayeredNetwork, timeline: Timeline, stretches: list[_Stretch]
 ) -> ArrivalCurve:
-    """Join stretches between which nothing changes: capacities may, and not matter."""
+    """Join stretches between which nothing changes: capacities may, and not matter.
+
+    One bound has to be tight from the first's start to the second's end: what binds in the one may
+    have room to spare in the other.
+    """
+    tolerance = _tolerance(problem)
     times, arrived = [0.0], [0.0]
-    bottlenecks: list[Bottleneck] = []
-    bounds: list[Bound] = []
+    found: list[tuple[Bottleneck, Bound]] = []
     rate = 0.0
     for stretch in stretches:
         if stretch.end_s <= stretch.start_s:
             continue
-        bottleneck = _bottleneck(problem, network, stretch)
+        own = _bottleneck(problem, network, stretch), stretch.bound
         before, rate = rate, float(stretch.bound.rate_bytes_per_s[stretch.piece])
         same_rate = abs(rate - before) <= PROGRAM_TOLERANCE * max(rate, before)
-        if same_rate and bottlenecks and _alike(bottleneck, bottlenecks[-1]):
-            times.pop()
-            arrived.pop()
-        else:
-            bottlenecks.append(bottleneck)
-            bounds.append(stretch.bound)
+        at_end = timeline.lengths_until(stretch.end_s)
+        end_bytes = stretch.bound.bytes_through(at_end)
+        if same_rate and found and _alike(own[0], found[-1][0]):
+            at_start = timeline.lengths_until(times[-2])
+            for both in (found[-1], own):
+                apart = both[1].bytes_through(at_start) - arrived[-2]
+                if max(apart, both[1].bytes_through(at_end) - end_bytes) <= tolerance:
+                    times.pop()
+                    arrived.pop()
+                    found.pop()
+                    own = both
+                    break
+        found.append(own)
         times.append(stretch.end_s)
-        arrived.append(stretch.bound.bytes_through(timeline.lengths_until(stretch.end_s)))
-    return ArrivalCurve(
-        np.array(times), np.array(arrived), tuple(bottlenecks), network, tuple(bounds)
-    )
+        arrived.append(end_bytes)
+    bottlenecks, bounds = zip(*found, strict=True) if found else ((), ())
+    return ArrivalCurve(np.array(times), np.array(arrived), bottlenecks, network, bounds)
 
 
 # In words -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.documents import document_name, read_tree
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.experiment_fields import (
+    DATA,
     EXPERIMENT,
     EXPERIMENT_FORMAT,
     GRIDS,
@@ -39,9 +40,6 @@ RESERVED = ("key", "seed", "engine")
 FILE_PLACES = ("problem", "truth_csv", "estimates.file", "topology.file")
 
 _DRAWN = {"problem": PROBLEM_FILE, "truth_csv": TRUTH_FILE}
-
-# Stands in values for the folder of data, which the command line names.
-DATA = "{data}"
 
 # More settings and ways than anybody waits for: a slip in the file.
 MOST_RUNS_PER_SEED = 100_000

@@ -17,6 +17,9 @@ from datacollect.scenario_kinds import Choice, Flag, Part
 
 EXPERIMENT_FORMAT = "datacollect-experiment/1"
 
+# Stands in values for the folder of data, which the command line names.
+DATA = "{data}"
+
 # What a scenario replaces as a whole: which keys it has depends on its kind.
 WHOLE_TABLES = ("topology",)
 

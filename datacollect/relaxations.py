@@ -20,6 +20,7 @@ from datacollect.resources import (
     RATES,
     Resource,
     relaxed,
+    relaxed_tree,
     resource_name,
     resource_value,
     unlimited,
@@ -80,12 +81,8 @@ class Relaxation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain tree."""
-        parts = zip(self.resources, self.names, self.now, self.steps, strict=True)
         return {
-            "resources": [
-                {"kind": resource.kind, "name": name, "now": now, "step": step}
-                for resource, name, now, step in parts
-            ],
+            "resources": relaxed_tree(self.resources, self.names, self.now, self.steps),
             "saves_s": self.saves_s,
             "saves_unlimited_s": self.saves_unlimited_s,
         }

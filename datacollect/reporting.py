@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from datacollect.claims import claims_table, findings
 from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
-from datacollect.experiment import DATA
 from datacollect.report_across import across_table
 from datacollect.report_cells import Cells, cells_of
 from datacollect.report_figures import draw_panels, panel_groups, picture_bytes
@@ -213,17 +210,8 @@ class _Parts:
             ("processor time", f"{format_duration(float(table['cpu_s'].sum() + probes_s))}"),
             ("last run", str(table["finished_at"].max())),
             ("versions", ", ".join(f"{name} {word}" for name, word in versions.items()) or "?"),
-            ("to add or tighten", self._command()),
+            ("to add or tighten", sweep.command(2 * int(table["seed"].nunique()))),
         ]
-
-    def _command(self) -> str:
-        """What to run for more seeds."""
-        tree, n_seeds = self.sweep.tree, self.sweep.table["seed"].nunique()
-        words = ["datacollect", "sweep", tree.get("file") or f"{tree['name']}.toml"]
-        words += ["-o", str(self.sweep.folder), "--scale", f"{self.sweep.scale:g}"]
-        words += ["--seeds", str(2 * n_seeds)]
-        data = ["--data", "DATA"] if DATA in json.dumps([tree["axes"], tree.get("grids")]) else []
-        return " ".join([*map(shlex.quote, words), *data])
 
     def _precision(self) -> str:
         wanted = self.sweep.tree.get("precision")

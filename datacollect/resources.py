@@ -11,6 +11,8 @@ import numpy as np
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.problem import Problem
 
 RATES = ("link", "uplink", "downlink", "shared")
@@ -105,6 +107,19 @@ def relaxed_by_part(problem: Problem, resource: Resource, part: float) -> Proble
         return _with_link(problem, resource.number, now * (1 + part))
     step = part * resource_value(problem, resource)
     return relaxed(problem, resource, math.ceil(step) if resource.kind == "storage" else step)
+
+
+def relaxed_tree(
+    resources: Sequence[Resource],
+    names: Sequence[str],
+    now: Sequence[float],
+    steps: Sequence[float],
+) -> list[dict[str, Any]]:
+    """Return what is relaxed, its value now and by how much, as a plain tree."""
+    return [
+        {"kind": resource.kind, "name": name, "now": value, "step": step}
+        for resource, name, value, step in zip(resources, names, now, steps, strict=True)
+    ]
 
 
 def unlimited(problem: Problem, resource: Resource, ample_bytes_per_s: float) -> Problem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.experiment_fields import EXPERIMENT_FORMAT
+from datacollect.experiment_fields import DATA, EXPERIMENT_FORMAT
 from datacollect.run_rows import COLUMNS, table_of
 from datacollect.run_store import RunStore, read_parquet
 
@@ -120,6 +121,14 @@ class SweepFolder:
             for place, value in self.axis[name].changes[label].items():
                 _put(tree, place, value)
         return tree
+
+    def command(self, n_seeds: int) -> str:
+        """Return what carries it out with a number of seeds; DATA is the folder of data."""
+        tree = self.tree
+        words = ["datacollect", "sweep", tree.get("file") or f"{tree['name']}.toml"]
+        words += ["-o", str(self.folder), "--scale", f"{self.scale:g}", "--seeds", str(n_seeds)]
+        data = ["--data", "DATA"] if DATA in json.dumps([tree["axes"], tree.get("grids")]) else []
+        return " ".join([*map(shlex.quote, words), *data])
 
     def document(self, key: str) -> dict[str, Any] | None:
         """Return what is kept of a run in ns-3; None where there is nothing that can be read."""

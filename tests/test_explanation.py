@@ -233,6 +233,23 @@ def test_gains_are_those_of_an_independent_program(problem):
         assert saved_s == pytest.approx(before_s - after_s, abs=1e-5 * before_s), resource
 
 
+def test_what_binds_first_need_not_bind_at_the_end():
+    """2 MB. From 1 to 2 s link and downlink both take 1 MB/s; then the link takes twice as much."""
+    problem = dc.Problem.from_dict(
+        {
+            "destination": "D",
+            "hosts": {"D": {"downlink_bytes_per_s": 1e6}, "H": {"backlog_bytes": 2_000_000}},
+            "periods_s": [0, 1, 2],
+            "links": [{"from": "H", "to": "D", "bandwidth_bytes_per_s": [0, 1e6, 2e6]}],
+        }
+    )
+    found = dc.explain(problem)
+    assert [(b.from_s, b.to_s) for b in found.binds] == [(0, 1), (1, 3)]
+    assert "from 2 s on (the downlink of 'D')" in found.binds[-1].bottleneck.text
+    gains = {r.names[0]: r.saves_unlimited_s for r in found.advice.alone}
+    assert gains["downlink of 'D'"] == pytest.approx(0.5)
+
+
 # Sources and plans ----------------------------------------------------------------------------
 
 

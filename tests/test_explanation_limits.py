@@ -229,13 +229,16 @@ def naive_limits(problem, plan, time_s):
         for i, members in enumerate(problem.shared_links):
             if link in members.tolist():
                 uses["shared", i] = problem.shared[i].bandwidth_bytes_per_s
-        rate = row["bytes"] / (row["finish_s"] - row["start_s"])
-        rows.append((row["source"], rate, uses))
+        width_s = row["finish_s"] - row["start_s"]
+        # Whole bytes: a transfer may fall short by one, in slots by one in each.
+        byte_rate = 1 / (width_s if plan.slot_s is None else plan.slot_s)
+        rows.append((row["source"], row["bytes"] / width_s, uses, byte_rate))
     found = set()
-    for source, rate, uses in rows:
+    for source, rate, uses, _ in rows:
         for resource, capacity in uses.items():
-            through = [other for _, other, ways in rows if resource in ways]
-            full = sum(through) >= capacity * (1 - 1e-5)
+            through = [other for _, other, ways, _ in rows if resource in ways]
+            short = sum(byte_rate for _, _, ways, byte_rate in rows if resource in ways)
+            full = sum(through) >= capacity * (1 - 1e-6) - short
             if full and (plan.method == "coordinated" or rate >= max(through) * (1 - 1e-5)):
                 found.add((source, resource))
     return found
