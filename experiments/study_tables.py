@@ -206,7 +206,12 @@ def comparisons(table: pd.DataFrame) -> str:
 
 
 def counts(row: dict[str, str], name: str) -> str:
-    """Return in how many settings a method was faster, slower, and neither by its interval."""
+    """Return in how many settings a method was faster, slower, and neither by its interval.
+
+    Of a method beside itself there is nothing to count.
+    """
+    if row[f"{name}_smallest"] == row[f"{name}_largest"] == "1":
+        return ""
     faster, slower, n = (int(row[f"{name}_{word}"]) for word in ("faster", "slower", "settings"))
     return f"{faster}, {slower}, {n - faster - slower}" if n else ""
 
