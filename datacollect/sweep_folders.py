@@ -123,10 +123,16 @@ class SweepFolder:
         return tree
 
     def command(self, n_seeds: int) -> str:
-        """Return what carries it out with a number of seeds; DATA is the folder of data."""
+        """Return what runs its settings with a number of seeds; DATA is the folder of data."""
         tree = self.tree
         words = ["datacollect", "sweep", tree.get("file") or f"{tree['name']}.toml"]
         words += ["-o", str(self.folder), "--scale", f"{self.scale:g}", "--seeds", str(n_seeds)]
+        for axis in self.axes:
+            run = [label for label in axis.labels if (self.table[axis.name] == label).any()]
+            if len(run) < len(axis.labels):
+                # As CSV: labels with commas stand in double quotes.
+                labels = ",".join(f'"{label}"' if "," in label else label for label in run)
+                words += ["--only", f"{axis.name}={labels}"]
         data = ["--data", "DATA"] if DATA in json.dumps([tree["axes"], tree.get("grids")]) else []
         return " ".join([*map(shlex.quote, words), *data])
 

@@ -153,10 +153,11 @@ def test_the_command_that_adds_seeds_can_be_typed(tmp_path, cloud_grids):
     found = dc.report(tmp_path / "a b")
     facts = {row["fact"]: row["value"] for row in rows_of(found.folder / "sweeps.csv")}
     command = facts["to add or tighten"]
-    assert command.endswith(" --scale 1 --seeds 4 --data DATA")
+    assert " --scale 1 --seeds 4 --only planned=january --only links=full " in command
     words = shlex.split(command.replace("DATA", str(cloud_grids)))
     assert words[:5] == ["datacollect", "sweep", str(sweep), "-o", str(tmp_path / "a b")]
-    assert run([*words[1:], "--workers", "0", "--only", "links=full"]) == 0
+    assert run([*words[1:], "--workers", "0"]) == 0
+    assert len(pd.read_parquet(tmp_path / "a b" / "results.parquet")) == 3 * 4
 
 
 def test_predictions_that_are_off_name_the_wire(tmp_path):
