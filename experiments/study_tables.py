@@ -103,21 +103,21 @@ def claims(table: pd.DataFrame) -> str:
     rows = [
         [
             row["claim"],
+            f"**{row['verdict']}**{settled_words(row)}",
             row["statement"],
             row["paper"],
             interval(row, "value", "low", "high"),
-            row["seeds"],
-            row["connections"],
             row["equal_connections"],
+            row["connections"],
+            row["seeds"],
             f"{row['where']}: {row['setting']}",
-            f"**{row['verdict']}**{settled_words(row)}",
             row["why"],
         ]
         for row in table.to_dict("records")
     ]
     head = (
-        "claim|the paper says|its number|ours|seeds|connections|direct with as many, over "
-        "coordinated|where|verdict|why"
+        "claim|verdict|the paper says|its number|ours|direct with as many, over coordinated"
+        "|connections|seeds|where|why"
     )
     return markdown(head.split("|"), rows)
 
@@ -127,18 +127,18 @@ def claims_in_short(table: pd.DataFrame) -> str:
     rows = [
         [
             row["claim"],
+            row["verdict"] + settled_words(row),
             row["statement"],
             row["paper"],
             interval(row, "value", "low", "high"),
             row["equal_connections"],
             row["where"],
-            row["verdict"] + settled_words(row),
         ]
         for row in table.to_dict("records")
     ]
     head = (
-        "claim|the paper says|its number|ours|direct with as many connections, over coordinated"
-        "|where|verdict"
+        "claim|verdict|the paper says|its number|ours"
+        "|direct with as many connections, over coordinated|where"
     )
     return markdown(head.split("|"), rows)
 
