@@ -29,6 +29,8 @@ MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re
 # Columns of a summary that name neither a setting nor a method.
 MEASURES_FROM = "connections"
 ACROSS_FROM = "settings"
+# What stands below the table of sweeps, since it is long.
+COMMAND = "to add or tighten"
 
 
 def main() -> None:
@@ -150,12 +152,13 @@ def settled_words(row: dict[str, str]) -> str:
 
 
 def sweeps(table: pd.DataFrame) -> str:
-    """Return how the numbers were made: a column for each sweep."""
+    """Return how the numbers were made, a row for each sweep, and what adds to them."""
+    facts = [fact for fact in dict.fromkeys(table["fact"]) if fact != COMMAND]
+    values = table.set_index(["sweep", "fact"])["value"]
     names = list(dict.fromkeys(table["sweep"]))
-    facts = list(dict.fromkeys(table["fact"]))
-    values = table.set_index(["fact", "sweep"])["value"]
-    rows = [[fact, *(values[fact, name] for name in names)] for fact in facts]
-    return markdown(["", *names], rows)
+    rows = [[name, *(values[name, fact] for fact in facts)] for name in names]
+    commands = [values[name, COMMAND] for name in names]
+    return "\n".join([markdown(["sweep", *facts], rows), "", "```sh", *commands, "```"])
 
 
 def makespans(table: pd.DataFrame) -> str:
