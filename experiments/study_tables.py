@@ -105,23 +105,24 @@ def claims(table: pd.DataFrame) -> str:
     rows = [
         [
             row["claim"],
-            f"**{row['verdict']}**{settled_words(row)}",
             row["statement"],
             row["paper"],
-            interval(row, "value", "low", "high"),
+            f"{interval(row, 'value', 'low', 'high')} ({'; '.join(circumstances(row))})",
             row["equal_connections"],
-            row["connections"],
-            row["seeds"],
-            f"{row['where']}: {row['setting']}",
-            row["why"],
+            f"**{row['verdict']}**{settled_words(row)}: {row['why']}",
         ]
         for row in table.to_dict("records")
     ]
-    head = (
-        "claim|verdict|the paper says|its number|ours|direct with as many, over coordinated"
-        "|connections|seeds|where|why"
-    )
+    head = "claim|the paper says|its number|ours|direct with as many, over coordinated|verdict"
     return markdown(head.split("|"), rows)
+
+
+def circumstances(row: dict[str, str]) -> list[str]:
+    """Return size, setting, seeds and connections; of several settings what they share."""
+    words = [row["where"], row["setting"].partition(": ")[0]]
+    if row["seeds"] != "0":
+        words += [f"{row['seeds']} seeds", f"{row['connections']} connections"]
+    return words
 
 
 def claims_in_short(table: pd.DataFrame) -> str:
