@@ -183,12 +183,7 @@ def _tolerance(problem: Problem) -> float:
 def _curve(
     problem: Problem, network: LayeredNetwork, timeline: Timeline, stretches: list[_Stretch]
 ) -> ArrivalCurve:
-    """Join stretches between which nothing changes: capacities may, and not matter.
-
-    One bound has to be tight from the first's start to the second's end: what binds in the one may
-    have room to spare in the other.
-    """
-    tolerance = _tolerance(problem)
+    """Join stretches between which nothing changes: capacities may, and not matter."""
     times, arrived = [0.0], [0.0]
     found: list[tuple[Bottleneck, Bound]] = []
     rate = 0.0
@@ -198,23 +193,34 @@ def _curve(
         own = _bottleneck(problem, network, stretch), stretch.bound
         before, rate = rate, float(stretch.bound.rate_bytes_per_s[stretch.piece])
         same_rate = abs(rate - before) <= PROGRAM_TOLERANCE * max(rate, before)
-        at_end = timeline.lengths_until(stretch.end_s)
-        end_bytes = stretch.bound.bytes_through(at_end)
+        end_bytes = stretch.bound.bytes_through(timeline.lengths_until(stretch.end_s))
         if same_rate and found and _alike(own[0], found[-1][0]):
-            at_start = timeline.lengths_until(times[-2])
-            for both in (found[-1], own):
-                apart = both[1].bytes_through(at_start) - arrived[-2]
-                if max(apart, both[1].bytes_through(at_end) - end_bytes) <= tolerance:
-                    times.pop()
-                    arrived.pop()
-                    found.pop()
-                    own = both
-                    break
+            ends = ((times[-2], arrived[-2]), (stretch.end_s, end_bytes))
+            both = [b for b in (found[-1], own) if _is_tight(problem, timeline, b[1], ends)]
+            if both:
+                times.pop()
+                arrived.pop()
+                found.pop()
+                own = both[0]
         found.append(own)
         times.append(stretch.end_s)
         arrived.append(end_bytes)
     bottlenecks, bounds = zip(*found, strict=True) if found else ((), ())
     return ArrivalCurve(np.array(times), np.array(arrived), bottlenecks, network, bounds)
+
+
+def _is_tight(
+    problem: Problem, timeline: Timeline, bound: Bound, points: Sequence[tuple[float, float]]
+) -> bool:
+    """Whether a bound lets no more through by some instants than has arrived then.
+
+    What binds in one stretch may have room to spare in the next, though both have the same rate.
+    """
+    tolerance = _tolerance(problem)
+    return all(
+        bound.bytes_through(timeline.lengths_until(time_s)) <= n_bytes + tolerance
+        for time_s, n_bytes in points
+    )
 
 
 # In words -------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ from datacollect.verdicts import (
     about,
     alike,
     between,
+    few_seconds,
     little_storage,
     more_than,
     much_storage,
@@ -72,7 +73,6 @@ UNAFFECTED = 1.1
 ERRORS = (0.7, 0.5, 0.3, -0.5, -0.7)
 UDP_SHARES = (0.0, 0.05, 0.2)
 ASYMMETRIC = ("2:1", "1:3", "3:1")
-FEW_SECONDS, MANY_SECONDS = 5.0, 60.0
 HALF_WIDTH = 0.05
 
 
@@ -336,21 +336,14 @@ def planning_time(runs: PaperRuns) -> list[Finding]:
     finding = replace(finding, where=runs.words, setting="all settings", seeds=time.n)
     if not time.is_known:
         return [too_few(finding, time.n)]
-    if time.high <= FEW_SECONDS:
-        word, why = HOLDS, f"at most {FEW_SECONDS:g} s; the machine is another, and faster"
-    elif time.low > MANY_SECONDS:
-        word, why = CONTRADICTS, f"more than {MANY_SECONDS:g} s, on a faster machine"
-    elif time.low > FEW_SECONDS:
-        word, why = DIFFERS, f"more than {FEW_SECONDS:g} s, on a faster machine"
-    else:
-        word, why = DIFFERS, f"not settled: the interval holds {FEW_SECONDS:g} s"
+    verdict = few_seconds(time)
     return [
         replace(
             with_interval(finding, time),
             connections=range_words(table["connections"]),
-            verdict=word,
-            is_settled=not why.startswith("not settled"),
-            why=f"mean in s; {why}",
+            verdict=verdict.word,
+            is_settled=verdict.is_settled,
+            why=f"mean in s; {verdict.why}",
         )
     ]
 

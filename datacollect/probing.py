@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from datacollect.errors import ProblemError, SimulationError
+from datacollect.errors import NotWrittenError, ProblemError, SimulationError
 from datacollect.estimates import estimate, perturb
 from datacollect.problem import Problem
 from datacollect.setting import network_sha256
@@ -382,7 +382,7 @@ def _write(file: Path, found: Measurement) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ProblemError(
+        raise NotWrittenError(
             f"{file.parent}: the folder for measurements cannot be made: {error.strerror}; "
             "name another cache folder"
         ) from None

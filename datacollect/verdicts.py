@@ -24,6 +24,9 @@ PAPER_PRECISION = 1.07
 # Storage of a source over direct's: the paper's coordinated at most, its best-path at most.
 LITTLE, MUCH = 1.04, 1.73
 
+# Of planning: what still is "a few", and what no longer could be meant.
+FEW_SECONDS, MANY_SECONDS = 5.0, 60.0
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -185,3 +188,21 @@ def much_storage(ratios: Sequence[Interval]) -> Verdict:
         within = most.low >= MUCH / PAPER_PRECISION, most.high <= MUCH * PAPER_PRECISION
         return _met(f"the largest meets {MUCH} ± 7 %", *within)
     return Verdict(DIFFERS, False, "not settled: the interval of the largest holds 1")
+
+
+def few_seconds(time: Interval) -> Verdict:
+    """Judge "a few seconds" of planning.
+
+    >>> few_seconds(Interval(0.1, 0.05, 0.15, 9)).word, few_seconds(Interval(90, 70, 99, 9)).word
+    ('holds', 'contradicts')
+    >>> few_seconds(Interval(5, 4, 6, 9))
+    Verdict(word='differs', is_settled=False, why='not settled: the interval holds 5 s')
+    """
+    if time.high <= FEW_SECONDS:
+        why = f"at most {FEW_SECONDS:g} s; the machine is another, and faster"
+        return Verdict(HOLDS, True, why)
+    if time.low > MANY_SECONDS:
+        return Verdict(CONTRADICTS, True, f"more than {MANY_SECONDS:g} s, on a faster machine")
+    if time.low > FEW_SECONDS:
+        return Verdict(DIFFERS, True, f"more than {FEW_SECONDS:g} s, on a faster machine")
+    return Verdict(DIFFERS, False, f"not settled: the interval holds {FEW_SECONDS:g} s")
