@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from datacollect.comparison import Comparison, compare
     from datacollect.errors import (
         DatacollectError,
         InfeasibleError,
@@ -27,33 +26,34 @@ if TYPE_CHECKING:
         SolverUnavailableError,
         TimeLimitError,
     )
-    from datacollect.estimates import (
-        estimate,
-        perturb,
-        perturb_random,
-        read_samples,
-        samples_from_iperf3,
-    )
-    from datacollect.experiment import Experiment
-    from datacollect.explanation import Explanation, explain
-    from datacollect.fluid import lower_bound
-    from datacollect.harness import simulate
+    from datacollect.explanation.explain import explain
+    from datacollect.explanation.findings import Explanation
+    from datacollect.flow.optimum import lower_bound
+    from datacollect.measurement.estimates import estimate, perturb, perturb_random
+    from datacollect.measurement.iperf3 import samples_from_iperf3
+    from datacollect.measurement.samples import read_samples
     from datacollect.methods.best_path import best_path
+    from datacollect.methods.comparison import Comparison, compare
     from datacollect.methods.coordinated import coordinated
     from datacollect.methods.direct import direct
-    from datacollect.money_front import front
-    from datacollect.plot import plot_schedule, save_plot
-    from datacollect.problem import Held, Host, Link, Parcel, Problem, SharedBottleneck
-    from datacollect.progress import NewLinks, Progress, remaining_problem
-    from datacollect.replanning import replan
-    from datacollect.reporting import Report, report
-    from datacollect.scenario import Scenario
-    from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
-    from datacollect.sweeping import sweep
-    from datacollect.timegraph import time_expanded_graph
+    from datacollect.methods.money_front import front
+    from datacollect.methods.replanning.replan import replan
+    from datacollect.methods.slotted.graph import time_expanded_graph
+    from datacollect.problem.hosts import Held, Host, Link, Parcel, SharedBottleneck
+    from datacollect.problem.problem import Problem
+    from datacollect.scenario.carry_out import simulate
+    from datacollect.scenario.scenario import Scenario
+    from datacollect.schedule.new_links import NewLinks
+    from datacollect.schedule.plot import plot_schedule, save_plot
+    from datacollect.schedule.progress import Progress, remaining_problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.schedule.transfers import Bottleneck, Route, Transfers
+    from datacollect.study.experiment import Experiment
+    from datacollect.study.report.report import Report, report
+    from datacollect.study.sweep import sweep
 
 _HOMES = {
-    "comparison": ("Comparison", "compare"),
+    "methods.comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
         "InfeasibleError",
@@ -64,30 +64,30 @@ _HOMES = {
         "SolverUnavailableError",
         "TimeLimitError",
     ),
-    "estimates": (
-        "estimate",
-        "perturb",
-        "perturb_random",
-        "read_samples",
-        "samples_from_iperf3",
-    ),
-    "explanation": ("Explanation", "explain"),
-    "experiment": ("Experiment",),
-    "fluid": ("lower_bound",),
-    "harness": ("simulate",),
+    "measurement.estimates": ("estimate", "perturb", "perturb_random"),
+    "measurement.iperf3": ("samples_from_iperf3",),
+    "measurement.samples": ("read_samples",),
+    "explanation.explain": ("explain",),
+    "explanation.findings": ("Explanation",),
+    "study.experiment": ("Experiment",),
+    "flow.optimum": ("lower_bound",),
+    "scenario.carry_out": ("simulate",),
     "methods.best_path": ("best_path",),
     "methods.coordinated": ("coordinated",),
     "methods.direct": ("direct",),
-    "money_front": ("front",),
-    "plot": ("plot_schedule", "save_plot"),
-    "problem": ("Held", "Host", "Link", "Parcel", "Problem", "SharedBottleneck"),
-    "progress": ("NewLinks", "Progress", "remaining_problem"),
-    "replanning": ("replan",),
-    "reporting": ("Report", "report"),
-    "scenario": ("Scenario",),
-    "schedule": ("Bottleneck", "Route", "Schedule", "Transfers"),
-    "sweeping": ("sweep",),
-    "timegraph": ("time_expanded_graph",),
+    "methods.money_front": ("front",),
+    "schedule.plot": ("plot_schedule", "save_plot"),
+    "problem.hosts": ("Held", "Host", "Link", "Parcel", "SharedBottleneck"),
+    "problem.problem": ("Problem",),
+    "schedule.new_links": ("NewLinks",),
+    "schedule.progress": ("Progress", "remaining_problem"),
+    "methods.replanning.replan": ("replan",),
+    "study.report.report": ("Report", "report"),
+    "scenario.scenario": ("Scenario",),
+    "schedule.schedule": ("Schedule",),
+    "schedule.transfers": ("Bottleneck", "Route", "Transfers"),
+    "study.sweep": ("sweep",),
+    "methods.slotted.graph": ("time_expanded_graph",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

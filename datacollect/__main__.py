@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datacollect.cli import main
+from datacollect.commands.main import main
 
 if __name__ == "__main__":
     main()

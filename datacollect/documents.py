@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "standard input"
 
+# What files give as their format: whoever reads one kind can tell when it was given another.
+PROBLEM_FORMAT = "datacollect-problem/1"
+SCHEDULE_FORMAT = "datacollect-schedule/1"
+PROGRESS_FORMAT = "datacollect-progress/1"
+
 # Longer paths are shortened in messages.
 NAME_LENGTH = 300
 
@@ -29,6 +34,11 @@ def document_name(path: str | PathLike[str]) -> str:
     if name == "-":
         return STANDARD_INPUT
     return name if name.isprintable() and len(name) <= NAME_LENGTH else shown_text(name)
+
+
+def folder_of(path: str | PathLike[str]) -> Path:
+    """Return what a file's own file names are relative to; for ``-`` the working directory."""
+    return Path() if str(path) == "-" else Path(path).parent
 
 
 def read_tree(path: str | PathLike[str]) -> Any:

@@ -15,11 +15,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 class DatacollectError(Exception):
@@ -88,3 +89,20 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or ``""``."""
     matches = get_close_matches(word, list(known), n=1)
     return f"; did you mean {matches[0]!r}?" if matches else ""
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Put a place, or a file's name, before what errors say that arise inside.
+
+    >>> with naming("small.toml"):
+    ...     raise ProblemError("scale must be > 0, got 0")
+    Traceback (most recent call last):
+    datacollect.errors.ProblemError: small.toml: scale must be > 0, got 0
+    """
+    try:
+        yield
+    except ProblemError as error:
+        raise type(error)(f"{place}: {error}") from None
+    except InfeasibleError as error:
+        raise InfeasibleError(f"{place}: {error}", error.hosts) from None

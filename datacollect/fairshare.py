@@ -23,11 +23,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from datacollect.arrays import BoolArray, FloatArray, IntArray, ranges
 from datacollect.errors import ProblemError
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 # Shares that differ by less are ties. Rounding errors stay about a thousand times below; telling
 # ties apart would cost a round for each.
@@ -334,7 +331,7 @@ def _one_column_per_flow(
     order = np.argsort(flow, kind="stable")
     flow = flow[order]
     n_entries = np.bincount(flow, minlength=n_flows)
-    row = np.arange(flow.size) - np.repeat(np.cumsum(n_entries) - n_entries, n_entries)
+    row = ranges(np.zeros_like(n_entries), n_entries)
     columns = np.full((max(1, n_entries.max(initial=0)), n_flows), padding, dtype=np.int64)
     columns[row, flow] = resource[order]
     return columns

@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
+    from datacollect.arrays import FloatArray
 
 CONFIDENCE = 0.95
 RESAMPLES = 4999
@@ -183,11 +183,11 @@ def side_of_one(ratio: Interval) -> int:
     return int(ratio.low > 1) - int(ratio.high < 1)
 
 
-def _known(values: Iterable[float]) -> NDArray[np.float64]:
+def _known(values: Iterable[float]) -> FloatArray:
     return np.array([value for value in values if not math.isnan(value)], dtype=np.float64)
 
 
-def _student_half_width(values: NDArray[np.float64], confidence: float) -> float:
+def _student_half_width(values: FloatArray, confidence: float) -> float:
     from scipy.special import stdtrit
 
     n = len(values)
@@ -205,7 +205,7 @@ def _expanded_tail(n: int, confidence: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _resample_weights(n: int) -> NDArray[np.float64]:
+def _resample_weights(n: int) -> FloatArray:
     """How often each of n values is in each resample, over n; shape (`RESAMPLES`, n)."""
     random = np.random.default_rng(SEED + n)
     times = random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)

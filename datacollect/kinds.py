@@ -1,8 +1,8 @@
 """Kinds of values in files: what each may be, and the message where it is something else.
 
-`datacollect.fields` composes them into the tables of problem and schedule files. Messages begin
-with the value's place, such as ``hosts.S1.backlog_bytes`` or ``links[3].from``, positions counted
-from 0.
+`datacollect.field_tables` composes them into tables of fields. Messages begin with the value's
+place, such as ``hosts.S1.backlog_bytes`` or ``links[3].from``, positions counted from 0. Every kind
+also says as JSON Schema what it reads, for editors.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import ProblemError
 
 # Values of others go into messages shortened to this many characters.
 SHOWN_LENGTH = 60
@@ -27,6 +26,8 @@ BYTES_STOP = 2**62
 # Whole numbers with more bits are not even approximately a float.
 FLOAT_BITS = 1023
 
+Schema: TypeAlias = dict[str, Any]
+
 
 class Kind(Protocol):
     """What a value may be."""
@@ -34,80 +35,8 @@ class Kind(Protocol):
     def read(self, value: Any, place: str) -> Any:
         """Return the value in the type used inside; raise `ProblemError` where it does not fit."""
 
-
-@dataclass(frozen=True)
-class Field:
-    """One key of a table.
-
-    Attributes
-    ----------
-    name : str
-    kind : Kind
-    description : str
-        Meaning, unit included; the JSON Schema shows it in editors.
-    required : bool
-    default : object
-        What absence means, where that is a value.
-    nullable : bool
-        Whether null (None) may stand for absence.
-    """
-
-    name: str
-    kind: Kind
-    description: str
-    required: bool = False
-    default: Any = None
-    nullable: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """The keys that belong together; any other key is an error."""
-
-    name: str
-    description: str
-    fields: tuple[Field, ...]
-
-    @cached_property
-    def by_name(self) -> dict[str, Field]:
-        """The fields by their names."""
-        return {field.name: field for field in self.fields}
-
-    def read(self, value: Any, place: str) -> dict[str, Any]:
-        """Return the values of all fields; where a key is absent, its default."""
-        if not isinstance(value, Mapping):
-            remedy = "" if place else "`datacollect example minimal` writes one to compare with"
-            raise wrong(place, "must be a table of keys and values", value, remedy)
-        by_name = self.by_name
-        inside = f"{place}." if place else ""
-        if not value.keys() <= by_name.keys():
-            self._reject_unknown(value, place)
-        values = {}
-        for name, field in by_name.items():
-            if name not in value:
-                if field.required:
-                    self._reject_missing(value, place)
-                values[name] = field.default
-            elif field.nullable and value[name] is None:
-                values[name] = field.default
-            else:
-                values[name] = field.kind.read(value[name], inside + name)
-        return values
-
-    def _reject_unknown(self, value: Mapping[Any, Any], place: str) -> None:
-        key = next(key for key in value if key not in self.by_name)
-        hint = nearest_hint(str(key)[:SHOWN_LENGTH], self.by_name)
-        known = hint or f"; known keys are {', '.join(self.by_name)}"
-        raise ProblemError(f"{join(place, key)}: unknown key{known}")
-
-    def _reject_missing(self, value: Mapping[Any, Any], place: str) -> None:
-        missing = [f.name for f in self.fields if f.required and f.name not in value]
-        names = ", ".join(missing)
-        what = f"key {names} is" if len(missing) == 1 else f"keys {names} are"
-        where = f"{place}: " if place else ""
-        raise ProblemError(
-            f"{where}{what} missing; add {'it' if len(missing) == 1 else 'them'} to {self.name}"
-        )
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such values; tables in it stand as `Table.schema` says."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +57,10 @@ class Text:
         if not _is_unicode(value):
             raise wrong(place, "must be Unicode text", value, "half of a surrogate pair is none")
         return value
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such text."""
+        return {"enum": list(self.only)} if self.only else {"type": "string", "minLength": 1}
 
 
 @dataclass(frozen=True)
@@ -163,6 +96,11 @@ class Whole:
             raise wrong(place, rule, value, self.remedy or "no quantity needs so many digits")
         return number
 
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such numbers."""
+        least = {"type": "integer", "minimum": self.minimum}
+        return least if self.stop is None else least | {"exclusiveMaximum": self.stop}
+
 
 @dataclass(frozen=True)
 class Number:
@@ -193,6 +131,12 @@ class Number:
             raise wrong(place, rule, value, self.remedy or f"write {least}")
         return number + 0.0  # -0.0 becomes 0.0
 
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such numbers."""
+        if self.signed:
+            return {"type": "number"}
+        return {"type": "number", "exclusiveMinimum" if self.positive else "minimum": 0}
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -206,6 +150,11 @@ class Forecast:
         if isinstance(value, list | tuple):
             return ListOf(self.number).read(value, place)
         return self.number.read(value, place)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of a number or a list."""
+        one = self.number.schema()
+        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
 
 
 @dataclass(frozen=True)
@@ -224,6 +173,11 @@ class Starts:
                     "list the starts in increasing order"
                 )
         return starts
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such lists, but for their order."""
+        first, later = {"const": 0}, {"type": "number", "exclusiveMinimum": 0}
+        return {"type": "array", "prefixItems": [first], "items": later, "minItems": 1}
 
 
 @dataclass(frozen=True)
@@ -244,35 +198,11 @@ class ListOf:
             raise wrong(place, self.rule, value, "write it so")
         return [self.kind.read(item, f"{place}[{i}]") for i, item in enumerate(value)]
 
-
-@dataclass(frozen=True)
-class Rows:
-    """A list of tables: in TOML ``[[name]]``, once for each."""
-
-    table: Table
-
-    def read(self, value: Any, place: str) -> list[dict[str, Any]]:
-        """Return the fields of each table."""
-        if not isinstance(value, list | tuple):
-            remedy = f"write [[{place}]], with two brackets, once for each"
-            raise wrong(place, "must be a list of tables", value, remedy)
-        return [self.table.read(item, f"{place}[{i}]") for i, item in enumerate(value)]
-
-
-@dataclass(frozen=True)
-class ByName:
-    """Tables by name: in TOML ``[place.name]``, once for each."""
-
-    table: Table
-
-    def read(self, value: Any, place: str) -> dict[str, dict[str, Any]]:
-        """Return the fields of each table, by its name."""
-        if not isinstance(value, Mapping):
-            raise wrong(place, "must hold a table for each name", value, f"write [{place}.NAME]")
-        return {
-            Text().read(name, f"a name in {place}"): self.table.read(item, join(place, name))
-            for name, item in value.items()
-        }
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such lists."""
+        schema = {"type": "array", "items": self.kind.schema()}
+        bounds = {"minItems": self.shortest or None, "maxItems": self.longest}
+        return schema | {key: bound for key, bound in bounds.items() if bound is not None}
 
 
 # Words --------------------------------------------------------------------------------------

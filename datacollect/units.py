@@ -26,6 +26,14 @@ def bytes_per_s_from_mbit_per_s(rate_mbit_per_s: float) -> float:
     return rate_mbit_per_s * 1e6 / BITS_PER_BYTE
 
 
+# Columns of tables that hold bandwidths, and what their unit is in bytes per second.
+BYTES_PER_S = {
+    "bandwidth_bytes_per_s": 1.0,
+    "bandwidth_bit_per_s": bytes_per_s_from_bit_per_s(1.0),
+    "bandwidth_mbit_per_s": bytes_per_s_from_mbit_per_s(1.0),
+}
+
+
 def format_bytes(n_bytes: float) -> str:
     """Write an amount of data for people, in decimal units.
 

@@ -1,7 +1,12 @@
-"""Solver backends, one file each; load them with `datacollect.flow.load_flow_solver`.
+"""Solvers: what they see, which one is chosen, and one file for each.
 
-They know nodes, arcs, rows and columns, nothing of hosts or time, and import only
-`datacollect.flow` and `datacollect.errors`. A new backend is one class with the methods of
-`datacollect.flow.FlowSolver` (or `LinearSolver`) and one line in the tables of `datacollect.flow`;
-the tests in ``tests/solvers`` then run on it as on all others.
+- `networks`, `programs`: flow networks and linear programs as plain data, and the protocols
+  `FlowSolver` and `LinearSolver`.
+- `choice`: loads a solver by its name, or the fastest that is installed; `budget`: which one a
+  planning call uses, and until when.
+- `ortools`, `lemon`, `networkx`, `pulp` solve networks, `glop` and `pulp` linear programs. `auto`
+  puts two of them together; `limited` and `served` run one in a child process that can be stopped.
+- `checks`: what every flow solver looks at before it starts; `cbc`: how CBC is called.
+
+Nothing here knows hosts or time: that makes solvers interchangeable.
 """

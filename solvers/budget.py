@@ -8,26 +8,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, TimeLimitError
-from datacollect.flow import load_flow_solver, load_linear_solver
+from datacollect.solvers.choice import load_flow_solver, load_linear_solver
 
 if TYPE_CHECKING:
-    from datacollect.flow import FlowSolver, LinearSolver
+    from datacollect.solvers.networks import FlowSolver
+    from datacollect.solvers.programs import LinearSolver
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Solver's name and deadline of one call; create with `begin`.
+    """Which solver one call uses, and until when; create with `begin`.
 
     Attributes
     ----------
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
-    deadline_s : float or None
-        On the clock of `time.monotonic`.
+    stop_at_s : float or None
+        A reading of `time.monotonic`; None without limit.
     """
 
     solver: str = "auto"
-    deadline_s: float | None = None
+    stop_at_s: float | None = None
 
     @classmethod
     def begin(cls, solver: str, time_limit_s: float | None = None) -> Budget:
@@ -46,15 +47,15 @@ class Budget:
         TimeLimitError
             Nothing is left.
         """
-        if self.deadline_s is None:
+        if self.stop_at_s is None:
             return None
-        left = self.deadline_s - time.monotonic()
+        left = self.stop_at_s - time.monotonic()
         if left <= 0:
             raise TimeLimitError("the time limit passed before a schedule was complete; raise it")
         return left
 
     def flow_solver(self) -> FlowSolver:
-        """Return the flow solver, stopped at the deadline; always the same one."""
+        """Return the flow solver, stopped when time is up; always the same one."""
         self.remaining_s()
         return self._flow_solver
 
@@ -64,5 +65,12 @@ class Budget:
         return load_flow_solver(self.solver, time_limit_s=self.remaining_s())
 
     def linear_solver(self) -> LinearSolver:
-        """Return the linear solver; pass it `remaining_s` with each solve."""
+        """Return the linear solver, always the same one; pass it `remaining_s` with each solve.
+
+        Afterwards its name says who has answered.
+        """
+        return self._linear_solver
+
+    @cached_property
+    def _linear_solver(self) -> LinearSolver:
         return load_linear_solver(self.solver)

@@ -32,7 +32,8 @@ from datacollect.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.flow import BoolArray, FloatArray, LinearProgram
+    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.solvers.programs import LinearProgram
 
 _CBC_ARGUMENTS = (
     "model.mps",
@@ -107,7 +108,7 @@ def _check_status(
 def _mps_lines(program: LinearProgram, bounded: BoolArray) -> Iterator[str]:
     """Yield the program in free MPS format, numbers in full; column i is Ci, row i Ri.
 
-    >>> from datacollect.flow import LinearProgram
+    >>> from datacollect.solvers.programs import LinearProgram
     >>> program = LinearProgram(
     ...     cost=np.array([1.0]), lower=np.zeros(1), upper=np.array([np.inf]),
     ...     row_lower=np.array([0.1]), row_upper=np.array([0.3]),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.flow import CAPACITY_SUM_LIMIT
+from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
-    from datacollect.flow import FlowNetwork, IntArray
+    from datacollect.arrays import IntArray
+    from datacollect.solvers.networks import FlowNetwork
 
 
 def check_terminals(network: FlowNetwork, source: int, sink: int) -> None:

@@ -18,10 +18,10 @@ from ortools.linear_solver.python.model_builder_helper import (
 from scipy.sparse import csr_matrix
 
 from datacollect.errors import InfeasibleError, SolverError, TimeLimitError
-from datacollect.flow import LinearSolution
+from datacollect.solvers.programs import LinearSolution
 
 if TYPE_CHECKING:
-    from datacollect.flow import LinearProgram
+    from datacollect.solvers.programs import LinearProgram
 
 # Primal simplex (the default), because GLOP's dual simplex can take forever: 0.4 s against more
 # than 450 s on a maximum concurrent flow over 300 nodes. It begins with the basis of slacks: from
@@ -46,7 +46,7 @@ class Glop:
     --------
     Maximise x + 2 y with x + y <= 4, y <= 3: one more unit on the first row gains 1.
 
-    >>> from datacollect.flow import LinearProgram
+    >>> from datacollect.solvers.programs import LinearProgram
     >>> program = LinearProgram(
     ...     cost=np.array([-1.0, -2.0]), lower=np.zeros(2), upper=np.array([np.inf, 3.0]),
     ...     row_lower=np.array([-np.inf]), row_upper=np.array([4.0]),
@@ -61,10 +61,10 @@ class Glop:
 
     def solve(self, program: LinearProgram, time_limit_s: float | None = None) -> LinearSolution:
         """Return an optimal solution, see `LinearSolver.solve`."""
-        deadline_s = None if time_limit_s is None else time.monotonic() + time_limit_s
+        stop_at_s = None if time_limit_s is None else time.monotonic() + time_limit_s
         if (program.row_lower > program.row_upper).any() or (program.lower > program.upper).any():
             raise InfeasibleError("linear program: a lower bound exceeds its upper bound")
-        solver = _run_glop(program, deadline_s)
+        solver = _run_glop(program, stop_at_s)
         status = solver.status()
         if status == SolveStatus.INFEASIBLE:
             raise InfeasibleError(
@@ -84,7 +84,7 @@ class Glop:
         )
 
 
-def _run_glop(program: LinearProgram, deadline_s: float | None) -> ModelSolverHelper:
+def _run_glop(program: LinearProgram, stop_at_s: float | None) -> ModelSolverHelper:
     """Solve with tight tolerances, then once more if that ended in doubt or numerical trouble."""
     model = ModelBuilderHelper()
     matrix = csr_matrix(
@@ -100,26 +100,28 @@ def _run_glop(program: LinearProgram, deadline_s: float | None) -> ModelSolverHe
         program.row_upper,
         matrix,
     )
-    solver = _attempt(model, _TIGHT, deadline_s)
+    solver = _attempt(model, _TIGHT, stop_at_s)
     if solver.status() == SolveStatus.INFEASIBLE:
-        solver = _attempt(model, _UNPROCESSED, deadline_s)
+        solver = _attempt(model, _UNPROCESSED, stop_at_s)
     if solver.status() == SolveStatus.ABNORMAL:
-        solver = _attempt(model, _LENIENT, deadline_s)
+        solver = _attempt(model, _LENIENT, stop_at_s)
     return solver
 
 
 def _attempt(
-    model: ModelBuilderHelper, parameters: str, deadline_s: float | None
+    model: ModelBuilderHelper, parameters: str, stop_at_s: float | None
 ) -> ModelSolverHelper:
     solver = ModelSolverHelper("glop")
     solver.set_solver_specific_parameters(parameters)
-    if deadline_s is not None:
-        remaining_s = deadline_s - time.monotonic()
+    if stop_at_s is not None:
+        remaining_s = stop_at_s - time.monotonic()
         if remaining_s <= 0:
             raise TimeLimitError("glop: the time limit passed before it started")
         solver.set_time_limit_in_seconds(remaining_s)
     solver.solve(model)
-    if deadline_s is not None and solver.status() == SolveStatus.NOT_SOLVED:
+    # Stopped with a point that is feasible only, or with none.
+    unfinished = (SolveStatus.NOT_SOLVED, SolveStatus.FEASIBLE)
+    if stop_at_s is not None and solver.status() in unfinished:
         raise TimeLimitError(
             f"glop: the time limit passed ({model.num_variables()} columns, "
             f"{model.num_constraints()} rows)"

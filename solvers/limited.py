@@ -26,13 +26,13 @@ import tempfile
 import threading
 import time
 import weakref
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from datacollect.errors import SolverError, TimeLimitError
-from datacollect.flow import auto_flow_name, load_flow_solver
 
 if TYPE_CHECKING:
-    from datacollect.flow import FlowNetwork, IntArray
+    from datacollect.arrays import IntArray
+    from datacollect.solvers.networks import FlowNetwork
 
 # -P: a file pickle.py in the current folder must not be taken for the standard module.
 _CHILD_COMMAND = (
@@ -41,7 +41,7 @@ _CHILD_COMMAND = (
     """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
-from datacollect.solvers.limited import serve
+from datacollect.solvers.served import serve
 serve()
 """,
 )
@@ -55,28 +55,26 @@ class TimeLimitedFlow:
     Parameters
     ----------
     solver_name : str
-        As for `datacollect.flow.load_flow_solver`.
-    deadline_s : float
+        As for `datacollect.solvers.choice.load_flow_solver`.
+    stop_at_s : float
         Time of `time.monotonic` at which unfinished calls are killed and raise TimeLimitError.
-
-    Attributes
-    ----------
-    name : str
-        The name of the solver that answers, as if it had been loaded without a limit.
+    name : str, optional
+        The name of the solver that answers, as if it had been loaded without a limit; by default
+        `solver_name`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from datacollect.flow import FlowNetwork
+    >>> from datacollect.solvers.networks import FlowNetwork
     >>> solver = TimeLimitedFlow("ortools", time.monotonic() + 60.0)
     >>> solver.max_flow(FlowNetwork(2, np.array([0]), np.array([1]), np.array([5])), 0, 1)
     array([5])
     """
 
-    def __init__(self, solver_name: str, deadline_s: float) -> None:
-        self.name = auto_flow_name() if solver_name == "auto" else solver_name
+    def __init__(self, solver_name: str, stop_at_s: float, name: str | None = None) -> None:
+        self.name = name or solver_name
         self._solver_name = solver_name
-        self._deadline_s = deadline_s
+        self._stop_at_s = stop_at_s
         # Children without work. Lists append and pop atomically, so threads need no lock.
         self._idle: list[_Child] = []
         weakref.finalize(self, _stop_all, self._idle)
@@ -90,14 +88,14 @@ class TimeLimitedFlow:
         return self._call("min_cost_flow", network, supply)
 
     def _call(self, method: str, *arguments: object) -> IntArray:
-        if time.monotonic() >= self._deadline_s:
+        if time.monotonic() >= self._stop_at_s:
             raise TimeLimitError(f"{self.name}: the time limit passed before {method} started")
         try:
             child = self._idle.pop()
         except IndexError:
             child = _Child(self._solver_name)
         try:
-            answer = child.ask((method, arguments), self._deadline_s)
+            answer = child.ask((method, arguments), self._stop_at_s)
         except BaseException:
             # Also on Ctrl-C: whatever the child does now, nobody waits for it.
             child.stop()
@@ -109,7 +107,7 @@ class TimeLimitedFlow:
 
 
 class _Child:
-    """A process that runs `serve`."""
+    """A process that runs `datacollect.solvers.served.serve`."""
 
     def __init__(self, solver_name: str) -> None:
         self._solver_name = solver_name
@@ -124,9 +122,9 @@ class _Child:
         )
         self._is_new = True
 
-    def ask(self, request: object, deadline_s: float) -> object:
+    def ask(self, request: object, stop_at_s: float) -> object:
         """Send a request and wait for the answer, at most until the deadline."""
-        remaining_s = min(deadline_s - time.monotonic(), threading.TIMEOUT_MAX)
+        remaining_s = min(stop_at_s - time.monotonic(), threading.TIMEOUT_MAX)
         alarm = threading.Timer(remaining_s, self._kill)
         alarm.daemon = True
         alarm.start()
@@ -141,7 +139,7 @@ class _Child:
             requests.flush()
             return pickle.load(answers)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
-            if time.monotonic() >= deadline_s:
+            if time.monotonic() >= stop_at_s:
                 raise TimeLimitError(f"{self._solver_name}: the time limit passed") from None
             raise self._failure() from error
         finally:
@@ -184,33 +182,3 @@ class _Child:
 def _stop_all(children: list[_Child]) -> None:
     while children:
         children.pop().stop()
-
-
-def serve() -> None:
-    """Answer requests from standard input until it ends; runs in the child."""
-    requests = sys.stdin.buffer
-    # Solvers may print: standard output is for answers only.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    solver = load_flow_solver(pickle.load(requests))
-    while True:
-        try:
-            method, arguments = pickle.load(requests)
-        except EOFError:
-            return
-        answer: Any
-        try:
-            answer = getattr(solver, method)(*arguments)
-        except Exception as error:  # noqa: BLE001 - the parent raises it again
-            answer = error
-        answers.write(_dump(answer))
-        answers.flush()
-
-
-def _dump(answer: object) -> bytes:
-    try:
-        data = pickle.dumps(answer, protocol=5)
-        pickle.loads(data)
-    except Exception:  # noqa: BLE001 - pickling runs code of any type
-        data = pickle.dumps(SolverError(f"{type(answer).__name__}: {answer}"))
-    return data

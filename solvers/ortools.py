@@ -20,7 +20,8 @@ from datacollect.errors import SolverError
 from datacollect.solvers.checks import check_supply, check_terminals, unmet_supply
 
 if TYPE_CHECKING:
-    from datacollect.flow import FlowNetwork, IntArray
+    from datacollect.arrays import IntArray
+    from datacollect.solvers.networks import FlowNetwork
 
 
 class OrToolsFlow:
@@ -28,7 +29,7 @@ class OrToolsFlow:
 
     Examples
     --------
-    >>> from datacollect.flow import FlowNetwork
+    >>> from datacollect.solvers.networks import FlowNetwork
     >>> network = FlowNetwork(
     ...     3, np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([5, 4, 3]), np.array([1, 9, 1])
     ... )

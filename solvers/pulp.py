@@ -10,7 +10,7 @@ import math
 import time
 from dataclasses import replace
 from operator import mul
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,17 +20,13 @@ from datacollect.errors import (
     SolverUnavailableError,
     TimeLimitError,
 )
-from datacollect.flow import (
-    BoolArray,
-    FloatArray,
-    FlowNetwork,
-    IntArray,
-    LinearProgram,
-    LinearSolution,
-    source_side,
-)
 from datacollect.solvers.cbc import run_cbc
 from datacollect.solvers.checks import check_supply, check_terminals, unmet_supply
+from datacollect.solvers.networks import FlowNetwork, source_side
+from datacollect.solvers.programs import LinearProgram, LinearSolution
+
+if TYPE_CHECKING:
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
 
 # CBC's tolerances are absolute, 1e-7: beyond 1e8 the spacing of doubles alone exceeds them. At
 # bounds of 1e16 CBC 2.10 calls feasible programs infeasible, at 1e20 it returned an objective 25 %

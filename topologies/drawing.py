@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from datacollect.topologies.rules import FloatArray
-    from datacollect.topologies.topology import Topology
+    from datacollect.arrays import FloatArray
+    from datacollect.topologies.wiring import Wiring
 
 SUFFIXES = (".png", ".svg", ".pdf")
 # The same bytes at every run.
@@ -53,7 +53,7 @@ _MOST_NAMES, _MOST_PEERING_NAMES = 80, 4
 _MARGIN = 0.5  # around the nodes of a domain
 
 
-def topology_figure(topology: Topology, title: str = "") -> Figure:
+def topology_figure(topology: Wiring, title: str = "") -> Figure:
     """Draw a topology.
 
     Domains are shaded clusters; peering wires carry their name and rate. Nodes of transit domains
@@ -61,7 +61,7 @@ def topology_figure(topology: Topology, title: str = "") -> Figure:
 
     Parameters
     ----------
-    topology : Topology
+    topology : Wiring
     title : str
         By default the numbers of nodes and wires.
 
@@ -103,7 +103,7 @@ def topology_figure(topology: Topology, title: str = "") -> Figure:
     return figure
 
 
-def save_figure(topology: Topology, path: str | PathLike[str], title: str = "") -> None:
+def save_figure(topology: Wiring, path: str | PathLike[str], title: str = "") -> None:
     """Draw a topology into a file: PNG, SVG or PDF by its suffix.
 
     Raises
@@ -123,12 +123,12 @@ def save_figure(topology: Topology, path: str | PathLike[str], title: str = "") 
         raise ProblemError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _headline(topology: Topology) -> str:
+def _headline(topology: Wiring) -> str:
     text = f"{topology.n_nodes} nodes, {topology.n_wires} wires"
     return text + (f", {len(topology.hosts)} hosts" if topology.hosts else "")
 
 
-def _draw_clusters(axes: Axes, topology: Topology, places: FloatArray, inches: float) -> None:
+def _draw_clusters(axes: Axes, topology: Wiring, places: FloatArray, inches: float) -> None:
     from matplotlib.patches import Polygon
 
     for domain, nodes in _clusters(topology).items():
@@ -170,7 +170,7 @@ def _outline(points: FloatArray) -> FloatArray:
     return np.array(corners)
 
 
-def _clusters(topology: Topology) -> dict[str, list[int]]:
+def _clusters(topology: Wiring) -> dict[str, list[int]]:
     """Domains of several nodes, hosts apart."""
     members: dict[str, list[int]] = {}
     for i, (kind, domain) in enumerate(zip(topology.kinds, topology.domains, strict=True)):
@@ -179,7 +179,7 @@ def _clusters(topology: Topology) -> dict[str, list[int]]:
     return {domain: nodes for domain, nodes in members.items() if len(nodes) > 1}
 
 
-def _draw_wires(axes: Axes, topology: Topology, places: FloatArray) -> None:
+def _draw_wires(axes: Axes, topology: Wiring, places: FloatArray) -> None:
     from matplotlib.collections import LineCollection
 
     for kind in WIRE_KINDS:
@@ -198,7 +198,7 @@ def _draw_wires(axes: Axes, topology: Topology, places: FloatArray) -> None:
         axes.add_collection(lines)
 
 
-def _draw_nodes(axes: Axes, topology: Topology, places: FloatArray) -> None:
+def _draw_nodes(axes: Axes, topology: Wiring, places: FloatArray) -> None:
     for kind in NODE_KINDS:
         nodes = [i for i, given in enumerate(topology.kinds) if given == kind]
         if not nodes:
@@ -211,7 +211,7 @@ def _draw_nodes(axes: Axes, topology: Topology, places: FloatArray) -> None:
         dots.set_gid(f"nodes {kind}")
 
 
-def _write_names(axes: Axes, topology: Topology, places: FloatArray) -> None:
+def _write_names(axes: Axes, topology: Wiring, places: FloatArray) -> None:
     n_plain = sum(kind != "transit" for kind in topology.kinds)
     for i, (name, kind) in enumerate(zip(topology.names, topology.kinds, strict=True)):
         if kind == "transit" and len(name) <= 3:
@@ -233,7 +233,7 @@ def _write_names(axes: Axes, topology: Topology, places: FloatArray) -> None:
             _name_peering(axes, topology, places, wire)
 
 
-def _name_node(axes: Axes, topology: Topology, places: FloatArray, node: int) -> None:
+def _name_node(axes: Axes, topology: Wiring, places: FloatArray, node: int) -> None:
     """Write a node's name on the side that its wires leave free."""
     from matplotlib.patheffects import withStroke
 
@@ -267,7 +267,7 @@ def _middle_of_widest_gap(directions: FloatArray) -> float:
     return float(angles[widest] + gaps[widest] / 2)
 
 
-def _name_stub_domains(axes: Axes, topology: Topology, places: FloatArray) -> None:
+def _name_stub_domains(axes: Axes, topology: Wiring, places: FloatArray) -> None:
     clusters = _clusters(topology)
     if len(clusters) > _MOST_NAMES:
         return
@@ -289,7 +289,7 @@ def _name_stub_domains(axes: Axes, topology: Topology, places: FloatArray) -> No
         )  # fmt: skip
 
 
-def _name_peering(axes: Axes, topology: Topology, places: FloatArray, wire: int) -> None:
+def _name_peering(axes: Axes, topology: Wiring, places: FloatArray, wire: int) -> None:
     ends = places[[topology.wire_from[wire], topology.wire_to[wire]]]
     rate = format_rate(float(topology.rate_bytes_per_s[wire].min()))
     along = ends[1] - ends[0]

@@ -10,16 +10,20 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
-from datacollect.topologies.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import networkx as nx
 
+    from datacollect.arrays import FloatArray
+    from datacollect.topologies.wiring import Wiring
 
-def topology_from_networkx(graph: nx.Graph[Any]) -> Topology:
-    """Build a topology from an undirected graph.
+
+def parts_of_graph(
+    graph: nx.Graph[Any],
+) -> tuple[list[Wire], list[Node], FloatArray | None]:
+    """Return what `Topology.from_wires` takes, from an undirected graph.
 
     Parameters
     ----------
@@ -41,8 +45,9 @@ def topology_from_networkx(graph: nx.Graph[Any]) -> Topology:
     >>> import networkx as nx
     >>> graph = nx.Graph()
     >>> graph.add_edge("A", "B", rate_bytes_per_s=1e6, delay_s=0.01)
-    >>> topology_from_networkx(graph)
-    <Topology: 2 nodes, 1 wires, 0 hosts>
+    >>> wires, nodes, positions = parts_of_graph(graph)
+    >>> [node.name for node in nodes], wires[0].rate_bytes_per_s, positions
+    (['A', 'B'], 1000000.0, None)
     """
     if graph.is_directed() or graph.is_multigraph():
         raise ProblemError(
@@ -59,19 +64,20 @@ def topology_from_networkx(graph: nx.Graph[Any]) -> Topology:
         [[data.get("x", np.nan), data.get("y", np.nan)] for _, data in graph.nodes(data=True)],
         dtype=float,
     ).reshape(-1, 2)
-    return Topology.from_wires(wires, nodes, None if np.isnan(positions).all() else positions)
+    return wires, nodes, None if np.isnan(positions).all() else positions
 
 
-def topology_to_networkx(topology: Topology) -> nx.Graph[str]:
-    """Return an undirected graph from which `topology_from_networkx` makes the same topology.
+def topology_to_networkx(topology: Wiring) -> nx.Graph[str]:
+    """Return an undirected graph from which `Topology.from_networkx` makes the same topology.
 
     Examples
     --------
+    >>> from datacollect.topologies import Topology
     >>> topology = Topology.from_wires([Wire("A", "B", 1e6, 0.01)])
     >>> graph = topology_to_networkx(topology)
     >>> graph.edges["A", "B"]["rate_bytes_per_s"], graph.edges["A", "B"]["queue_packets"]
     (1000000.0, 50)
-    >>> topology_from_networkx(graph).sha256 == topology.sha256
+    >>> Topology.from_networkx(graph).sha256 == topology.sha256
     True
     """
     import networkx as nx

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from datacollect.topologies.rules import FloatArray
-    from datacollect.topologies.topology import Topology
+    from datacollect.arrays import FloatArray
+    from datacollect.topologies.wiring import Wiring
 
 Complex: TypeAlias = "npt.NDArray[np.complex128]"
 
@@ -28,7 +28,7 @@ _GAP = 0.8  # between stub domains that lie side by side
 _RING = 1.3  # least radius of a transit domain
 
 
-def place_nodes(topology: Topology) -> FloatArray:
+def place_nodes(topology: Wiring) -> FloatArray:
     """Return the place of each node, shape (n_nodes, 2); the same for the same topology.
 
     Examples
@@ -63,7 +63,7 @@ class _Stub:
         return 2 * self.radius + _GAP
 
 
-def _rings(topology: Topology) -> Complex:
+def _rings(topology: Wiring) -> Complex:
     """Places of all nodes of transit and stub domains, as complex numbers; NaN for others."""
     places = np.full(topology.n_nodes, np.nan + 0j)
     transit = list(_members(topology, "transit").values())
@@ -102,7 +102,7 @@ def _rings(topology: Topology) -> Complex:
     return places
 
 
-def _members(topology: Topology, kind: str) -> dict[str, list[int]]:
+def _members(topology: Wiring, kind: str) -> dict[str, list[int]]:
     members: dict[str, list[int]] = {}
     for i, (given, domain) in enumerate(zip(topology.kinds, topology.domains, strict=True)):
         if given == kind:
@@ -110,7 +110,7 @@ def _members(topology: Topology, kind: str) -> dict[str, list[int]]:
     return members
 
 
-def _gates(topology: Topology) -> dict[int, int]:
+def _gates(topology: Wiring) -> dict[int, int]:
     """Map nodes of stub domains that have a wire to a transit node to that node."""
     gates: dict[int, int] = {}
     for a, b in zip(topology.wire_from.tolist(), topology.wire_to.tolist(), strict=True):
@@ -120,7 +120,7 @@ def _gates(topology: Topology) -> dict[int, int]:
     return gates
 
 
-def _gate_of(topology: Topology, nodes: Sequence[int], gates: dict[int, int]) -> int:
+def _gate_of(topology: Wiring, nodes: Sequence[int], gates: dict[int, int]) -> int:
     """The transit node of a stub domain; any, where it hangs on another stub domain."""
     found = [gates[node] for node in nodes if node in gates]
     return found[0] if found else topology.kinds.index("transit")
@@ -143,7 +143,7 @@ def _centre(k: int, n: int, most: float) -> tuple[complex, float]:
     return complex(apart * np.exp(1j * angle)), angle + math.pi
 
 
-def _spread(topology: Topology, nodes: list[int]) -> Complex:
+def _spread(topology: Wiring, nodes: list[int]) -> Complex:
     """The nodes of one domain around 0, about one unit apart."""
     if len(nodes) == 1:
         return np.zeros(1, dtype=complex)
@@ -152,7 +152,7 @@ def _spread(topology: Topology, nodes: list[int]) -> Complex:
     return spread
 
 
-def _turned(topology: Topology, stub: _Stub, transit: int, towards: complex) -> Complex:
+def _turned(topology: Wiring, stub: _Stub, transit: int, towards: complex) -> Complex:
     """Turn a stub domain so that what is wired to its transit node lies on that side."""
     wired = set(_neighbours(topology, transit))
     near = stub.spread[[i for i, node in enumerate(stub.nodes) if node in wired]]
@@ -164,7 +164,7 @@ def _turned(topology: Topology, stub: _Stub, transit: int, towards: complex) -> 
 # Maps and other graphs ----------------------------------------------------------------------
 
 
-def _map_is_usable(topology: Topology) -> bool:
+def _map_is_usable(topology: Wiring) -> bool:
     if topology.positions is None:
         return False
     known = np.isfinite(topology.positions).all(axis=1)
@@ -173,7 +173,7 @@ def _map_is_usable(topology: Topology) -> bool:
     return bool(known.sum() > routers.sum() / 2 and spread > 0)
 
 
-def _map(topology: Topology) -> Complex:
+def _map(topology: Wiring) -> Complex:
     positions = np.asarray(topology.positions)
     known = np.isfinite(positions).all(axis=1)
     # Degrees of longitude are shorter than those of latitude, away from the equator.
@@ -186,7 +186,7 @@ def _map(topology: Topology) -> Complex:
     return np.asarray(places, dtype=complex)
 
 
-def _by_distance(topology: Topology, nodes: Iterable[int]) -> Complex:
+def _by_distance(topology: Wiring, nodes: Iterable[int]) -> Complex:
     """Places such that distances on paper follow the numbers of wires in between."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
@@ -238,7 +238,7 @@ def _least_stress(distance: FloatArray) -> Complex:
     return places
 
 
-def _place_rest(topology: Topology, places: Complex) -> None:
+def _place_rest(topology: Wiring, places: Complex) -> None:
     """Put nodes without a place near a neighbour, where most room is."""
     middle = {
         domain: places[nodes].mean()
@@ -256,11 +256,11 @@ def _place_rest(topology: Topology, places: Complex) -> None:
                 pending.remove(node)
 
 
-def _neighbours(topology: Topology, node: int) -> list[int]:
+def _neighbours(topology: Wiring, node: int) -> list[int]:
     return [topology.index[name] for name in topology.neighbours(topology.names[node])]
 
 
-def _spot_beside(topology: Topology, places: Complex, home: int, centre: complex) -> complex:
+def _spot_beside(topology: Wiring, places: Complex, home: int, centre: complex) -> complex:
     """Choose a place near node `home`: free, off its wires, and rather away from `centre`."""
     angles = np.exp(2j * math.pi * np.arange(32) / 32)
     bonus = np.zeros(len(angles))

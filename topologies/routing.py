@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.topologies.rules import FloatArray, IndexArray, IntArray, component_labels
+from datacollect.topologies.rules import component_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
-    from datacollect.topologies.topology import Topology
+    from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.topologies.wiring import Wiring
 
 WEIGHTS = ("hops", "delay")
 # Delays are compared in whole nanoseconds: sums are exact, and ties are ties on every machine.
@@ -36,7 +37,7 @@ class Routes:
 
     Attributes
     ----------
-    topology : Topology
+    topology : Wiring
     destinations : tuple of str
     next_wire : ndarray of int32, shape (n_destinations, n_nodes)
         Index of the wire that a node sends on towards the destination; -1 at the destination.
@@ -49,7 +50,7 @@ class Routes:
     (('N0', 'N1', 'N2'), 0.02)
     """
 
-    topology: Topology
+    topology: Wiring
     destinations: tuple[str, ...]
     next_wire: IndexArray
 
@@ -105,7 +106,7 @@ class Routes:
 
 
 def shortest_routes(
-    topology: Topology,
+    topology: Wiring,
     destinations: Iterable[str] | None = None,
     *,
     weight: str = "hops",
@@ -115,7 +116,7 @@ def shortest_routes(
 
     Parameters
     ----------
-    topology : Topology
+    topology : Wiring
     destinations : iterable of str, optional
         Names of nodes; all nodes by default.
     weight : {"hops", "delay"}
@@ -158,7 +159,7 @@ def shortest_routes(
     return Routes(topology, names, next_wire)
 
 
-def regions(topology: Topology) -> IntArray:
+def regions(topology: Wiring) -> IntArray:
     """Return for each node its region: what stays connected without the peering wires.
 
     Regions are counted from 0, by their first node.
@@ -167,11 +168,11 @@ def regions(topology: Topology) -> IntArray:
     return component_labels(topology.n_nodes, topology.wire_from[inside], topology.wire_to[inside])
 
 
-def _is_peering(topology: Topology) -> npt.NDArray[np.bool_]:
+def _is_peering(topology: Wiring) -> npt.NDArray[np.bool_]:
     return np.array([kind == "peering" for kind in topology.wire_kinds], dtype=bool)
 
 
-def _costs(topology: Topology, weight: str) -> FloatArray:
+def _costs(topology: Wiring, weight: str) -> FloatArray:
     """What a route adds up, as whole numbers > 0, shape (n_wires,)."""
     if weight not in WEIGHTS:
         raise ProblemError(
@@ -191,7 +192,7 @@ def _costs(topology: Topology, weight: str) -> FloatArray:
 
 
 def _tables(
-    topology: Topology, cost: FloatArray, targets: IntArray, usable: npt.NDArray[np.bool_]
+    topology: Wiring, cost: FloatArray, targets: IntArray, usable: npt.NDArray[np.bool_]
 ) -> tuple[FloatArray, IndexArray]:
     """Distances to targets and next wires, shape (n_targets, n_nodes), over usable wires only.
 
@@ -214,7 +215,7 @@ def _tables(
     return distance, next_wire
 
 
-def _hot_potato(topology: Topology, cost: FloatArray, targets: IntArray) -> IndexArray:
+def _hot_potato(topology: Wiring, cost: FloatArray, targets: IntArray) -> IndexArray:
     region = regions(topology)
     peering = np.flatnonzero(_is_peering(topology))
     _reject_unfit_peering(topology, region, peering)
@@ -258,7 +259,7 @@ def _region_hops(region: IntArray, tail: IndexArray, head: IndexArray) -> FloatA
     return hops
 
 
-def _reject_unfit_peering(topology: Topology, region: IntArray, peering: IntArray) -> None:
+def _reject_unfit_peering(topology: Wiring, region: IntArray, peering: IntArray) -> None:
     if not len(peering):
         raise ProblemError(
             "hot-potato routing needs peering wires, got none; "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,8 @@ from datacollect.errors import ProblemError, nearest_hint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-IndexArray: TypeAlias = npt.NDArray[np.int32]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.arrays import FloatArray, IndexArray, IntArray
+
 
 # "router": a node of a network without transit and stub domains; "external": a neighbour's node
 # that a map of a network shows; "host": an end host, which forwards nothing.

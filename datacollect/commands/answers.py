@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.console import emit, emit_facts, emit_table, emit_text
-from datacollect.schedule import TIME_LIMIT
+from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
+from datacollect.schedule.contents import TIME_LIMIT
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from datacollect.comparison import Comparison
-    from datacollect.schedule import Schedule
+    from datacollect.methods.comparison import Comparison
+    from datacollect.schedule.schedule import Schedule
 
 # Of longer lists the first few are shown.
 SHOWN_ROUTES, SHOWN_HOSTS = 8, 3
@@ -125,16 +123,6 @@ def pull_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
             value.item() if isinstance(value, np.generic) else value for value in values
         ]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def bandwidth_csv(estimates: pd.DataFrame) -> str:
-    """Return estimates as the text of a file for ``bandwidth_csv``."""
-    columns = ("from", "to", "bandwidth_bytes_per_s")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(estimates[column].tolist() for column in columns), strict=True))
-    return text.getvalue().removesuffix("\n")
 
 
 def bound_ratio(makespan_s: float, lower_bound_s: float) -> str:

@@ -88,7 +88,7 @@ def working(what: str) -> Iterator[None]:
         return
     from rich.status import Status
 
-    status = Status(f"{what} …", console=_console(sys.stderr))
+    status = Status(f"{what} …", console=rich_console(sys.stderr))
     timer = threading.Timer(PATIENCE_S, status.start)
     timer.daemon = True
     timer.start()
@@ -100,7 +100,8 @@ def working(what: str) -> Iterator[None]:
         status.stop()
 
 
-def _console(stream: TextIO) -> Console:
+def rich_console(stream: TextIO) -> Console:
+    """Return rich's view of a stream, which shows text as it is."""
     from rich.console import Console
 
     return Console(file=stream, highlight=False, markup=False, emoji=False)
@@ -120,7 +121,7 @@ def _rich_table(headings: Sequence[str], rows: Sequence[Sequence[str]], align: s
             table.add_column(Text(heading), overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console = _console(sys.stdout)
+    console = rich_console(sys.stdout)
     with console.capture() as capture:
         console.print(table)
     return capture.get().strip("\n")

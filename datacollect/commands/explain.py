@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from datacollect.console import emit, emit_json, note, working
-from datacollect.errors import ProblemError
-from datacollect.options import Json, ProblemFile, Solver, SolverName
+from datacollect.commands.console import emit, emit_json, working
+from datacollect.commands.options import Json, ProblemFile, Solver, SolverName
+from datacollect.commands.reading import read_both, read_problem
 
 
 def explain(
@@ -27,16 +27,12 @@ def explain(
     Also what limits each source. With a schedule, by any method: what binds in it, what to relax
     first for its method, what coordination would gain, and why it ends later than the lower bound.
     """
-    from datacollect.explanation import explain as find_explanation
-    from datacollect.files import read_problem, read_schedule
+    from datacollect.explanation.explain import explain as find_explanation
 
-    if problem_file == schedule_file == "-":
-        raise ProblemError("only one of PROBLEM and SCHEDULE can be standard input")
-    with working("reading"):
-        problem = read_problem(problem_file)
-        plan = None if schedule_file is None else read_schedule(schedule_file)
-    if plan is not None and plan.problem_sha256 != problem.sha256:
-        note("note: this schedule was made for another problem, or the problem has changed since")
+    if schedule_file is None:
+        problem, plan = read_problem(problem_file), None
+    else:
+        problem, plan = read_both(problem_file, schedule_file)
     with working("solving, and planning, with each constraint relaxed"):
         found = find_explanation(problem, plan, solver=solver.value)
     if as_json:

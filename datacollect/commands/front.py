@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.console import emit_json, emit_table, emit_text, note, working
+from datacollect.commands.console import emit_json, emit_table, emit_text, note, working
+from datacollect.commands.options import Json, ProblemFile, Solver, SolverName, require_other_file
+from datacollect.commands.reading import read_problem
 from datacollect.errors import ProblemError
-from datacollect.options import Json, ProblemFile, Solver, SolverName, require_other_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,15 +32,13 @@ def front(
 
     The price of the cheapest plan for each of several deadlines.
     """
-    from datacollect.files import read_problem
-    from datacollect.money_front import front as find_front
+    from datacollect.methods.money_front import front as find_front
 
     require_other_file(output, problem_file)
     if output is not None and not output.lower().endswith((*PICTURES, ".csv")):
         endings = ", ".join((*PICTURES, ".csv"))
         raise ProblemError(f"-o must name a file that ends in {endings}, got {output!r}")
-    with working("reading"):
-        problem = read_problem(problem_file)
+    problem = read_problem(problem_file)
     with working("planning for each deadline"):
         table = find_front(problem, solver=solver.value)
     if output is not None:

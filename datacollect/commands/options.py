@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.console import emit, note
+from datacollect.commands.console import emit, note
 from datacollect.errors import ProblemError
+from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 class Method(StrEnum):
-    """Names of the methods."""
+    """Names of the methods: all that the table of methods has."""
 
-    direct = "direct"
-    best_path = "best-path"
-    coordinated = "coordinated"
+    direct = DIRECT
+    best_path = BEST_PATH
+    coordinated = COORDINATED
 
 
 class FileKind(StrEnum):
@@ -181,11 +182,11 @@ Names = Annotated[
 ]
 
 
-def split_names(names: str | None) -> list[str] | None:
+def split_names(names: str | None) -> tuple[str, ...] | None:
     """Split a list of hosts at commas; names that hold commas stand in double quotes."""
     import csv
 
-    return None if names is None else next(csv.reader([names], skipinitialspace=True), [])
+    return None if names is None else tuple(next(csv.reader([names], skipinitialspace=True), []))
 
 
 def names_by_address(pairs: Sequence[str] | None) -> dict[str, str] | None:
@@ -227,6 +228,13 @@ def require_at_most_one(options: dict[str, Any]) -> None:
     given = [option for option, value in options.items() if value is not None]
     if len(given) > 1:
         raise ProblemError(f"{' and '.join(given)} exclude each other; give one of them")
+
+
+def require_one_standard_input(files: dict[str, str]) -> None:
+    """Refuse more than one ``-`` among the files, by what they are."""
+    if list(files.values()).count("-") > 1:
+        *most, last = files
+        raise ProblemError(f"only one of {', '.join(most)} and {last} can be standard input")
 
 
 def require_schedule_name(output: str | None, problem_file: str) -> None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.console import emit_json, note, working
-from datacollect.errors import ProblemError
-from datacollect.options import (
+from datacollect.commands.console import emit_json, note, working
+from datacollect.commands.options import (
     Chunk,
     Json,
     Prefer,
@@ -22,14 +21,17 @@ from datacollect.options import (
     SolverName,
     TimeLimit,
     require_at_most_one,
+    require_one_standard_input,
     require_other_file,
     require_schedule_name,
 )
+from datacollect.commands.reading import note_another_problem, read_problem, read_schedule
+from datacollect.errors import ProblemError, naming
 
 if TYPE_CHECKING:
-    from datacollect.problem import Problem
-    from datacollect.progress import Progress
-    from datacollect.schedule import Schedule
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.progress import Progress
+    from datacollect.schedule.schedule import Schedule
 
 
 def _not_negative(value: float) -> float:
@@ -81,14 +83,13 @@ def replan(
 
     Time in the new schedule starts at the progress' instant.
     """
-    from datacollect.comparison import summary
-    from datacollect.measures import plan_money
-    from datacollect.replanning import replan as plan_rest
+    from datacollect.methods.replanning.replan import replan as plan_rest
+    from datacollect.schedule.summary import summary
+    from datacollect.schedule.use import plan_money
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
-    if [problem_file, schedule_file, progress_file].count("-") > 1:
-        raise ProblemError("only one of PROBLEM, SCHEDULE and PROGRESS can be standard input")
     inputs = (problem_file, schedule_file, progress_file)
+    require_one_standard_input(dict(zip(("PROBLEM", "SCHEDULE", "PROGRESS"), inputs, strict=True)))
     require_schedule_name(output, problem_file)
     require_other_file(output, *inputs)
     _require_problem_name(problem_output, *inputs)
@@ -113,7 +114,7 @@ def replan(
     if as_json:
         emit_json({"at_s": progress.at_s, **summary(schedule, money)})
     else:
-        from datacollect.answers import show_plan
+        from datacollect.commands.answers import show_plan
 
         show_plan(schedule, problem_output or problem_file, output, money)
         if output is not None and problem_output is None:
@@ -124,19 +125,14 @@ def _read(
     problem_file: str, schedule_file: str, progress_file: str
 ) -> tuple[Problem, Schedule, Progress, Problem]:
     from datacollect.documents import document_name
-    from datacollect.files import read_problem, read_schedule
-    from datacollect.progress import remaining_problem
-    from datacollect.progress_files import read_progress
+    from datacollect.schedule.progress import Progress, remaining_problem
 
+    problem, plan = read_problem(problem_file), read_schedule(schedule_file)
     with working("reading"):
-        problem, plan = read_problem(problem_file), read_schedule(schedule_file)
-        progress = read_progress(progress_file, problem)
-        try:
+        progress = Progress.from_file(progress_file, problem)
+        with naming(document_name(progress_file)):
             remaining = remaining_problem(problem, progress)
-        except ProblemError as error:
-            raise ProblemError(f"{document_name(progress_file)}: {error}") from None
-    if plan.problem_sha256 != problem.sha256:
-        note("note: this schedule was made for another problem, or the problem has changed since")
+    note_another_problem(problem, plan)
     _note_lost(progress)
     return problem, plan, progress, remaining
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.console import emit_facts, emit_table, emit_text, note, working
+from datacollect.commands.console import emit_facts, emit_table, emit_text, note, working
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -27,8 +27,8 @@ def report(
 
     The page index.html has it all, interactive, and needs no network.
     """
-    from datacollect.reporting import report as write_report
-    from datacollect.verdicts import NOT_RUN
+    from datacollect.study.report.report import report as write_report
+    from datacollect.study.report.verdicts import NOT_RUN
 
     with working("reading, drawing"):
         found = write_report(directory, output)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.console import emit, emit_facts, emit_json, emit_table, note
-from datacollect.options import Json, Method, require_at_most_one
+from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note, rich_console
+from datacollect.commands.options import Json, Method, require_at_most_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from datacollect.harness import Outcome
+    from datacollect.scenario.outcome import Outcome
     from datacollect.simulation.run import Run
 
 NOT_COMPLETE = 1
@@ -81,9 +81,9 @@ def simulate(
 
     Exit code 1, with what had been collected, where the time limit ended the run.
     """
-    from datacollect.harness import carry_out
-    from datacollect.probing import cache_folder
-    from datacollect.schedule import Schedule
+    from datacollect.scenario.carry_out import carry_out
+    from datacollect.scenario.probe_cache import cache_folder
+    from datacollect.schedule.schedule import Schedule
 
     require_at_most_one({"--schedule": schedule, "--method": method})
     given = None if schedule is None else Schedule.from_file(schedule)
@@ -102,13 +102,13 @@ def simulate(
     for text in outcome.setting.warnings:
         note(f"warning: {text}")
     if output is not None:
-        from datacollect.run_files import write_outcome
+        from datacollect.scenario.outcome_files import write_outcome
 
         write_outcome(outcome, output, tables.value)
     if as_json:
-        from datacollect.run_files import run_to_dict
+        from datacollect.scenario.outcome_files import outcome_to_dict
 
-        emit_json(run_to_dict(outcome.run))
+        emit_json(outcome_to_dict(outcome))
     else:
         show_outcome(outcome, output)
     if not outcome.run.complete:
@@ -122,13 +122,11 @@ def showing_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float,
     if not sys.stderr.isatty():
         yield (lambda _: None), (lambda _, __: None)
         return
-    from rich.console import Console
     from rich.status import Status
 
     from datacollect.units import format_bytes, format_duration
 
-    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-    status = Status("reading …", console=console)
+    status = Status("reading …", console=rich_console(sys.stderr))
 
     now = "reading"
 
@@ -154,7 +152,7 @@ def show_outcome(outcome: Outcome, output: str | None) -> None:
         [
             ("scenario", f"{scenario.name}, seed {scenario.section('run')['seed']}"),
             ("method", f"{outcome.schedule.method}, {_streams(run)}"),
-            *_replanned(run),
+            *_replanned(outcome),
             ("engine", f"{run.engine}, {run.events} events in {run.cpu_s:.3g} s"),
             ("makespan", _makespan(outcome)),
             ("collected", _collected(outcome)),
@@ -179,7 +177,7 @@ def show_outcome(outcome: Outcome, output: str | None) -> None:
 
 
 def _show_background(run: Run) -> None:
-    from datacollect.run_files import background_by_kind
+    from datacollect.scenario.outcome_files import background_by_kind
     from datacollect.units import format_rate
 
     totals = background_by_kind(run)
@@ -202,19 +200,18 @@ def _streams(run: Run) -> str:
     return "1 connection" if n == 1 else f"{n} connections"
 
 
-def _replanned(run: Run) -> list[tuple[str, str]]:
+def _replanned(outcome: Outcome) -> list[tuple[str, str]]:
     """How often the rest was planned anew, where the scenario asks for it."""
     from datacollect.units import format_duration
 
-    replanning = run.settings["replanning"]
-    if replanning is None:
+    if outcome.replanning is None:
         return []
-    times = [format_duration(at_s) for at_s in replanning["at_s"]]
+    times = [format_duration(at_s) for at_s in outcome.replanning.at_s]
     shown = [*times[:3], "…"] if len(times) > 4 else times
     when = f", at {', '.join(shown)}" if times else ""
     n = len(times)
     often = "never" if n == 0 else f"{n} time{'s' * (n > 1)}"
-    return [("re-planned", f"{often}{when}; at most {run.settings['connections']} open at once")]
+    return [("re-planned", f"{often}{when}; at most {outcome.connections} open at once")]
 
 
 def _time(time_s: float) -> str:

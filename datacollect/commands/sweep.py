@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.console import emit_facts, note
+from datacollect.commands.console import emit_facts, note, rich_console
+from datacollect.commands.options import require_at_most_one, split_names
 from datacollect.errors import ProblemError
-from datacollect.options import require_at_most_one, split_names
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from datacollect.sweeping import SweepProgress
+    from datacollect.study.sweep import SweepProgress
 
 FAILED = 3
 
@@ -77,7 +77,7 @@ def sweep(
 
     However it ends, the same command goes on where it was. Exit code 3 where runs failed.
     """
-    from datacollect.sweeping import sweep as carry_out_sweep
+    from datacollect.study.sweep import sweep as carry_out_sweep
 
     require_at_most_one({"--workers": workers, "--dask": dask})
     last: list[SweepProgress] = []
@@ -146,11 +146,11 @@ def showing_progress() -> Iterator[Callable[[SweepProgress], None]]:
     if not sys.stderr.isatty():
         yield _lines()
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-    with Progress(BarColumn(), TextColumn("{task.description}"), console=console) as bar:
+    with Progress(
+        BarColumn(), TextColumn("{task.description}"), console=rich_console(sys.stderr)
+    ) as bar:
         task = bar.add_task("reading …", total=None)
         yield lambda now: bar.update(
             task,

@@ -5,17 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from datacollect.control import (
-    Close,
-    ConnectionClosed,
-    ConnectionStalled,
-    Decision,
-    Open,
-    RangeArrived,
-    Send,
-    Timer,
-    WakeMe,
-)
+from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe
+from datacollect.control.events import ConnectionClosed, ConnectionStalled, RangeArrived, Timer
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -39,7 +30,7 @@ class Lane(NamedTuple):
     number: int
 
 
-class Job(NamedTuple):
+class RouteHop(NamedTuple):
     """Why a piece was sent: a hop of a route."""
 
     route: int
@@ -84,7 +75,7 @@ class Recovery:
 class _Connection:
     lane: Lane
     number: int | None  # None between the loss of one connection and the opening of the next
-    waiting: dict[Piece, Job] = field(default_factory=dict)
+    waiting: dict[Piece, RouteHop] = field(default_factory=dict)
     failures: int = 0
     arrivals: int = 0
 
@@ -131,13 +122,13 @@ class ConnectionTable:
         self._by_lane[lane] = connection
         return self._connect(connection)
 
-    def send(self, lane: Lane, piece: Piece, job: Job) -> list[Decision]:
+    def send(self, lane: Lane, piece: Piece, route_hop: RouteHop) -> list[Decision]:
         """Queue a piece, on a new connection if need be."""
         if self._is_lost(lane):
             return []
         decisions = self.open(lane)
         connection = self._by_lane[lane]
-        connection.waiting[piece] = job
+        connection.waiting[piece] = route_hop
         if connection.number is not None:
             decisions.append(Send(connection.number, *piece))
         return decisions
@@ -147,7 +138,7 @@ class ConnectionTable:
         known = self._by_number.get(connection)
         return known.lane if known else None
 
-    def arrived(self, event: RangeArrived) -> Job | None:
+    def arrived(self, event: RangeArrived) -> RouteHop | None:
         """Take an arrived range off the books; None if it was not waited for any more."""
         connection = self._by_number.get(event.connection)
         if connection is None:
@@ -179,7 +170,7 @@ class ConnectionTable:
         """Close the lane's connection at once; what is queued on it is waited for no more."""
         return [replace(close, drop_queue=True) for close in self.close(lane)]
 
-    def lose(self, host: str, is_void: Callable[[Piece, Job], bool]) -> list[Decision]:
+    def lose(self, host: str, is_void: Callable[[Piece, RouteHop], bool]) -> list[Decision]:
         """Forget a lost host's connections; take void pieces off all others' queues.
 
         A queue that held void pieces moves to a new connection: only so do the rest get on.
@@ -193,7 +184,11 @@ class ConnectionTable:
                 if connection.number is not None:
                     del self._by_number[connection.number]
                 continue
-            left = {p: job for p, job in connection.waiting.items() if not is_void(p, job)}
+            left = {
+                p: route_hop
+                for p, route_hop in connection.waiting.items()
+                if not is_void(p, route_hop)
+            }
             if len(left) < len(connection.waiting):
                 connection.waiting = left
                 decisions += self._replace(connection)

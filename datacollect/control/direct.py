@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datacollect.control import (
+from datacollect.control.connections import ConnectionTable, Lane, Piece, Recovery, RouteHop
+from datacollect.control.controller import Controller
+from datacollect.control.decisions import Decision, WakeMe
+from datacollect.control.events import (
     ConnectionClosed,
     ConnectionStalled,
-    Decision,
     Event,
     HostLost,
     RangeArrived,
     Timer,
-    WakeMe,
 )
-from datacollect.controllers.connections import ConnectionTable, Job, Lane, Piece, Recovery
-from datacollect.controllers.planned_rows import stripes
+from datacollect.control.rows import stripes
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.problem import Parcel, Problem
+    from datacollect.problem.hosts import Parcel
+    from datacollect.problem.problem import Problem
 
 
-class DirectController:
+class DirectController(Controller):
     """Send every host's data straight to the destination, with parallel streams.
 
     Parameters
@@ -133,7 +134,7 @@ class DirectController:
             piece = Piece(self._names[parcel.source], parcel.offset_bytes, parcel.n_bytes)
             for lane, part in zip(lanes, stripes(piece, len(lanes)), strict=True):
                 if part.n_bytes:
-                    decisions += self._table.send(lane, part, Job(0, 0))
+                    decisions += self._table.send(lane, part, RouteHop(0, 0))
                     n_pieces += 1
         self._left[host] = n_pieces
         return decisions

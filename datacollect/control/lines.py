@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from datacollect.controllers.connections import Job, Lane, Piece
+    from datacollect.control.connections import Lane, Piece, RouteHop
 
 # A connection has outstanding what arrived over it in so many seconds. While that is more than
 # two round trips, a connection that could do more doubles it with each of them, as slow start
@@ -28,7 +28,7 @@ class Waiting(NamedTuple):
     due_s: float
     number: int  # tells apart what is due at one instant
     piece: Piece
-    job: Job
+    route_hop: RouteHop
 
 
 @dataclass(slots=True, eq=False)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.progress import NewLinks
+from datacollect.schedule.new_links import NewLinks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from datacollect.controllers.connections import Lane
-    from datacollect.controllers.lines import Line
-    from datacollect.problem import Problem
+    from datacollect.control.connections import Lane
+    from datacollect.control.lines import Line
+    from datacollect.problem.problem import Problem
 
 
-class Interval:
+class ObservedRates:
     """What has moved over each link since the last planning."""
 
     def __init__(self) -> None:

@@ -7,50 +7,47 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datacollect.byteranges import ByteRanges
-from datacollect.control import (
+from datacollect.byte_ranges import ByteRanges
+from datacollect.control.connections import (
+    SHARED,
+    ConnectionTable,
+    Lane,
+    Piece,
+    Recovery,
+    RouteHop,
+)
+from datacollect.control.controller import Controller
+from datacollect.control.decisions import Decision, WakeMe
+from datacollect.control.events import (
     ConnectionClosed,
     ConnectionStalled,
-    Decision,
     Event,
     HostLost,
     RangeArrived,
     Timer,
-    WakeMe,
 )
-from datacollect.controllers.connections import (
-    SHARED,
-    ConnectionTable,
-    Job,
-    Lane,
-    Piece,
-    Recovery,
-)
-from datacollect.controllers.lines import LEAST_PIECES, Hop, Line, Waiting
-from datacollect.controllers.observing import Interval
-from datacollect.controllers.planned_rows import Row, rows_of
-from datacollect.controllers.whereabouts import Whereabouts, pieces_of, present
+from datacollect.control.lines import LEAST_PIECES, Hop, Line, Waiting
+from datacollect.control.observed_rates import ObservedRates
+from datacollect.control.relay_room import RelayRoom
+from datacollect.control.rows import Row, rows_of
+from datacollect.control.whereabouts import Whereabouts, pieces_of, present
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
-from datacollect.progress import Progress
+from datacollect.schedule.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from datacollect.problem import Problem
-    from datacollect.progress import NewLinks
-    from datacollect.schedule import Schedule
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.new_links import NewLinks
+    from datacollect.schedule.schedule import Schedule
 
     PlanRest: TypeAlias = Callable[[Progress], Schedule]
-
-# A collection is cut into about so many pieces, of these sizes.
-PIECES = 4000
-LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 1 << 13, 1 << 16
 
 # Timers; those of connections are negative.
 REPLAN, RELEASE = 0, 1
 
 
-class AdaptiveController:
+class ReplanningController(Controller):
     """Carry out a pipelined schedule as soon as possible, and have the rest planned anew.
 
     Every `replan_s` seconds `plan_rest` is asked for a schedule from where the data lie: what is
@@ -110,7 +107,7 @@ class AdaptiveController:
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> plan = dc.coordinated(problem)
-    >>> controller = AdaptiveController(
+    >>> controller = ReplanningController(
     ...     problem, plan, lambda progress: dc.replan(problem, plan, progress), replan_s=60.0
     ... )
     >>> controller.start()  # doctest: +NORMALIZE_WHITESPACE
@@ -147,10 +144,8 @@ class AdaptiveController:
         self._replan_s = replan_s
         self._n_lanes = lanes
         self._shared = shared_connections
-        self._room_bytes = {
-            host: room for host, room in (room_bytes or {}).items() if host != problem.destination
-        }
-        self._piece_bytes = _piece_bytes(problem, piece_bytes, self._room_bytes)
+        self._room = RelayRoom(problem, room_bytes)
+        self._piece_bytes = self._room.piece_bytes(problem.total_bytes, piece_bytes)
         self._table = ConnectionTable(recovery, window_bytes=window_bytes)
         self._backlog_bytes = {
             name: n
@@ -159,31 +154,26 @@ class AdaptiveController:
         }
         self._release_s = dict(zip(problem.names, problem.release_s.tolist(), strict=True))
         self._collected = {source: ByteRanges() for source in self._backlog_bytes}
-        self._taken_bytes: Counter[str] = Counter()  # of the room at hosts where it is bounded
         for part in problem.held:
-            piece = Piece(part.source, part.offset_bytes, part.n_bytes)
             if part.host == problem.destination:
                 self._collected[part.source].add(part.offset_bytes, part.n_bytes)
-            elif self._is_bounded(part.host, piece):
-                self._taken_bytes[part.host] += part.n_bytes
         # The schedule under way. Its routes are numbered on from those of the one before.
         self._first_route = self._n_routes = 0
-        self._hops: dict[Job, Hop] = {}
+        self._hops: dict[RouteHop, Hop] = {}
         self._lines: dict[Lane, Line] = {}
         # What it sends on once a piece has arrived that left under an earlier schedule.
         self._expected: dict[tuple[str, Piece], list[Waiting]] = {}
         self._unreleased: list[Waiting] = []
         self._stranded: list[tuple[str, Piece]] = []  # on connections given up, at their senders
-        self._held_up: dict[str, list[Hop]] = {}  # for want of room, by the host that lacks it
         self._lost: set[str] = set()
         self._n_waiting = 0
-        self._interval = Interval()
+        self._observed = ObservedRates()
         self.answer: dict[str, Any] = {"replans": 0, "at_s": [], "predicted_end_s": []}
 
     def start(self) -> list[Decision]:
         """Return the first decisions, at time 0."""
         decisions = self._adopt(self._schedule, 0.0)
-        self._interval.begin(0.0, self._lines.values())
+        self._observed.begin(0.0, self._lines.values())
         return [*decisions, WakeMe(self._replan_s, REPLAN)]
 
     def handle(self, event: Event) -> list[Decision]:
@@ -215,7 +205,7 @@ class AdaptiveController:
         line = self._lines[lane]
         piece = Piece(event.source, event.offset_bytes, event.n_bytes)
         entry = line.arrived(piece, event.time_s)
-        self._interval.moved(lane, piece.n_bytes)
+        self._observed.moved(lane, piece.n_bytes)
         decisions = self._feed(line.hop, event.time_s) if line.hop else []
         if not line.on_its_way:
             line.was_busy = False
@@ -224,22 +214,20 @@ class AdaptiveController:
                 decisions += self._table.close(lane)
         for hop in self._queue_onward(lane.to_host, entry):
             decisions += self._feed(hop, event.time_s)
-        if self._is_bounded(lane.from_host, piece):
-            self._taken_bytes[lane.from_host] -= piece.n_bytes
-            for hop in self._held_up.pop(lane.from_host, ()):
-                decisions += self._feed(hop, event.time_s)
+        for hop in self._room.left(lane.from_host, piece):
+            decisions += self._feed(hop, event.time_s)
         return decisions
 
     def _queue_onward(self, host: str, entry: Waiting) -> list[Hop]:
         """Queue what arrived at a host for where it goes next; return the hops."""
-        job = Job(entry.job.route, entry.job.hop + 1)
-        if entry.job.route < self._first_route:
+        route_hop = RouteHop(entry.route_hop.route, entry.route_hop.hop + 1)
+        if entry.route_hop.route < self._first_route:
             onward = self._expected.pop((host, entry.piece), [])
         else:
-            onward = [] if host == self._destination else [entry._replace(job=job)]
+            onward = [] if host == self._destination else [entry._replace(route_hop=route_hop)]
         for part in onward:
-            heappush(self._hops[part.job].ready, part)
-        return list(dict.fromkeys(self._hops[part.job] for part in onward))
+            heappush(self._hops[part.route_hop].ready, part)
+        return list(dict.fromkeys(self._hops[part.route_hop] for part in onward))
 
     def _feed(self, hop: Hop, time_s: float) -> list[Decision]:
         """Hand a hop's connections as many pieces as they need."""
@@ -248,22 +236,14 @@ class AdaptiveController:
             return decisions
         least_bytes = LEAST_PIECES * self._piece_bytes
         while hop.ready and (line := hop.neediest(time_s, least_bytes)):
-            piece = hop.ready[0].piece
-            if self._is_bounded(hop.to_host, piece):
-                if self._taken_bytes[hop.to_host] + piece.n_bytes > self._room_bytes[hop.to_host]:
-                    self._held_up.setdefault(hop.to_host, []).append(hop)
-                    for other in hop.lines:
-                        other.was_busy = False
-                    break
-                self._taken_bytes[hop.to_host] += piece.n_bytes
+            if not self._room.take(hop, hop.ready[0].piece):
+                for other in hop.lines:
+                    other.was_busy = False
+                break
             entry = heappop(hop.ready)
             line.sent(entry)
-            decisions += self._table.send(line.lane, piece, entry.job)
+            decisions += self._table.send(line.lane, entry.piece, entry.route_hop)
         return decisions
-
-    def _is_bounded(self, host: str, piece: Piece) -> bool:
-        """Whether a piece takes up room at a host that has little."""
-        return host in self._room_bytes and host != piece.source
 
     def _released(self, time_s: float) -> list[Decision]:
         """Queue what has been released by now."""
@@ -273,14 +253,14 @@ class AdaptiveController:
             if self._release_s[entry.piece.source] > time_s:
                 self._unreleased.append(entry)
             else:
-                heappush(self._hops[entry.job].ready, entry)
-                hops[self._hops[entry.job]] = None
+                heappush(self._hops[entry.route_hop].ready, entry)
+                hops[self._hops[entry.route_hop]] = None
         return [decision for hop in hops for decision in self._feed(hop, time_s)]
 
     # Planning anew --------------------------------------------------------------------------
 
     def _on_time(self, time_s: float) -> list[Decision]:
-        links = self._interval.new_links(self._problem, time_s, self._lines.values())
+        links = self._observed.new_links(self._problem, time_s, self._lines.values())
         decisions = self._replan(time_s, links)
         if self._has_work():
             decisions.append(WakeMe(time_s + self._replan_s, REPLAN))
@@ -309,7 +289,7 @@ class AdaptiveController:
                 self.answer["at_s"].append(time_s)
                 self.answer["predicted_end_s"].append(time_s + rest.makespan_s)
                 decisions = self._adopt(rest, time_s)
-        self._interval.begin(time_s, self._lines.values())
+        self._observed.begin(time_s, self._lines.values())
         return decisions
 
     def _whereabouts(self) -> Whereabouts:
@@ -336,7 +316,8 @@ class AdaptiveController:
     def _adopt(self, schedule: Schedule, at_s: float) -> list[Decision]:
         """Begin to carry out a schedule; what waits under the one before is in it, too."""
         rows = [row for row in rows_of(schedule, None) if row.hop == 0]
-        self._expected, self._unreleased, self._stranded, self._held_up = {}, [], [], {}
+        self._expected, self._unreleased, self._stranded = {}, [], []
+        self._room.nobody_waits()
         for line in self._lines.values():
             line.hop = None
         self._first_route += self._n_routes
@@ -364,7 +345,7 @@ class AdaptiveController:
                     hops[place] = Hop(*ends)
                     lanes = [Lane(*place, i) for i in range(self._n_lanes)]
                     hops[place].lines = [self._lines.setdefault(ln, Line(ln)) for ln in lanes]
-                self._hops[Job(self._first_route + route, number)] = hops[place]
+                self._hops[RouteHop(self._first_route + route, number)] = hops[place]
         for hop in hops.values():
             for line in hop.lines:
                 line.hop = hop
@@ -377,8 +358,8 @@ class AdaptiveController:
 
     def _queue(self, row: Row, at_s: float) -> None:
         """Cut what a route sends into pieces, and queue those that are there."""
-        job = Job(self._first_route + row.route, 0)
-        host, source = self._hops[job].from_host, row.piece.source
+        route_hop = RouteHop(self._first_route + row.route, 0)
+        host, source = self._hops[route_hop].from_host, row.piece.source
         coming = [
             piece
             for lane, line in self._lines.items()
@@ -389,14 +370,14 @@ class AdaptiveController:
         for piece, first in pieces_of(row.piece, coming, self._piece_bytes):
             middle = piece.offset_bytes + piece.n_bytes / 2 - row.piece.offset_bytes
             begun_s = (row.finish_s - row.start_s) * middle / row.piece.n_bytes
-            entry = Waiting(at_s + row.start_s + begun_s, self._n_waiting, piece, job)
+            entry = Waiting(at_s + row.start_s + begun_s, self._n_waiting, piece, route_hop)
             self._n_waiting += 1
             if first is not None:
                 self._expected.setdefault((host, first), []).append(entry)
             elif host == source and self._release_s[source] > at_s:
                 self._unreleased.append(entry)
             else:
-                heappush(self._hops[job].ready, entry)
+                heappush(self._hops[route_hop].ready, entry)
 
     # Trouble --------------------------------------------------------------------------------
 
@@ -423,22 +404,4 @@ class AdaptiveController:
         """Forget a connection; what is on its way over it lies where it left."""
         for piece in self._lines.pop(lane).on_its_way:
             self._stranded.append((lane.from_host, piece))
-            if self._is_bounded(lane.to_host, piece):
-                self._taken_bytes[lane.to_host] -= piece.n_bytes
-
-
-def _piece_bytes(problem: Problem, wanted: int | None, room_bytes: Mapping[str, float]) -> int:
-    """Return the size of pieces, small enough for several to lie at each relay."""
-    size = wanted
-    if size is None:
-        size = min(MOST_PIECE_BYTES, max(LEAST_PIECE_BYTES, problem.total_bytes // PIECES))
-    tightest = min(room_bytes, key=room_bytes.__getitem__, default=None)
-    if tightest is None:
-        return size
-    if not room_bytes[tightest] >= LEAST_PIECES:
-        raise ProblemError(
-            f"host {tightest!r}: its room for others' data must be >= {LEAST_PIECES} bytes where "
-            f"the rest is planned anew, got {room_bytes[tightest]:g}: pieces wait there until they "
-            "are whole; give it more, or do not plan anew"
-        )
-    return int(min(size, room_bytes[tightest] // LEAST_PIECES))
+            self._room.will_not_come(lane.to_host, piece)

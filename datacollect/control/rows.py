@@ -6,12 +6,12 @@ from bisect import bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.controllers.connections import SHARED, Job, Lane, Piece
+from datacollect.control.connections import SHARED, Lane, Piece, RouteHop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.schedule import Schedule
+    from datacollect.schedule.schedule import Schedule
 
 
 class Row(NamedTuple):
@@ -124,22 +124,24 @@ class WholeRanges:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._missing_bytes = [row.piece.n_bytes if row.hop else 0 for row in rows]
-        self._by_hop: dict[Job, list[tuple[int, int, int]]] = {}
+        self._by_hop: dict[RouteHop, list[tuple[int, int, int]]] = {}
         for number, row in enumerate(rows):
             if row.hop:
                 entry = (row.piece.offset_bytes, row.piece.n_bytes, number)
-                self._by_hop.setdefault(Job(row.route, row.hop), []).append(entry)
+                self._by_hop.setdefault(RouteHop(row.route, row.hop), []).append(entry)
         for entries in self._by_hop.values():
             entries.sort()
-        self._starts = {job: [e[0] for e in entries] for job, entries in self._by_hop.items()}
+        self._starts = {
+            route_hop: [e[0] for e in entries] for route_hop, entries in self._by_hop.items()
+        }
 
     def is_whole(self, row: int) -> bool:
         """Whether all of a row is at its sender."""
         return self._missing_bytes[row] == 0
 
-    def arrived(self, job: Job, offset_bytes: int, n_bytes: int) -> list[int]:
+    def arrived(self, route_hop: RouteHop, offset_bytes: int, n_bytes: int) -> list[int]:
         """Count what one hop delivered; return the rows of the next that have become whole."""
-        following = Job(job.route, job.hop + 1)
+        following = RouteHop(route_hop.route, route_hop.hop + 1)
         entries = self._by_hop.get(following)
         if entries is None:
             return []

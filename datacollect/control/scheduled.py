@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from datacollect.byteranges import ByteRanges
-from datacollect.control import (
+from datacollect.byte_ranges import ByteRanges
+from datacollect.control.connections import (
+    RESCUE,
+    ConnectionTable,
+    Lane,
+    Piece,
+    Recovery,
+    RouteHop,
+)
+from datacollect.control.controller import Controller
+from datacollect.control.decisions import Decision, WakeMe
+from datacollect.control.events import (
     ConnectionClosed,
     ConnectionStalled,
-    Decision,
     Event,
     HostLost,
     RangeArrived,
     Timer,
-    WakeMe,
 )
-from datacollect.controllers.connections import (
-    RESCUE,
-    ConnectionTable,
-    Job,
-    Lane,
-    Piece,
-    Recovery,
-)
-from datacollect.controllers.planned_rows import (
+from datacollect.control.rows import (
     Row,
     WholeRanges,
     lanes_of_rows,
@@ -38,13 +38,13 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from datacollect.schedule import Schedule
+    from datacollect.schedule.schedule import Schedule
 
 # Times of a plan that differ by less than this share of the time are one instant.
 SAME_INSTANT = 1e-9
 
 
-class _ScheduleController(ABC):
+class _ScheduleController(Controller):
     """What planned and asap have in common: lanes, arrivals, losses.
 
     A subclass says in `_is_due` whether a relay's row may leave once it is entirely there.
@@ -110,23 +110,25 @@ class _ScheduleController(ABC):
         row = self._rows[number]
         if row.route in self._dead_routes:
             return []
-        return self._send_striped(row.piece, self._lanes[number], Job(row.route, row.hop))
+        return self._send_striped(row.piece, self._lanes[number], RouteHop(row.route, row.hop))
 
-    def _send_striped(self, piece: Piece, lanes: tuple[Lane, ...], job: Job) -> list[Decision]:
+    def _send_striped(
+        self, piece: Piece, lanes: tuple[Lane, ...], route_hop: RouteHop
+    ) -> list[Decision]:
         decisions: list[Decision] = []
         for lane, part in zip(lanes, stripes(piece, len(lanes)), strict=True):
             if part.n_bytes:
-                decisions += self._table.send(lane, part, job)
+                decisions += self._table.send(lane, part, route_hop)
         return decisions
 
     def _arrived(self, event: RangeArrived) -> list[Decision]:
         if event.host == self._schedule.destination:
             here = self._collected.setdefault(event.source, ByteRanges())
             here.add(event.offset_bytes, event.n_bytes)
-        job = self._table.arrived(event)
-        if job is None or job.route < 0 or self._whole is None:
+        route_hop = self._table.arrived(event)
+        if route_hop is None or route_hop.route < 0 or self._whole is None:
             return []
-        whole = self._whole.arrived(job, event.offset_bytes, event.n_bytes)
+        whole = self._whole.arrived(route_hop, event.offset_bytes, event.n_bytes)
         return [d for row in whole if self._is_due(row) for d in self._send(row)]
 
     def _host_lost(self, host: str) -> list[Decision]:
@@ -138,7 +140,9 @@ class _ScheduleController(ABC):
             if host in route.hosts[1:-1] and number not in self._dead_routes
         }
         self._dead_routes |= cut
-        decisions = self._table.lose(host, lambda _, job: job.route in self._dead_routes)
+        decisions = self._table.lose(
+            host, lambda _, route_hop: route_hop.route in self._dead_routes
+        )
         for row, lanes in zip(self._rows, self._lanes, strict=True):
             if row.route not in cut or row.hop:
                 continue
@@ -147,7 +151,7 @@ class _ScheduleController(ABC):
                 Lane(first, self._schedule.destination, RESCUE, lane.number) for lane in lanes
             )
             for piece in self._not_collected(row.piece):
-                decisions += self._send_striped(piece, straight, Job(RESCUE, 0))
+                decisions += self._send_striped(piece, straight, RouteHop(RESCUE, 0))
         return decisions
 
     def _not_collected(self, piece: Piece) -> Iterable[Piece]:
@@ -275,7 +279,7 @@ class AsapController(_ScheduleController):
         for row in self._rows:
             if row.hop == 0:
                 for hop, lanes in sorted(hops[row.route].items()):
-                    decisions += self._send_striped(row.piece, lanes, Job(row.route, hop))
+                    decisions += self._send_striped(row.piece, lanes, RouteHop(row.route, hop))
         return decisions
 
     def _on_time(self, time_s: float) -> list[Decision]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from datacollect.byteranges import ByteRanges
-from datacollect.controllers.connections import Piece
-from datacollect.hosts import Held
+from datacollect.byte_ranges import ByteRanges
+from datacollect.control.connections import Piece
+from datacollect.problem.hosts import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

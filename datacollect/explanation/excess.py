@@ -26,25 +26,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.bottleneck import name_hosts
-from datacollect.budget import Budget
-from datacollect.errors import InfeasibleError
-from datacollect.fluid import fluid_optimum
-from datacollect.full_capacities import FAIR_METHODS
-from datacollect.measures import source_completion_s
-from datacollect.methods.best_path import HYSTERESIS, best_path
-from datacollect.slots import slot_bandwidth_bytes_per_s, slots_until
+from datacollect.explanation.tolerances import SAME
+from datacollect.flow.bottleneck import name_hosts
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
+from datacollect.methods.slots import slot_bandwidth_bytes_per_s, slots_until
+from datacollect.methods.tolerances import SAME_BOUNDARY
+from datacollect.schedule.use import source_completion_s
+from datacollect.solvers.budget import Budget
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.plan_relaxations import Anew
-    from datacollect.problem import Problem
-    from datacollect.schedule import Schedule
-
-# Instants that differ by less than this part of the lower bound are the same for people.
-SAME = 1e-6
+    from datacollect.explanation.again import Anew
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -80,14 +77,14 @@ def excess_parts(anew: Anew, lower_bound_s: float) -> Iterator[Excess]:
 
 def _steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
     """Yield causes, and when the plan ends with them and all before them."""
-    plan = anew.plan
-    if plan.method == "direct":
+    plan, options = anew.plan, anew.options
+    if isinstance(options, DirectOptions):
         yield from _direct_steps(anew, lower_bound_s)
         return
-    if plan.method not in ("best-path", "coordinated"):
+    if not isinstance(options, BestPathOptions | CoordinatedOptions):
         return
     ideal_s = _ideal_s(anew, anew.problem)
-    if plan.method in FAIR_METHODS:
+    if isinstance(options, BestPathOptions):
         yield "method", ideal_s, _fair_text(plan, lower_bound_s)
     shaped = _slotted_steps if plan.slot_s is not None else _pipelined_steps
     if plan.deadline_s is None:
@@ -114,14 +111,10 @@ def _fair_text(plan: Schedule, lower_bound_s: float) -> str:
 
 def _ideal_s(anew: Anew, problem: Problem) -> float:
     """Return when a plan by the method ends if relays pass everything on at once."""
-    if anew.plan.method == "coordinated":
+    if isinstance(anew.options, CoordinatedOptions):
         return fluid_optimum(problem, Budget(anew.solver)).makespan_s
-    try:
-        hysteresis = anew.plan.hysteresis or HYSTERESIS
-        plan = best_path(problem, chunk_s=0.0, hysteresis=hysteresis, solver=anew.solver)
-        return plan.makespan_s
-    except InfeasibleError:
-        return anew.plan.makespan_s
+    ideal = anew.passing_on_at_once(problem)
+    return anew.plan.makespan_s if ideal is None else ideal.makespan_s
 
 
 def _slotted_steps(anew: Anew, ideal_s: float) -> Iterator[tuple[str, float, str]]:
@@ -148,10 +141,10 @@ def _on_grid(problem: Problem, slot_s: float) -> Problem:
     """Return the problem as slots see it: releases and periods begin at slot boundaries."""
     release_s = np.array([slots_until(t, slot_s) * slot_s for t in problem.release_s.tolist()])
     begins = problem.periods_s / slot_s
-    ends = (np.floor(begins * (1 + 1e-12)), np.ceil(begins * (1 - 1e-12)))
+    ends = (np.floor(begins * (1 + SAME_BOUNDARY)), np.ceil(begins * (1 - SAME_BOUNDARY)))
     edges = np.unique(np.concatenate(ends))
-    if len(edges) == problem.n_periods and np.allclose(edges, begins, rtol=1e-12):
-        if np.allclose(release_s, problem.release_s, rtol=SAME):
+    if len(edges) == problem.n_periods and np.allclose(edges, begins, rtol=SAME_BOUNDARY, atol=0.0):
+        if np.allclose(release_s, problem.release_s, rtol=SAME, atol=0.0):
             return problem
         return problem.replace(release_s=release_s)
     rows = [

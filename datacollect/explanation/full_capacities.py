@@ -6,38 +6,25 @@ Between two instants at which a transfer begins or ends, or a period begins, all
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.measures import legs, stored_over_time
-from datacollect.resources import Resource
+from datacollect.arrays import BoolArray, FloatArray, IntArray, ranges
+from datacollect.explanation.resources import TURNS, Resource
+from datacollect.explanation.tolerances import FULL
+from datacollect.methods.names import FAIR_METHODS
+from datacollect.methods.tolerances import SAME_INSTANT
+from datacollect.schedule.use import legs, stored_over_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.measures import Legs
-    from datacollect.problem import Problem
-    from datacollect.schedule import Schedule
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Methods whose rates are max-min fair.
-FAIR_METHODS = ("direct", "best-path")
-
-# Hosts that wait for their turn: a constraint of the plan, not of the problem.
-TURNS = Resource("turns", 0)
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.schedule.use import Legs
 
 KINDS = ("link", "uplink", "downlink", "shared", "storage", "release", "turns")
-
-# What is less full than by this part is not full, and rates nearer to each other are equal.
-FULL = 1e-6
-
-# Instants that differ by less than this part of the makespan are one.
-SAME_INSTANT = 1e-9
 
 # Pairs of a transfer and a stretch of time that are looked at together.
 MOST_PAIRS = 2_000_000
@@ -187,7 +174,7 @@ class FullCapacities:
         order = np.argsort(link, kind="stable")
         begin = np.searchsorted(link[order], self.link, side="left")
         count = np.searchsorted(link[order], self.link, side="right") - begin
-        return np.repeat(np.arange(len(count)), count), number[order][_ranges(begin, count)]
+        return np.repeat(np.arange(len(count)), count), number[order][ranges(begin, count)]
 
     # What is full -------------------------------------------------------------------------------
 
@@ -210,13 +197,13 @@ class FullCapacities:
             low = np.maximum(self.first[rows], begin)
             count = np.minimum(self.last[rows], end) - low
             if count.sum():
-                yield self._full_among(np.repeat(rows, count), _ranges(low, count))
+                yield self._full_among(np.repeat(rows, count), ranges(low, count))
 
     def _full_among(self, row: IntArray, stretch: IntArray) -> Holds:
         """Find what is full among pairs of a transfer and a stretch of time."""
         begin = np.searchsorted(self.row, row)
         count = np.searchsorted(self.row, row, side="right") - begin
-        use = _ranges(begin, count)
+        use = ranges(begin, count)
         row, stretch = self.row[use], np.repeat(stretch, count)
         known = self._by_resource[1]
         resource = np.searchsorted(known, self.resource[use])  # numbers below that of all uses
@@ -321,13 +308,3 @@ def _index(time_s: FloatArray, instants: FloatArray) -> IntArray:
     before = np.maximum(after - 1, 0)
     nearer = np.abs(time_s[before] - instants) < np.abs(time_s[after] - instants)
     return np.where(nearer, before, after)
-
-
-def _ranges(begin: IntArray, count: IntArray) -> IntArray:
-    """Return the numbers from each `begin` on, as many as its `count`, one range after another.
-
-    >>> _ranges(np.array([5, 1]), np.array([2, 3])).tolist()
-    [5, 6, 1, 2, 3]
-    """
-    ends = np.cumsum(count)
-    return np.arange(int(count.sum())) - np.repeat(ends - count - begin, count)

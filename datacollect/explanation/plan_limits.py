@@ -10,21 +10,19 @@ Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). Of other plans every full
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.full_capacities import FULL, TURNS, FullCapacities
-from datacollect.resources import RATES, Resource, resource_name, value_text
+from datacollect.explanation.full_capacities import FullCapacities
+from datacollect.explanation.resources import RATES, TURNS, Resource, resource_name, value_text
+from datacollect.explanation.tolerances import FULL
 
 if TYPE_CHECKING:
-    from datacollect.full_capacities import Holds
-    from datacollect.problem import Problem
-    from datacollect.schedule import Schedule
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.explanation.full_capacities import Holds
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True)

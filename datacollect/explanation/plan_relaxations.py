@@ -10,55 +10,42 @@ deadline, by which the gain is a cheaper plan, the largest that are full.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.budget import Budget
-from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.fluid import fluid_optimum
-from datacollect.full_capacities import FAIR_METHODS, TURNS
-from datacollect.measures import legs, plan_money, source_completion_s
-from datacollect.methods.best_path import HYSTERESIS, best_path
-from datacollect.methods.coordinated import coordinated
-from datacollect.methods.direct import direct
-from datacollect.resources import (
+from datacollect.explanation.again import STEP
+from datacollect.explanation.resources import (
     RATES,
+    TURNS,
     Resource,
-    relaxed_by_part,
     relaxed_tree,
     resource_name,
     resource_value,
-    unlimited,
 )
-from datacollect.units import format_duration
+from datacollect.explanation.tolerances import SAME
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.names import BEST_PATH, COORDINATED, FAIR_METHODS
+from datacollect.schedule.use import legs, plan_money, source_completion_s
+from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from datacollect.plan_limits import Limit, PlanLimits
-    from datacollect.problem import Problem
-    from datacollect.relaxations import Advice
-    from datacollect.schedule import Schedule
+    from datacollect.explanation.again import Anew
+    from datacollect.explanation.plan_limits import Limit, PlanLimits
+    from datacollect.explanation.relaxations import Advice
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 # How many constraints are relaxed, each twice; fewer in slots, where planning takes longer.
 MOST_TRIED = 5
 MOST_TRIED_IN_SLOTS = 3
 
-# By what part each is relaxed.
-STEP = 0.1
-
-# What has no limit carries all data in this part of the makespan.
-UNLIMITED_PART = 1e-6
-
 AS_THE_BOUND = (
     "it ends as early as possible but for its chunks: what gains for the earliest end gains for it"
 )
-
-# Makespans, and costs, that differ by less than this part are equal.
-SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -125,116 +112,13 @@ class PlanAdvice:
     n_candidates: int = 0
     why_not: str = ""
 
-
-class Anew:
-    """A plan made again, as it was, and with changes; each is planned when first asked for."""
-
-    def __init__(self, problem: Problem, plan: Schedule, solver: str) -> None:
-        self.problem, self.plan, self.solver = problem, plan, solver
-
-    @cached_property
-    def same(self) -> Schedule | None:
-        """By the same method, with the same options; None where that is not known."""
-        return self._planned(self.problem, self.plan)
-
-    @cached_property
-    def is_same(self) -> bool:
-        """Whether the plan made again ends when the plan does."""
-        return self.same is not None and self._nearly(self.same.makespan_s, self.plan.makespan_s)
-
-    @property
-    def difference(self) -> str:
-        """Why the plan made again is another one."""
-        method = self.plan.method
-        if method not in (*FAIR_METHODS, "coordinated"):
-            return f"method {method!r} is not one of this program's"
-        if self.same is None:
-            return f"{method} finds no plan with the options that the schedule holds"
-        end = format_duration(self.same.makespan_s)
-        return (
-            f"planned again by {method} it would end at {end}: it was made with options that the "
-            "schedule does not hold"
-        )
-
-    @cached_property
-    def fastest(self) -> Schedule | None:
-        """Without a deadline."""
-        if self.plan.deadline_s is None:
-            return self.same
-        return self._planned(self.problem, self.plan.replace(deadline_s=None))
-
-    @cached_property
-    def at_once(self) -> Schedule | None:
-        """Without turns."""
-        if self.plan.turns is None:
-            return self.same
-        return self._planned(self.problem, self.plan.replace(turns=None))
-
-    @cached_property
-    def coordinated(self) -> Schedule | None:
-        """By the coordinated method, in slots of the same length if in slots; None if itself."""
-        if self.plan.method == "coordinated":
-            return None
-        options = {"method": "coordinated", "chunk_s": None}
-        return self._planned(self.problem, self.plan.replace(**options))
-
-    def relaxed(self, resources: Sequence[Resource], *, without_limit: bool) -> Schedule | None:
-        """With resources relaxed, by a step or altogether."""
-        problem, plan = self.problem, self.plan
-        ample = problem.total_bytes / (plan.makespan_s * UNLIMITED_PART)
-        for resource in resources:
-            if resource == TURNS:
-                assert plan.turns is not None
-                more = replace(plan.turns, at_a_time=plan.turns.at_a_time + 1)
-                plan = plan.replace(turns=None if without_limit else more)
-            elif without_limit:
-                problem = unlimited(problem, resource, ample)
-            else:
-                problem = relaxed_by_part(problem, resource, STEP)
-        return self._planned(problem, plan)
-
-    def _planned(self, problem: Problem, plan: Schedule) -> Schedule | None:
-        try:
-            return _by_method(problem, plan, self.solver)
-        except (InfeasibleError, ProblemError):  # no such plan, or options of others
-            return None
-
-    def _nearly(self, one_s: float, other_s: float) -> bool:
-        return abs(one_s - other_s) <= SAME * other_s
-
-
-def _by_method(problem: Problem, like: Schedule, solver: str) -> Schedule | None:
-    """Plan by a schedule's method, with its options; None where the method is not known."""
-    chunk_s = None if like.slot_s is not None else like.chunk_s
-    if like.method == "direct":
-        turns = like.turns
-        if turns is None:
-            return direct(problem, solver=solver)
-        return direct(
-            problem,
-            order=turns.order or None,
-            at_a_time=turns.at_a_time,
-            time_slot_s=turns.time_slot_s,
-            solver=solver,
-        )
-    if like.method == "best-path":
-        return best_path(
-            problem,
-            slot_s=like.slot_s,
-            chunk_s=chunk_s,
-            hysteresis=like.hysteresis or HYSTERESIS,
-            solver=solver,
-        )
-    if like.method == "coordinated":
-        return coordinated(
-            problem,
-            slot_s=like.slot_s,
-            chunk_s=chunk_s,
-            prefer=like.prefer,
-            deadline_s=like.deadline_s,
-            solver=solver,
-        )
-    return None
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree."""
+        return {
+            "tried": [found.to_dict() for found in self.tried],
+            "n_candidates": self.n_candidates,
+            "why_not": self.why_not,
+        }
 
 
 def plan_cost(problem: Problem, plan: Schedule, prefer: str) -> float:
@@ -294,7 +178,7 @@ def advise_plan(anew: Anew, limits: PlanLimits, advice: Advice) -> PlanAdvice:
 def _ends_as_the_bound(anew: Anew) -> bool:
     """Whether it is a fastest plan, whose relays wait for chunks at most."""
     plan = anew.plan
-    if plan.method != "coordinated" or plan.slot_s is not None or plan.deadline_s is not None:
+    if plan.method != COORDINATED or plan.slot_s is not None or plan.deadline_s is not None:
         return False
     bound_s = fluid_optimum(anew.problem, Budget(anew.solver)).makespan_s
     chunks_s = (max(route.n_hops for route in plan.routes) - 1) * (plan.chunk_s or 0.0)
@@ -346,7 +230,7 @@ def _of_the_last(plan: Schedule, limits: PlanLimits) -> list[Resource]:
 def _own_links(anew: Anew) -> Iterable[Resource]:
     """Yield the last sources' links to the destination, with which best-path compares routes."""
     problem = anew.problem
-    if anew.plan.method != "best-path":
+    if anew.plan.method != BEST_PATH:
         return
     hosts = [problem.host_index[name] for name in _last_sources(anew.plan)]
     links = problem.link_indices(hosts, [problem.destination_index] * len(hosts))

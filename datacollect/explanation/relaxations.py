@@ -13,38 +13,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.arrival_curve import arrival_curve
-from datacollect.fluid import fluid_optimum
-from datacollect.layered import NO_LINK
-from datacollect.resources import (
+from datacollect.explanation.resources import (
     RATES,
     Resource,
+    ample_bytes_per_s,
     relaxed,
     relaxed_tree,
     resource_name,
     resource_value,
     unlimited,
 )
+from datacollect.explanation.tolerances import NEGLIGIBLE, PROGRAM_NEGLIGIBLE
+from datacollect.flow.arrival_curve import arrival_curve
+from datacollect.flow.layered import NO_LINK
+from datacollect.flow.optimum import fluid_optimum
 from datacollect.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from datacollect.arrival_bounds import Bound
-    from datacollect.arrival_curve import ArrivalCurve
-    from datacollect.budget import Budget
-    from datacollect.layered import LayeredNetwork
-    from datacollect.problem import Problem
+    from datacollect.flow.arrival_bounds import Bound
+    from datacollect.flow.arrival_curve import ArrivalCurve
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
 # How many candidates are solved for, and how many pairs where none helps alone.
 MOST_CANDIDATES = 10
 MOST_FIRSTS, MOST_SECONDS = 3, 4
-
-# Gains below this part of T* are rounding; linear programs are solved less exactly than flows.
-NEGLIGIBLE, PROGRAM_NEGLIGIBLE = 1e-9, 1e-7
-
-# A link without limit carries all data in this part of T*.
-UNLIMITED_PART = 1e-6
 
 STEPS = dict.fromkeys(RATES, bytes_per_s_from_mbit_per_s(1.0)) | {
     "storage": float(BYTES_PER_GB),
@@ -110,6 +106,29 @@ class Advice:
     def helps(self) -> tuple[Relaxation, ...]:
         """Those that gain something."""
         return tuple(r for r in (*self.alone, *self.pairs) if r.saves_unlimited_s > 0)
+
+    @property
+    def text(self) -> str:
+        """How far it goes, in a sentence."""
+        tried = f"{len(self.alone)} of {self.n_candidates} constraints that bind were tried"
+        if not self.alone:
+            return "No constraint can be relaxed."
+        if not self.pairs:
+            return f"{tried}, each alone:"
+        every = len(self.alone) == self.n_candidates
+        text = f"{'Nothing alone helps' if every else 'Nothing tried helps alone'} ({tried})"
+        if self.helps:
+            return f"{text}: another cut is as tight. Two together do:"
+        return f"{text}, nor does any of {len(self.pairs)} pairs: several cuts are as tight."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree."""
+        return {
+            "alone": [relaxation.to_dict() for relaxation in self.alone],
+            "pairs": [relaxation.to_dict() for relaxation in self.pairs],
+            "n_candidates": self.n_candidates,
+            "text": self.text,
+        }
 
 
 def advise(problem: Problem, curve: ArrivalCurve, budget: Budget) -> Advice:
@@ -221,7 +240,7 @@ def _saved_s(
     problem: Problem, resources: tuple[Resource, ...], budget: Budget, *, without_limit: bool
 ) -> float:
     before_s = fluid_optimum(problem, budget).makespan_s
-    ample = problem.total_bytes / (before_s * UNLIMITED_PART)
+    ample = ample_bytes_per_s(problem, before_s)
     changed = problem
     for resource in resources:
         changed = (

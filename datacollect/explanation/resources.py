@@ -13,9 +13,12 @@ from datacollect.units import format_bytes, format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.problem import Problem
+    from datacollect.problem.problem import Problem
 
 RATES = ("link", "uplink", "downlink", "shared")
+
+# What has no limit carries all data in this part of the makespan.
+UNLIMITED_PART = 1e-6
 
 HOST_COLUMNS = {
     "uplink": "uplink_bytes_per_s",
@@ -39,6 +42,10 @@ class Resource:
 
     kind: str
     number: int
+
+
+# Hosts that wait for their turn: a constraint of a plan, not of the problem.
+TURNS = Resource("turns", 0)
 
 
 def resource_name(problem: Problem, resource: Resource) -> str:
@@ -130,6 +137,11 @@ def unlimited(problem: Problem, resource: Resource, ample_bytes_per_s: float) ->
     if resource.kind in ("link", "shared"):
         return relaxed(problem, resource, ample_bytes_per_s)
     return _with_value(problem, resource, 0.0 if resource.kind == "release" else np.inf)
+
+
+def ample_bytes_per_s(problem: Problem, makespan_s: float) -> float:
+    """Return a bandwidth that never binds, for what needs some number."""
+    return problem.total_bytes / (makespan_s * UNLIMITED_PART)
 
 
 def _with_link(problem: Problem, link: int, bandwidth_bytes_per_s: np.ndarray) -> Problem:

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.bottleneck import name_hosts
-from datacollect.fluid import fluid_optimum
-from datacollect.full_capacities import FAIR_METHODS
-from datacollect.measures import source_completion_s
-from datacollect.plan_limits import SourceLimits
+from datacollect.explanation.plan_limits import SourceLimits
+from datacollect.explanation.tolerances import SAME
+from datacollect.flow.bottleneck import name_hosts
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.names import COORDINATED, FAIR_METHODS
+from datacollect.schedule.use import source_completion_s
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.budget import Budget
-    from datacollect.plan_limits import Limit, PlanLimits
-    from datacollect.problem import Problem
-    from datacollect.schedule import Bottleneck, Schedule
+    from datacollect.explanation.plan_limits import Limit, PlanLimits
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.solvers.budget import Budget
 
 # Each source by itself is a problem to solve: links times sources beyond this are for the slowest
 # and largest sources only.
@@ -30,12 +32,9 @@ FEWEST_SOURCES_SOLVED = 10
 # Of a source's rivals so many are listed, and of what held it back before its end.
 MOST_RIVALS, MOST_EARLIER = 20, 2
 
-# Instants that differ by less than this part are the same for people.
-SAME = 1e-6
-
 
 @dataclass(frozen=True)
-class Interval:
+class BindingInterval:
     """What binds between two instants, if as much as possible arrives at every instant."""
 
     from_s: float
@@ -99,7 +98,7 @@ class SourceExplanation:
 def explain_sources(
     problem: Problem,
     plan: Schedule | None,
-    binds: Sequence[Interval],
+    binds: Sequence[BindingInterval],
     limits: PlanLimits,
     budget: Budget,
 ) -> tuple[SourceExplanation, ...]:
@@ -108,7 +107,7 @@ def explain_sources(
     Parameters
     ----------
     plan : Schedule, optional
-    binds : sequence of Interval
+    binds : sequence of BindingInterval
         What binds when, if all is coordinated.
     limits : PlanLimits
         Of the plan; empty without one.
@@ -156,12 +155,12 @@ def _reason(
     source: str,
     finish_s: float | None,
     alone: tuple[float, Bottleneck] | None,
-    binds: Sequence[Interval],
+    binds: Sequence[BindingInterval],
     plan: Schedule | None,
     known: SourceLimits,
 ) -> tuple[str, str]:
     """Return what limits a source, and a sentence about it."""
-    if plan is not None and plan.method != "coordinated" and known.at_end:
+    if plan is not None and plan.method != COORDINATED and known.at_end:
         return known.at_end[0].resource.kind, _own_text(known, fair=plan.method in FAIR_METHODS)
     end_s = binds[-1].to_s
     late = finish_s is not None and finish_s > end_s * (1 + SAME)

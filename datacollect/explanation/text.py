@@ -6,26 +6,25 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datacollect.bottleneck import name_hosts
-from datacollect.plan_relaxations import AS_THE_BOUND
-from datacollect.resources import value_text
+from datacollect.explanation.plan_relaxations import AS_THE_BOUND
+from datacollect.explanation.resources import value_text
+from datacollect.explanation.tolerances import SAME
+from datacollect.flow.bottleneck import name_hosts
+from datacollect.methods.names import BEST_PATH, COORDINATED
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.explanation import Deadline, Explanation, PlanExplanation
-    from datacollect.plan_limits import Limit
-    from datacollect.plan_relaxations import PlanRelaxation
-    from datacollect.relaxations import Advice, Relaxation
-    from datacollect.resources import Resource
-    from datacollect.source_explanation import Interval, SourceExplanation
+    from datacollect.explanation.findings import Deadline, Explanation, PlanExplanation
+    from datacollect.explanation.plan_limits import Limit
+    from datacollect.explanation.plan_relaxations import PlanRelaxation
+    from datacollect.explanation.relaxations import Advice, Relaxation
+    from datacollect.explanation.resources import Resource
+    from datacollect.explanation.sources import BindingInterval, SourceExplanation
 
 WIDTH = 80
 SHOWN_INTERVALS, SHOWN_RELAXATIONS, SHOWN_SOURCES = 6, 6, 8
-
-# Instants that differ by less than this part are the same for people.
-SAME = 1e-6
 
 # What the preferences minimise.
 WISHES = {
@@ -52,7 +51,7 @@ def explanation_lines(found: Explanation) -> Iterable[str]:
         yield from _source_lines(found.sources, with_plan=plan is not None)
         return
     end = ", if all were coordinated" if plan.is_fair else ", for the earliest end"
-    if plan.method != "coordinated" or plan.deadline is not None:
+    if plan.method != COORDINATED or plan.deadline is not None:
         yield from ("", "What binds when, in this plan")
         yield from _limit_lines(plan.binds)
         yield from _advice_of_plan_lines(plan)
@@ -87,9 +86,12 @@ def _plan_lines(plan: PlanExplanation, lower_bound_s: float) -> Iterable[str]:
 
 def _deadline_text(plan: PlanExplanation, found: Deadline) -> str:
     shape = " with such chunks" if plan.chunk_s else " in such slots" if plan.slot_s else ""
+    kind = " in such slots" if plan.slot_s else ""
     cost = _cost_text(found.prefer, found.cost)
     if found.proved:
-        cost += f", the least of all plans{shape} in time"
+        cost += f", the least of all plans{kind} in time"
+    elif found.gap is not None:
+        cost += f", at most {max(100 * found.gap, 0.01):.2g} % more than any plan in time"
     return (
         f"It was planned to end by {format_duration(found.deadline_s)}, and could end at "
         f"{format_duration(found.fastest_s)}{shape}. {WISHES[found.prefer]}: {cost}; "
@@ -151,7 +153,7 @@ def _advice_of_plan_lines(plan: PlanExplanation) -> Iterable[str]:
         return
     helps = [found for found in advice.tried if found.helps]
     tried = sum(len(found.resources) == 1 for found in advice.tried)
-    bind = "that bind, or decide routes," if plan.method == "best-path" else "that bind"
+    bind = "that bind, or decide routes," if plan.method == BEST_PATH else "that bind"
     text = f"{tried} of {advice.n_candidates} constraints {bind} were tried, "
     if tried < advice.n_candidates and plan.is_fair:
         text += "those of the last to finish, "
@@ -200,39 +202,25 @@ def _gain_text(
 # The lower bound ------------------------------------------------------------------------------
 
 
-def _interval_lines(binds: Sequence[Interval], of_what: str) -> Iterable[str]:
+def _interval_lines(binds: Sequence[BindingInterval], of_what: str) -> Iterable[str]:
     yield from ("", f"What binds when{of_what}")
     for interval in binds[:SHOWN_INTERVALS]:
         yield from _wrapped(_interval_text(interval), "  ")
     yield from _more(len(binds) - SHOWN_INTERVALS, "intervals")
 
 
-def _interval_text(interval: Interval) -> str:
+def _interval_text(interval: BindingInterval) -> str:
     until = f"{format_duration(interval.from_s)} to {format_duration(interval.to_s)}"
     return f"{until}, {format_rate(interval.rate_bytes_per_s)}: {interval.bottleneck.text}"
 
 
 def _advice_lines(advice: Advice, of_what: str) -> Iterable[str]:
     yield from ("", f"What to relax first{of_what}")
-    yield from _wrapped(advice_text(advice), "  ")
+    yield from _wrapped(advice.text, "  ")
     groups = _groups(advice.helps)
     for number, alike in enumerate(groups[:SHOWN_RELAXATIONS], start=1):
         yield from _wrapped(f"{number}. {_relaxation_text(alike)}", "  ")
     yield from _more(len(groups) - SHOWN_RELAXATIONS, "ways")
-
-
-def advice_text(advice: Advice) -> str:
-    """Say in a sentence how far the advice for the lower bound goes."""
-    tried = f"{len(advice.alone)} of {advice.n_candidates} constraints that bind were tried"
-    if not advice.alone:
-        return "No constraint can be relaxed."
-    if not advice.pairs:
-        return f"{tried}, each alone:"
-    every = len(advice.alone) == advice.n_candidates
-    text = f"{'Nothing alone helps' if every else 'Nothing tried helps alone'} ({tried})"
-    if advice.helps:
-        return f"{text}: another cut is as tight. Two together do:"
-    return f"{text}, nor does any of {len(advice.pairs)} pairs: several cuts are as tight."
 
 
 def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:

@@ -9,28 +9,22 @@ that maximises arrivals, whose weights may be fractions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.flow import LinearProgram
-from datacollect.layered import NO_LINK
-from datacollect.quickest import ScaledFlow
+from datacollect.flow.layered import NO_LINK
+from datacollect.flow.quickest import ScaledFlow
+from datacollect.flow.tolerances import SMALLEST_WEIGHT
+from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.budget import Budget
-    from datacollect.layered import LayeredNetwork
-    from datacollect.problem import Problem
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Weights below this are what linear solvers leave of 0.
-SMALLEST_WEIGHT = 1e-7
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,37 +16,27 @@ nothing: where others' data would need that room, held data can leave in their p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.arrival_bounds import Timeline, tight_bounds
-from datacollect.bottleneck import cut_bottleneck, linear_bottleneck, name_hosts
-from datacollect.fluid import fluid_optimum
-from datacollect.layered import breakpoints_s, layered_network
-from datacollect.quickest import Quickest
-from datacollect.schedule import Bottleneck
+from datacollect.flow.arrival_bounds import Timeline, tight_bounds
+from datacollect.flow.bottleneck import cut_bottleneck, linear_bottleneck, name_hosts
+from datacollect.flow.layered import breakpoints_s, layered_network
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.quickest import Quickest
+from datacollect.flow.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
+from datacollect.schedule.transfers import Bottleneck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.arrival_bounds import Bound
-    from datacollect.budget import Budget
-    from datacollect.layered import LayeredNetwork
-    from datacollect.pools import Pool
-    from datacollect.problem import Problem
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Bounds that differ by less than this part of all data are the same one; linear programs are
-# solved less exactly than flows.
-TOLERANCE, PROGRAM_TOLERANCE = 1e-9, 1e-7
-
-# Instants that differ by less than this part of the makespan are one.
-SAME_INSTANT = 1e-12
+    from datacollect.arrays import FloatArray
+    from datacollect.flow.arrival_bounds import Bound
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.pools import Pool
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +90,7 @@ def arrival_curve(problem: Problem, budget: Budget) -> ArrivalCurve:
     A source that is done early leaves the other with its own link:
 
     >>> import datacollect as dc
-    >>> from datacollect.budget import Budget
+    >>> from datacollect.solvers.budget import Budget
     >>> problem = dc.Problem.from_matrix(
     ...     ["A", "B", "D"], [[0, 0, 5.0], [0, 0, 1.0], [0, 0, 0]], [10, 10, 0], "D"
     ... )
@@ -157,7 +147,7 @@ def _lower_envelope(
                 continue
             closing = first.rate_bytes_per_s[piece] - last.rate_bytes_per_s[piece]
             crossing = start + above / float(closing)
-            if min(crossing - start, end - crossing) <= SAME_INSTANT * timeline.end_s:
+            if min(crossing - start, end - crossing) <= SAME_BREAKPOINT * timeline.end_s:
                 # Between rates of very different sizes rounding would go on splitting for ever.
                 stretches.append(
                     _Stretch(
@@ -177,7 +167,7 @@ def _lower_envelope(
 
 def _tolerance(problem: Problem) -> float:
     """Bytes by which bounds differ that are the same one."""
-    return (PROGRAM_TOLERANCE if problem.shared else TOLERANCE) * problem.total_bytes
+    return (SAME_PROGRAM_BOUND if problem.shared else SAME_BOUND) * problem.total_bytes
 
 
 def _curve(
@@ -192,7 +182,7 @@ def _curve(
             continue
         own = _bottleneck(problem, network, stretch), stretch.bound
         before, rate = rate, float(stretch.bound.rate_bytes_per_s[stretch.piece])
-        same_rate = abs(rate - before) <= PROGRAM_TOLERANCE * max(rate, before)
+        same_rate = abs(rate - before) <= SAME_PROGRAM_BOUND * max(rate, before)
         end_bytes = stretch.bound.bytes_through(timeline.lengths_until(stretch.end_s))
         if same_rate and found and _alike(own[0], found[-1][0]):
             ends = ((times[-2], arrived[-2]), (stretch.end_s, end_bytes))

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError
-from datacollect.layered import NO_LINK
-from datacollect.schedule import Bottleneck
+from datacollect.flow.layered import NO_LINK
+from datacollect.schedule.transfers import Bottleneck
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.layered import LayeredNetwork
-    from datacollect.pools import Pool
-    from datacollect.problem import Problem
-    from datacollect.quickest import BoolArray, FloatArray, Quickest
+    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.pools import Pool
+    from datacollect.flow.quickest import Quickest
+    from datacollect.problem.problem import Problem
 
 NOTHING_TO_MOVE = Bottleneck("none", (), "Nothing is to be moved.")
 

@@ -15,26 +15,24 @@ arrays, not `FlowNetwork`: their rules are checked on what is handed to solvers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import InfeasibleError
-from datacollect.flow import FlowNetwork, source_side
+from datacollect.flow.best_arcs import best_per_tail
+from datacollect.solvers.networks import FlowNetwork, source_side
 
 if TYPE_CHECKING:
-    from datacollect.flow import FlowSolver
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.solvers.networks import FlowSolver
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Arcs that each node may add in the first round; twice as many in each later one.
 FIRST_PER_NODE = 4
 
 # Distance of nodes from which no way leads to the sink: more than any path costs.
-FAR = 2**61
+UNREACHED = 2**61
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ def largest_flow(
     --------
     Without its second arc the network has no way to the sink; the cut shows that it is missing.
 
-    >>> from datacollect.flow import load_flow_solver
+    >>> from datacollect.solvers.choice import load_flow_solver
     >>> network = SupplyNetwork(
     ...     3, 2, np.array([0, 1]), np.array([1, 2]), np.array([7, 5]), np.array([6, 0, 0])
     ... )
@@ -108,8 +106,8 @@ def largest_flow(
         crossing = crossing[~active[crossing] & (network.capacity[crossing] > 0)]
         if len(crossing) == 0:
             return flow, cut
-        widest = -network.capacity[crossing].astype(float)
-        active[_least_per_tail(network, crossing, widest, most)] = True
+        tail, width = network.tail[crossing], network.capacity[crossing]
+        active[crossing[best_per_tail(tail, width, most, network.n_nodes)]] = True
         most *= 2
 
 
@@ -142,7 +140,7 @@ def cheapest_flow(
     --------
     Two ways, for 1 and for 5 per unit; the cheap one carries 4 of 6 and is not known at first.
 
-    >>> from datacollect.flow import load_flow_solver
+    >>> from datacollect.solvers.choice import load_flow_solver
     >>> network = SupplyNetwork(
     ...     2, 1, np.array([0, 0]), np.array([1, 1]), np.array([4, 9]), np.array([6, 0])
     ... )
@@ -176,7 +174,8 @@ def cheapest_flow(
         attractive, way = _attractive(network, cost, part, found, active)
         if len(attractive) == 0:
             return flow
-        active[_least_per_tail(network, attractive, way, most)] = True
+        tail = network.tail[attractive]
+        active[attractive[best_per_tail(tail, -way, most, network.n_nodes)]] = True
         most *= 2
 
 
@@ -200,7 +199,7 @@ def _attractive(
 def distance_to(sink: int, network: FlowNetwork, flow: IntArray) -> IntArray:
     """Return the cost of the cheapest residual way from each node to the sink.
 
-    Node potentials: after a cheapest flow no residual arc has a negative reduced cost. `FAR`
+    Node potentials: after a cheapest flow no residual arc has a negative reduced cost. `UNREACHED`
     where there is no way. Bellman and Ford's method, all arcs at once.
     """
     assert network.cost is not None
@@ -212,28 +211,13 @@ def distance_to(sink: int, network: FlowNetwork, flow: IntArray) -> IntArray:
     tail, head, cost = tail[order], head[order], cost[order]
     first = np.flatnonzero(np.diff(tail, prepend=-1))
     nodes = tail[first]
-    distance = np.full(network.n_nodes, FAR, dtype=np.int64)
+    distance = np.full(network.n_nodes, UNREACHED, dtype=np.int64)
     distance[sink] = 0
     for _ in range(network.n_nodes if len(nodes) else 0):
         best = np.minimum.reduceat(cost + distance[head], first)
-        best[best > FAR // 2] = FAR  # FAR and a negative cost is as far
+        best[best > UNREACHED // 2] = UNREACHED  # with a negative cost it is as far
         nearer = best < distance[nodes]
         if not nearer.any():
             break
         distance[nodes[nearer]] = best[nearer]
     return distance
-
-
-def _least_per_tail(
-    network: SupplyNetwork, arcs: IntArray, value: FloatArray, most: int
-) -> IntArray:
-    """Of each node's arcs the `most` with the least value; which ones is a matter of speed only."""
-    tail = network.tail[arcs]
-    least, span = value.min(initial=np.inf), np.ptp(value) if len(value) else 1.0
-    # One number per arc sorts several times faster than two.
-    order = np.argsort(tail + (value - least) / (2 * span or 1.0))
-    tail = tail[order]
-    first = np.flatnonzero(np.diff(tail, prepend=-1))
-    rank = np.arange(len(tail)) - np.repeat(first, np.diff(first, append=len(tail)))
-    chosen: IntArray = arcs[order[rank < most]]
-    return chosen

@@ -14,21 +14,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.pools import pools_by_host, pools_by_owner
+from datacollect.arrays import FloatArray, IntArray, ranges
+from datacollect.flow.pools import pools_by_host, pools_by_owner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.pools import Pool
-    from datacollect.problem import Problem
+    from datacollect.flow.pools import Pool
+    from datacollect.problem.problem import Problem
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 NO_LINK = -1
 
@@ -104,6 +103,22 @@ class LayeredNetwork:
 def breakpoints_s(problem: Problem) -> FloatArray:
     """Instants at which capacities or supplies change, the first 0."""
     return np.unique(np.concatenate([problem.periods_s, problem.parcel_columns.release_s, [0.0]]))
+
+
+def full_lengths_s(starts_s: FloatArray, guard_s: float) -> FloatArray:
+    """How long data move in each piece that another follows: until `guard_s` before that."""
+    return np.maximum(np.diff(starts_s) - guard_s, 0.0)
+
+
+def lengths_until_s(starts_s: FloatArray, guard_s: float, end_s: float) -> FloatArray:
+    """How long data move in each piece that begins before `end_s`, when the last one ends.
+
+    >>> lengths_until_s(np.array([0.0, 3.0, 5.0]), guard_s=0.5, end_s=4.0)
+    array([2.5, 1. ])
+    """
+    n_pieces = int(np.searchsorted(starts_s, end_s))
+    lengths = np.append(full_lengths_s(starts_s, guard_s), np.inf)[:n_pieces]
+    return np.asarray(np.minimum(lengths, end_s - starts_s[:n_pieces]))
 
 
 def without_owners_limits(problem: Problem) -> Problem | None:
@@ -241,14 +256,13 @@ class _Builder:
         hosts = np.array([pool.host for pool in pools], dtype=np.int64)
         first = np.searchsorted(self.starts_s, [pool.release_s for pool in pools])
         counts = len(self.starts_s) - first
-        begins = np.cumsum(counts) - counts
         host = np.repeat(hosts, counts)
-        piece = np.arange(len(host)) - np.repeat(begins - first, counts)
+        piece = ranges(first, counts)
         chain = self.new_nodes(host)
         self.add(chain, self.host_nodes(host, piece), piece)
         goes_on = np.flatnonzero(piece < len(self.starts_s) - 1)
         self.add(chain[goes_on], chain[goes_on] + 1, piece[goes_on])
-        return [int(node) for node in chain[begins]]
+        return [int(node) for node in chain[np.cumsum(counts) - counts]]
 
     def finish(self, pools: tuple[Pool, ...]) -> LayeredNetwork:
         tail, head, rate, room, piece, link = (

@@ -11,24 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.flow import CAPACITY_SUM_LIMIT
-from datacollect.layered import NO_LINK
-from datacollect.routes import PathFlow, cut_at, decompose, whole_bytes
+from datacollect.arrays import FloatArray, IntArray, ranges
+from datacollect.flow.layered import NO_LINK
+from datacollect.flow.routes import PathFlow, cut_at, decompose, whole_bytes
+from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
-    from datacollect.routes import Expanded
+    from datacollect.flow.routes import Expanded
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Paths through more arcs than this are followed one by one: a flow with a cycle has no end.
-MOST_ARCS = 64
+LONGEST_WALK = 64
 
 # Quotients of smaller numbers than this are off by less than one in floats.
 EXACT_IN_FLOATS = 2**50
@@ -128,15 +125,6 @@ class PathTable(Sequence[PathFlow]):
         )
 
 
-def ranges(begins: IntArray, counts: IntArray) -> IntArray:
-    """Positions from each begin on, so many, end to end.
-
-    >>> ranges(np.array([5, 1]), np.array([2, 3]))
-    array([5, 6, 1, 2, 3])
-    """
-    return np.arange(int(counts.sum())) + np.repeat(begins - np.cumsum(counts) + counts, counts)
-
-
 def path_table(network: Expanded, step: IntArray, flow: IntArray | FloatArray) -> PathTable:
     """Split a flow into paths from pools to the sink, see `decompose`; whole flows at once."""
     table = None
@@ -167,7 +155,7 @@ def _followed(network: Expanded, step: IntArray, flow: IntArray) -> PathTable | 
     steps: list[tuple[IntArray, IntArray]] = []
     found: list[PathTable] = []
     while len(begin):
-        if len(steps) == MOST_ARCS:
+        if len(steps) == LONGEST_WALK:
             return None
         row, interval, begin, end = cut_at(going.bounds, begin, end)
         arc = going.order[interval]

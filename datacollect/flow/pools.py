@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.hosts import Parcel
-    from datacollect.problem import Problem
+    from datacollect.problem.hosts import Parcel
+    from datacollect.problem.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.flow.tolerances import SAME_COST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.problem import Problem
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.problem.problem import Problem
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # Wishes in their order. "hops": bytes times links, so fewest hops means fewest relay bytes;
 # "storage": others' bytes times how long relays keep them; "arrival": bytes times when they
@@ -175,7 +175,7 @@ def _whole(values: FloatArray, steps: int) -> IntArray:
     largest = float(values.max(initial=0.0))
     if largest <= 0:
         return np.zeros(len(values), dtype=np.int64)
-    alike = bool((np.isclose(values, largest, rtol=1e-9) | (values == 0)).all())
+    alike = bool((np.isclose(values, largest, rtol=SAME_COST, atol=0.0) | (values == 0)).all())
     return np.rint(values / largest * (1 if alike else steps)).astype(np.int64)
 
 

@@ -14,30 +14,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import SolverError
-from datacollect.flow import CAPACITY_SUM_LIMIT
-from datacollect.layered import NO_LINK, LayeredNetwork, layered_network
-from datacollect.restricted_flow import SupplyNetwork, largest_flow
+from datacollect.flow.few_arcs import SupplyNetwork, largest_flow
+from datacollect.flow.layered import NO_LINK, LayeredNetwork, full_lengths_s, layered_network
+from datacollect.flow.least import least
+from datacollect.flow.tolerances import CAPACITY_ROUNDING, SURELY
+from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from datacollect.flow import FlowSolver
-    from datacollect.problem import Problem
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.networks import FlowSolver
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Capacities are widened by this before they become integers, so that a flow that is feasible in
-# real numbers still saturates after rounding: some times what sums of doubles lose. No more than
-# that: what passes too much before a very slow last piece would have to wait long there.
-ROUNDING_SLACK = 1e-14
 
 # Networks with fewer arcs than this per node are solved as they are.
 FEW_PER_NODE = 24
@@ -48,9 +42,6 @@ FIRST_RELAYS = 12
 # Hosts with data that each relay begins with, in each of several pieces: where all that leads into
 # the destination is filled, relays that pass on little are, too.
 FIRST_FEEDERS = 4
-
-# Less than this part of all data may be rounding.
-SURELY = 1e-9
 
 # Newton's method takes a handful of cuts; this many mean that rounding keeps it from ending.
 MOST_ITERATIONS = 1000
@@ -106,7 +97,7 @@ class ScaledFlow:
     """Maximum flows on one layered network, in integer units that cannot overflow.
 
     The scale is a power of two, so multiplying by it is exact. ``active`` marks the arcs that
-    flows have needed so far: see `datacollect.restricted_flow`.
+    flows have needed so far: see `datacollect.flow.few_arcs`.
     """
 
     def __init__(
@@ -134,7 +125,7 @@ class ScaledFlow:
         """Capacity of the network's arcs; more than the total is never needed."""
         capacity = self.network.capacity_bytes(lengths_s)
         np.minimum(capacity, self.total_bytes, out=capacity)
-        capacity *= (1 + ROUNDING_SLACK) * self.scale
+        capacity *= (1 + CAPACITY_ROUNDING) * self.scale
         # Rounded up, by far less than a byte or 1e-14 of all data: a narrow link stays one.
         return np.ceil(capacity, out=capacity).astype(np.int64)
 
@@ -302,7 +293,7 @@ def _length_through(
     before = np.flatnonzero(crossing & ~variable)
     fixed = float(network.capacity_bytes(lengths_s, before).sum())
     supply = scaled.supply_behind(cut)
-    return (supply - fixed) / rate, ROUNDING_SLACK * (supply / rate + float(lengths_s[-1]))
+    return (supply - fixed) / rate, CAPACITY_ROUNDING * (supply / rate + float(lengths_s[-1]))
 
 
 def quickest(
@@ -323,7 +314,7 @@ def quickest(
     NeverArrives
         Some data cannot arrive at all.
     """
-    full = np.maximum(np.diff(starts_s) - guard_s, 0.0)
+    full = full_lengths_s(starts_s, guard_s)
     scaled: ScaledFlow | None = None
 
     def flows(n_pieces: int) -> ScaledFlow:
@@ -332,10 +323,14 @@ def quickest(
             scaled = _scaled_flow(problem, starts_s[:n_pieces], solver, scaled or known)
         return scaled
 
-    def suffice(n_pieces: int) -> bool:
-        return flows(n_pieces).saturate(full[:n_pieces])[1] is None
+    def sufficient(n_pieces: int) -> int | None:
+        if n_pieces == len(starts_s):
+            return n_pieces  # the last piece has no end: how much of it is needed, Newton tells
+        _, cut = flows(n_pieces).saturate(full[:n_pieces])
+        return n_pieces if cut is None else None
 
-    n_pieces = _least(suffice, _fewest_pieces(problem, starts_s, full, known), len(starts_s))
+    fewest = _fewest_pieces(problem, starts_s, full, known)
+    n_pieces = least(sufficient, fewest, most=len(starts_s))
     return newton(flows(n_pieces), np.append(full[: n_pieces - 1], 0.0))
 
 
@@ -358,24 +353,6 @@ def _fewest_pieces(
     period = np.searchsorted(problem.periods_s, starts_s[:-1], side="right") - 1
     arrived = np.cumsum(rate[period] * full_s) * (1 + SURELY)
     return max(fewest, 1 + int(np.searchsorted(arrived, problem.total_bytes)))
-
-
-def _least(holds: Callable[[int], bool], least: int, most: int) -> int:
-    """Return the least number of `least` to `most` that `holds`, as all larger ones do.
-
-    `most` is not tried. The answer is likely to be near `least`: strides double until they reach
-    it, then bisection (Bentley and Yao, Information Processing Letters 5, 1976).
-    """
-    low, high, stride = least, least, 1
-    while high < most and not holds(high):
-        low, high, stride = high + 1, min(high + stride, most), 2 * stride
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _scaled_flow(

@@ -7,21 +7,18 @@ Fulkerson, Flows in Networks, 1962). Cycles carry nothing anywhere and are dropp
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.layered import NO_LINK
+from datacollect.arrays import FloatArray, IntArray, ranges
+from datacollect.flow.layered import NO_LINK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from datacollect.pools import Pool
-    from datacollect.problem import Parcel
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.flow.pools import Pool
+    from datacollect.problem.hosts import Parcel
 
 
 class PathFlow(NamedTuple):
@@ -230,7 +227,7 @@ def cut_at(
     first = np.searchsorted(bounds, begin, side="right") - 1
     count = np.searchsorted(bounds, end, side="left") - first
     row = np.repeat(np.arange(len(begin)), count)
-    interval = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
+    interval = ranges(first, count)
     return (
         row,
         interval,

@@ -9,20 +9,18 @@ Programming and Extensions, 1963).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.layered import NO_LINK
+from datacollect.flow.layered import NO_LINK
 
 if TYPE_CHECKING:
-    from datacollect.layered import LayeredNetwork
-    from datacollect.problem import Problem
-    from datacollect.quickest import Quickest
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.quickest import Quickest
+    from datacollect.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +86,8 @@ def savings_by_cut(problem: Problem, found: Quickest) -> Savings:
     10 bytes at 5 bytes/s take 2 s; at 5 + x bytes/s 10 / (5 + x): 0.4 s less per byte/s.
 
     >>> import datacollect as dc
-    >>> from datacollect.flow import load_flow_solver
-    >>> from datacollect.quickest import quickest
+    >>> from datacollect.solvers.choice import load_flow_solver
+    >>> from datacollect.flow.quickest import quickest
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> found = quickest(problem, np.array([0.0]), 0.0, load_flow_solver())
     >>> savings_by_cut(problem, found).link

@@ -12,28 +12,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.bottleneck import destination_bottleneck, source_bottleneck
-from datacollect.flow import CAPACITY_SUM_LIMIT, FlowNetwork
-from datacollect.pools import pools_by_host
-from datacollect.routes import PathFlow
+from datacollect.flow.bottleneck import destination_bottleneck, source_bottleneck
+from datacollect.flow.pools import pools_by_host
+from datacollect.flow.routes import PathFlow
+from datacollect.flow.tolerances import SAME_CUT, TWO_HOP_ROOM
+from datacollect.solvers.networks import CAPACITY_SUM_LIMIT, FlowNetwork
 
 if TYPE_CHECKING:
-    from datacollect.flow import FlowSolver
-    from datacollect.pools import Pool
-    from datacollect.problem import Problem
-    from datacollect.schedule import Bottleneck
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-
-# Where a cut is tight, sums of rounded capacities must not fall short of what has to cross it:
-# room is widened by this part, far below the 1e-6 at which schedules are judged.
-ROUNDING_SLACK = 1e-11
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.flow.pools import Pool
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.solvers.networks import FlowSolver
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ def two_hop_optimum(problem: Problem, solver: FlowSolver) -> TwoHopOptimum | Non
     if candidate is None:
         return None
     makespan_s, bottleneck = candidate
-    room = direct * (makespan_s * (1 + ROUNDING_SLACK))
+    room = direct * (makespan_s * (1 + TWO_HOP_ROOM))
     excess = np.maximum(supply - room, 0.0)
     relayed = _place_excess(problem, solver, excess, np.maximum(room - supply, 0.0), makespan_s)
     if relayed is None:
@@ -112,7 +106,7 @@ def _largest_simple_cut(
     host = int(holders[slowest])
     at_source_s = float(supply[host] / out[slowest])
     # A tie is told as the destination's: the shorter advice.
-    if at_source_s > at_destination_s * (1 + 1e-12):
+    if at_source_s > at_destination_s * (1 + SAME_CUT):
         behind = [parcel.source for parcel in problem.parcels if parcel.host == host]
         return at_source_s, source_bottleneck(problem, host, float(out[slowest]), behind)
     return at_destination_s, destination_bottleneck(problem, into_destination, sources)
@@ -140,12 +134,12 @@ def _place_excess(
     degree = 2 + max(np.bincount(tail).max(initial=1), np.bincount(head).max(initial=1))
     scale = 2.0 ** math.floor(math.log2(CAPACITY_SUM_LIMIT / (2 * (degree + n) * total)))
     ends = np.full(len(sources), n), np.full(len(relays), n + 1)
-    widened_s = makespan_s * (1 + ROUNDING_SLACK)
+    widened_s = makespan_s * (1 + TWO_HOP_ROOM)
     capacity = np.concatenate(
         [
             np.minimum(problem.bandwidth_bytes_per_s[0][links] * widened_s, excess[tail]),
             excess[sources],
-            np.minimum(spare[relays], total * (1 + ROUNDING_SLACK)),
+            np.minimum(spare[relays], total * (1 + TWO_HOP_ROOM)),
         ]
     )
     network = FlowNetwork(

@@ -1,6 +1,6 @@
 """From measurements to bandwidths: estimates from samples, and estimates gone wrong.
 
-`datacollect.samples` says what a table of samples is.
+`datacollect.measurement.samples` says what a table of samples is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.iperf3 import samples_from_iperf3
-from datacollect.samples import numbers_of, read_samples
+from datacollect.problem.numbers import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from datacollect.problem import FloatArray, IntArray, Problem
-
-__all__ = ["estimate", "perturb", "perturb_random", "read_samples", "samples_from_iperf3"]
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.problem.problem import Problem
 
 WAYS = ("ewma", "last", "median", "quantile")
 
@@ -146,7 +144,7 @@ def perturb(
 
     Examples
     --------
-    >>> from datacollect.problem import Problem
+    >>> from datacollect.problem.problem import Problem
     >>> problem = Problem.from_matrix(["S", "D"], [[0, 8.0], [0, 0]], [10, 0], "D")
     >>> perturb(problem, 0.5, [("S", "D")]).bandwidth_bytes_per_s.tolist()
     [[4.0]]
@@ -190,7 +188,7 @@ def perturb_random(
 
     Examples
     --------
-    >>> from datacollect.problem import Problem
+    >>> from datacollect.problem.problem import Problem
     >>> problem = Problem.from_matrix(["S", "D"], [[0, 8.0], [0, 0]], [10, 0], "D")
     >>> perturb_random(problem, 0.0, seed=1).bandwidth_bytes_per_s.tolist()
     [[8.0]]

@@ -12,27 +12,20 @@ Columns:
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.units import bytes_per_s_from_bit_per_s, bytes_per_s_from_mbit_per_s
+from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
 
-    from datacollect.problem import FloatArray
 
-BYTES_PER_S = {
-    "bandwidth_bytes_per_s": 1.0,
-    "bandwidth_bit_per_s": bytes_per_s_from_bit_per_s(1.0),
-    "bandwidth_mbit_per_s": bytes_per_s_from_mbit_per_s(1.0),
-}
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")
 
 
@@ -90,24 +83,6 @@ def read_samples(path: str | PathLike[str]) -> pd.DataFrame:
         _reject_rows(columns[column] < 0, raw, column, where, "be >= 0")
     _reject_rows(raw["from"] == raw["to"], raw, "to", where, "differ from from")
     return pd.DataFrame(columns).reset_index(drop=True)
-
-
-def numbers_of(values: pd.Series[Any], where: str) -> FloatArray:
-    """Return a column's numbers, NaN where there is none; refuse texts, even those of numbers."""
-    import pandas as pd
-
-    kind = str(values.dtype)
-    if kind == "object":
-        kind = pd.api.types.infer_dtype(values)
-        good = kind in ("integer", "floating", "mixed-integer-float", "empty")
-    else:
-        good = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    if not good:
-        raise ProblemError(
-            f"{where} must hold numbers, got {kind}; pandas.to_numeric converts texts"
-        )
-    numbers: FloatArray = values.to_numpy(dtype=float, na_value=math.nan)
-    return numbers
 
 
 def _read_text_columns(path: Path) -> pd.DataFrame:

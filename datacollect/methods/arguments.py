@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 
-if TYPE_CHECKING:
-    from datacollect.fluid import FluidOptimum
-
 # Default chunk: this part of the lower bound.
 CHUNKS_PER_PLAN = 1000
+
+# Best-path: a candidate replaces the current best if it has more than this times its bandwidth.
+HYSTERESIS = 1.05
 
 
 def require_positive(**seconds: float | None) -> None:
@@ -33,6 +32,6 @@ def require_shape(slot_s: float | None, chunk_s: float | None) -> None:
         raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
 
 
-def chunk_or_default_s(chunk_s: float | None, optimum: FluidOptimum) -> float:
+def chunk_or_default_s(chunk_s: float | None, lower_bound_s: float) -> float:
     """Return the chunk, by default a thousandth of the lower bound."""
-    return optimum.makespan_s / CHUNKS_PER_PLAN if chunk_s is None else chunk_s
+    return lower_bound_s / CHUNKS_PER_PLAN if chunk_s is None else chunk_s

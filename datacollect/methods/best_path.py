@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.fluid import fluid_optimum
-from datacollect.methods.arguments import chunk_or_default_s, require_shape
-from datacollect.methods.direct import FAIR
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.pools import pools_by_owner
+from datacollect.methods.arguments import HYSTERESIS, chunk_or_default_s, require_shape
 from datacollect.methods.fair_slots import fair_slots
-from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
-from datacollect.pools import pools_by_owner
-from datacollect.schedule import HEURISTIC, Schedule
-from datacollect.slots import require_slots
+from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.names import BEST_PATH
+from datacollect.methods.slots import require_slots
+from datacollect.schedule.contents import HEURISTIC
+from datacollect.schedule.schedule import Schedule
+from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.pools import Pool
-    from datacollect.problem import Problem
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-
-# A candidate replaces the current best only if it has more than this times its bandwidth.
-HYSTERESIS = 1.05
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.flow.pools import Pool
+    from datacollect.problem.problem import Problem
 
 
 def best_path(
@@ -84,7 +80,7 @@ def best_path(
     if not hysteresis >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
     jobs = [
-        Job(pool, _best_route(problem, pool, hysteresis, stores=slot_s is not None))
+        RouteJob(pool, _best_route(problem, pool, hysteresis, stores=slot_s is not None))
         for pool in pools_by_owner(problem)
     ]
     optimum = fluid_optimum(problem, Budget(solver))
@@ -93,16 +89,16 @@ def best_path(
         require_slots(optimum.makespan_s / slot_s)
         routes, columns = fair_slots(problem, jobs, slot_s)
     else:
-        chunk = chunk_or_default_s(chunk_s, optimum)
+        chunk = chunk_or_default_s(chunk_s, optimum.makespan_s)
         routes, columns = fair_transfers(problem, jobs, chunk, AllAtOnce())
     return Schedule(
-        method="best-path",
+        method=BEST_PATH,
         destination=problem.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
         lower_bound_s=optimum.makespan_s,
         slot_s=slot_s,
         chunk_s=chunk,
-        solver=FAIR,
+        solver=MAX_MIN_FAIR,
         problem_sha256=problem.sha256,
         routes=routes,
         columns=columns,
@@ -160,7 +156,7 @@ def route_bandwidths(problem: Problem, host: int, period: int) -> FloatArray:
     to_destination = problem.link_indices(hosts, np.full(n, destination))
     bandwidth = problem.bandwidth_bytes_per_s[period]
 
-    def of(links: npt.NDArray[np.int64]) -> FloatArray:
+    def of(links: IntArray) -> FloatArray:
         rates = np.zeros(n)
         rates[links >= 0] = bandwidth[links[links >= 0]]
         return rates

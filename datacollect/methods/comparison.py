@@ -6,20 +6,23 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError
-from datacollect.fluid import fluid_optimum
-from datacollect.methods.best_path import best_path
-from datacollect.methods.coordinated import coordinated
-from datacollect.methods.direct import direct
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions, plan
+from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT
+from datacollect.schedule.summary import SUMMARY_KEYS, summary
+from datacollect.schedule.transfers import bottleneck_tree
+from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
 
-    from datacollect.problem import Problem
-    from datacollect.schedule import Bottleneck, Schedule
+    from datacollect.methods.choice import MethodOptions
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.schedule.transfers import Bottleneck
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,53 +68,9 @@ class Comparison:
             methods[name] = dict.fromkeys(SUMMARY_KEYS) | {"method": name, "error": reason}
         return {
             "lower_bound_s": self.lower_bound_s,
-            "bottleneck": bottleneck_dict(self.bottleneck),
+            "bottleneck": bottleneck_tree(self.bottleneck),
             "methods": methods,
         }
-
-
-SUMMARY_KEYS = (
-    "method",
-    "makespan_s",
-    "lower_bound_s",
-    "gap",
-    "bottleneck",
-    "n_transfers",
-    "n_routes",
-    "plan_time_s",
-    "peak_storage_bytes",
-    "status",
-    "solver",
-    "prefer",
-    "deadline_s",
-)
-
-
-def summary(schedule: Schedule, money: float | None = None) -> dict[str, Any]:
-    """Return the object that ``datacollect plan --json`` prints; `money` where there are prices."""
-    bottleneck = schedule.bottleneck
-    values = (
-        schedule.method,
-        schedule.makespan_s,
-        schedule.lower_bound_s,
-        schedule.gap,
-        None if bottleneck is None else bottleneck_dict(bottleneck),
-        schedule.n_transfers,
-        schedule.n_routes,
-        schedule.plan_time_s,
-        schedule.peak_storage_bytes,
-        schedule.status,
-        schedule.solver,
-        schedule.prefer,
-        schedule.deadline_s,
-    )
-    found = dict(zip(SUMMARY_KEYS, values, strict=True))
-    return found if money is None else found | {"money": money}
-
-
-def bottleneck_dict(bottleneck: Bottleneck) -> dict[str, Any]:
-    """Return a bottleneck as a plain tree."""
-    return {"kind": bottleneck.kind, "hosts": list(bottleneck.hosts), "text": bottleneck.text}
 
 
 def compare(
@@ -148,17 +107,15 @@ def compare(
     {'direct': 4.0, 'best-path': 4.0, 'coordinated': 2.0}
     """
     optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
-    plans: dict[str, Callable[[], Schedule]] = {
-        "direct": lambda: direct(problem, solver=solver),
-        "best-path": lambda: best_path(problem, slot_s=slot_s, chunk_s=chunk_s, solver=solver),
-        "coordinated": lambda: coordinated(
-            problem, slot_s=slot_s, chunk_s=chunk_s, solver=solver, time_limit_s=time_limit_s
-        ),
+    every: dict[str, MethodOptions] = {
+        DIRECT: DirectOptions(solver=solver),
+        BEST_PATH: BestPathOptions(slot_s, chunk_s, solver=solver),
+        COORDINATED: CoordinatedOptions(slot_s, chunk_s, solver=solver, time_limit_s=time_limit_s),
     }
     schedules, errors = {}, {}
-    for name, plan in plans.items():
+    for name, options in every.items():
         try:
-            schedules[name] = plan()
+            schedules[name] = plan(problem, options)
         except InfeasibleError as error:
             errors[name] = str(error)
     return Comparison(optimum.makespan_s, optimum.bottleneck, schedules, errors)

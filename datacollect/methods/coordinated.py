@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.arrival_curve import arrival_curve
-from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.fluid import FluidOptimum, FluidPlan, fluid_optimum, fluid_paths
-from datacollect.layered import breakpoints_s
+from datacollect.flow.arrival_curve import arrival_curve
+from datacollect.flow.layered import breakpoints_s
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.paths import fluid_paths
+from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import chunk_or_default_s, require_positive, require_shape
-from datacollect.pipeline import longest_pipeline, pipelined_transfers
-from datacollect.preference import preference_or_default
-from datacollect.schedule import HEURISTIC, OPTIMAL, Schedule, Transfers
+from datacollect.methods.names import COORDINATED
+from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
+from datacollect.methods.tolerances import PROVED, SAME_INSTANT
+from datacollect.schedule.contents import HEURISTIC, OPTIMAL
+from datacollect.schedule.schedule import Schedule
+from datacollect.schedule.transfers import Transfers
+from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.problem import Problem
-    from datacollect.schedule import Route
+    from datacollect.arrays import FloatArray
+    from datacollect.flow.optimum import FluidOptimum
+    from datacollect.flow.plan import FluidPlan
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.transfers import Route
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-
-# Instants that differ by less than this part of the makespan are one.
-SAME_INSTANT = 1e-9
-
-# A plan that another may better by no more than this part counts as best.
-PROVED = 1e-6
 
 # A chunk of less than this part of the default is not worth a try before cut-through.
 LEAST_CHUNK = 1e-3
@@ -113,7 +113,7 @@ def coordinated(
     budget = Budget.begin(solver, time_limit_s)
     optimum = fluid_optimum(problem, budget)
     if slot_s is not None:
-        from datacollect.methods.slotted import slotted_schedule
+        from datacollect.methods.slotted.plan import slotted_schedule
 
         schedule = slotted_schedule(problem, optimum, slot_s, budget, preference, deadline_s)
     else:
@@ -145,7 +145,7 @@ def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> Infeasi
 def _pipelined(
     problem: Problem, optimum: FluidOptimum, wishes: _Wishes, budget: Budget
 ) -> Schedule:
-    chunk = chunk_or_default_s(wishes.chunk_s, optimum)
+    chunk = chunk_or_default_s(wishes.chunk_s, optimum.makespan_s)
     solver, status = optimum.solver, OPTIMAL
     routes: tuple[Route, ...] = ()
     columns = Transfers.build(
@@ -158,7 +158,7 @@ def _pipelined(
         if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
             status = HEURISTIC
     return Schedule(
-        method="coordinated",
+        method=COORDINATED,
         destination=problem.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
         lower_bound_s=optimum.makespan_s,
@@ -192,7 +192,7 @@ def _plan_with_room(
     pipelines cannot drain: then the chunk is shortened, unless it was asked for.
     """
     starts = _piece_starts_s(problem, wishes, budget)
-    chunk = chunk_or_default_s(wishes.chunk_s, optimum)
+    chunk = chunk_or_default_s(wishes.chunk_s, optimum.makespan_s)
     chunks = [chunk] if wishes.chunk_s is not None else _shorter_chunks_s(optimum, wishes, chunk)
     hops = 1
     for chunk in chunks:

@@ -7,22 +7,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
-from datacollect.fluid import fluid_optimum
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.arguments import require_positive
-from datacollect.methods.fair_transfers import AllAtOnce, Job, fair_transfers
-from datacollect.pools import pools_by_owner
-from datacollect.schedule import HEURISTIC, Schedule, Turns
-from datacollect.slots import require_slots
+from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.names import DIRECT
+from datacollect.methods.slots import require_slots
+from datacollect.schedule.contents import HEURISTIC
+from datacollect.schedule.schedule import Schedule
+from datacollect.schedule.transfers import Turns
+from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.methods.fair_transfers import BoolArray, Turn
-    from datacollect.problem import Problem
+    from datacollect.arrays import BoolArray
+    from datacollect.methods.fair_transfers import Turn
+    from datacollect.problem.problem import Problem
 
-FAIR = "max-min fair"
+# So near to a time slot's end, in time slots, is at it.
+JUST_BEFORE = 1e-9
 
 
 def direct(
@@ -69,20 +74,20 @@ def direct(
     require_positive(time_slot_s=time_slot_s)
     pools = pools_by_owner(problem)
     turn = _turn(problem, [pool.host for pool in pools], order, at_a_time, time_slot_s)
-    jobs = [Job(pool, (pool.host, problem.destination_index)) for pool in pools]
+    jobs = [RouteJob(pool, (pool.host, problem.destination_index)) for pool in pools]
     _require_links(problem, jobs)
     optimum = fluid_optimum(problem, Budget(solver))
     if time_slot_s is not None:
         require_slots(optimum.makespan_s / time_slot_s, name="time_slot_s")
     routes, columns = fair_transfers(problem, jobs, 0.0, turn)
     return Schedule(
-        method="direct",
+        method=DIRECT,
         destination=problem.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
         lower_bound_s=optimum.makespan_s,
         slot_s=None,
         chunk_s=0.0,
-        solver=FAIR,
+        solver=MAX_MIN_FAIR,
         problem_sha256=problem.sha256,
         routes=routes,
         columns=columns,
@@ -95,7 +100,7 @@ def direct(
     )
 
 
-def _require_links(problem: Problem, jobs: Sequence[Job]) -> None:
+def _require_links(problem: Problem, jobs: Sequence[RouteJob]) -> None:
     hosts = np.array([job.pool.host for job in jobs], dtype=np.int64)
     links = problem.link_indices(hosts, np.full(len(hosts), problem.destination_index))
     carried = problem.bandwidth_bytes_per_s[:, links].max(axis=0, initial=0.0)
@@ -172,7 +177,7 @@ class _TimeSlots:
 
     def active(self, ready: BoolArray, time_s: float) -> tuple[BoolArray, float]:
         # Just before a boundary, by rounding, counts as at it.
-        slot = int(time_s / self.time_slot_s + 1e-9)
+        slot = int(time_s / self.time_slot_s + JUST_BEFORE)
         if slot > self.slot:
             self.slot = slot
             self.chosen = [job for job in self.queue if ready[job]][: self.at_a_time]

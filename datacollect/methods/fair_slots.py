@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import InfeasibleError
 from datacollect.fairshare import max_min_fair_rates
-from datacollect.layered import breakpoints_s
+from datacollect.flow.layered import breakpoints_s
 from datacollect.methods.fair_transfers import capacities
-from datacollect.slots import Piece, require_slots, slot_bandwidth_row, slotted_transfers
+from datacollect.methods.slots import (
+    SlotPiece,
+    require_slots,
+    slot_bandwidth_row,
+    slotted_transfers,
+)
+from datacollect.methods.tolerances import SAME_BOUNDARY, SLOT_ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.methods.fair_transfers import Capacities, Job
-    from datacollect.problem import Problem
-    from datacollect.schedule import Route, Transfers
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.methods.fair_transfers import Capacities, RouteJob
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.transfers import Route, Transfers
 
 
 @dataclass(eq=False)
@@ -35,7 +38,7 @@ class _Waiting:
 
 
 def fair_slots(
-    problem: Problem, jobs: Sequence[Job], slot_s: float
+    problem: Problem, jobs: Sequence[RouteJob], slot_s: float
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Run the jobs in slots; a byte crosses at most one hop per slot.
 
@@ -61,13 +64,13 @@ def fair_slots(
     release[waiting.hop > 0] = 0.0
     stores = _Stores(problem, jobs, waiting)
     last_change = float(breakpoints_s(problem)[-1]) if jobs else 0.0
-    pieces: list[Piece] = []
+    pieces: list[SlotPiece] = []
     slot = 0
     while waiting.n_bytes.any():
         require_slots(slot)
         start = slot * slot_s
         # A hair before its release counts as released: both are multiples of the slot.
-        ready = np.where(release <= start * (1 + 1e-12), waiting.n_bytes, 0)
+        ready = np.where(release <= start * (1 + SAME_BOUNDARY), waiting.n_bytes, 0)
         period = slot_bandwidth_row(problem, slot, slot_s)
         capacity = np.concatenate(
             [shared.by_period[period].min(axis=0), stores.room_bytes(waiting) / slot_s]
@@ -81,7 +84,7 @@ def fair_slots(
                 stuck,
             )
         pieces += [
-            Piece(int(waiting.job[i]), int(waiting.hop[i]), slot, int(moved[i]))
+            SlotPiece(int(waiting.job[i]), int(waiting.hop[i]), slot, int(moved[i]))
             for i in np.flatnonzero(moved).tolist()
         ]
         waiting.n_bytes = waiting.n_bytes - moved
@@ -120,15 +123,15 @@ def _move(
         rate_limit=ready[active] / slot_s,
     )
     moved = np.zeros(len(ready), dtype=np.int64)
-    # 1e-9: a rate times a slot that should be whole may fall a hair short.
-    moved[active] = np.minimum(np.floor(rates * slot_s * (1 + 1e-9)), ready[active])
+    # A rate times a slot that should be whole may fall a hair short.
+    moved[active] = np.minimum(np.floor(rates * slot_s * (1 + SLOT_ROUNDING)), ready[active])
     return moved
 
 
 class _Stores:
     """Relays with limited storage: what arrives in a slot must fit beside what is there."""
 
-    def __init__(self, problem: Problem, jobs: Sequence[Job], waiting: _Waiting) -> None:
+    def __init__(self, problem: Problem, jobs: Sequence[RouteJob], waiting: _Waiting) -> None:
         self.limit = problem.storage_bytes
         arrives = [
             (i, jobs[j].hosts[h + 1])

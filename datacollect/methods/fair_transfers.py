@@ -12,35 +12,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import InfeasibleError
 from datacollect.fairshare import FairShare
-from datacollect.layered import breakpoints_s
-from datacollect.pipeline import RouteBook, transfers_from_rows
-from datacollect.routes import cut_parcels
+from datacollect.flow.layered import breakpoints_s
+from datacollect.flow.routes import cut_parcels
+from datacollect.methods.pipeline import RouteBook, transfers_from_rows
+from datacollect.methods.tolerances import NOTHING_LEFT, SAME_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.pools import Pool
-    from datacollect.problem import Problem
-    from datacollect.schedule import Route, Transfers
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.flow.pools import Pool
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.transfers import Route, Transfers
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-# Rates that differ by less are one rate, and what is left of a job below this part is nothing.
-SAME_RATE = 1e-9
-NOTHING_LEFT = 1e-12
+# What schedules say for a solver where rates are computed so.
+MAX_MIN_FAIR = "max-min fair"
 
 
 @dataclass(frozen=True)
-class Job:
+class RouteJob:
     """All data of one pool over one route.
 
     ``hosts`` are indices, the last is the destination.
@@ -89,7 +86,7 @@ class Capacities:
     resource: IntArray
 
 
-def capacities(problem: Problem, jobs: Sequence[Job]) -> Capacities:
+def capacities(problem: Problem, jobs: Sequence[RouteJob]) -> Capacities:
     """List the resources that the jobs' hops use."""
     job = np.repeat(np.arange(len(jobs)), [j.n_hops for j in jobs])
     hop = np.array([hop for j in jobs for hop in range(j.n_hops)], dtype=np.int64)
@@ -128,7 +125,7 @@ def _closed(shared: Capacities, period: int, n_jobs: int) -> BoolArray:
     return closed
 
 
-def _reject_stuck(problem: Problem, jobs: Sequence[Job], stuck: BoolArray) -> None:
+def _reject_stuck(problem: Problem, jobs: Sequence[RouteJob], stuck: BoolArray) -> None:
     if stuck.any():
         names = sorted({problem.names[jobs[j].pool.host] for j in np.flatnonzero(stuck).tolist()})
         raise InfeasibleError(
@@ -150,7 +147,7 @@ class _Segment:
 
 
 def fair_transfers(
-    problem: Problem, jobs: Sequence[Job], chunk_s: float, turn: Turn
+    problem: Problem, jobs: Sequence[RouteJob], chunk_s: float, turn: Turn
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Run the jobs and return routes and transfers.
 
@@ -167,7 +164,9 @@ def fair_transfers(
     return _transfers(problem, jobs, segments, chunk_s, most_hops)
 
 
-def _needs_guard(problem: Problem, jobs: Sequence[Job], shared: Capacities, most_hops: int) -> bool:
+def _needs_guard(
+    problem: Problem, jobs: Sequence[RouteJob], shared: Capacities, most_hops: int
+) -> bool:
     """Say whether pipelines must drain before rates change.
 
     Last hops all run together, earlier hops one chunk earlier. A resource that only last hops
@@ -183,7 +182,7 @@ def _needs_guard(problem: Problem, jobs: Sequence[Job], shared: Capacities, most
 
 
 def _run(
-    problem: Problem, jobs: Sequence[Job], shared: Capacities, guard_s: float, turn: Turn
+    problem: Problem, jobs: Sequence[RouteJob], shared: Capacities, guard_s: float, turn: Turn
 ) -> list[_Segment]:
     size = np.array([job.pool.n_bytes for job in jobs], dtype=float)
     release = np.array([job.pool.release_s for job in jobs])
@@ -237,7 +236,7 @@ def _run(
 
 def _transfers(
     problem: Problem,
-    jobs: Sequence[Job],
+    jobs: Sequence[RouteJob],
     segments: Sequence[_Segment],
     chunk_s: float,
     most_hops: int,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.fluid import fluid_optimum
-from datacollect.measures import plan_money
+from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.coordinated import coordinated
+from datacollect.methods.tolerances import SAME_PRICE
+from datacollect.schedule.use import plan_money
+from datacollect.solvers.budget import Budget
 from datacollect.units import BYTES_PER_GB
 
 if TYPE_CHECKING:
@@ -20,14 +20,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.problem import Problem
+    from datacollect.arrays import FloatArray
+    from datacollect.problem.problem import Problem
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 SLACK = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
-
-# Prices of paths that differ by less than this part are equal.
-SAME_PRICE = 1e-9
 
 # A deadline that leaves time for everything, in multiples of the earliest makespan.
 FAR = 1e6

@@ -8,22 +8,19 @@ planned short by the longest pipeline's delay, so that it drains before rates ch
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.path_tables import PathTable, whole_bytes_of_paths
-from datacollect.schedule import Route, Transfers
+from datacollect.arrays import FloatArray, IntArray, ranges
+from datacollect.flow.path_table import PathTable, whole_bytes_of_paths
+from datacollect.schedule.transfers import Route, Transfers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.fluid import FluidPlan
-    from datacollect.problem import Problem
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.flow.plan import FluidPlan
+    from datacollect.problem.problem import Problem
 
 
 class RouteBook:
@@ -57,7 +54,7 @@ def pipelined_transfers(
     hops = _hops(plan, paths, chunk_s)
     n_hops = paths.n_hops[path]
     row = np.repeat(np.arange(len(path)), n_hops)
-    hop = np.arange(len(row)) - np.repeat(np.cumsum(n_hops) - n_hops, n_hops)
+    hop = ranges(np.zeros_like(n_hops), n_hops)
     at = hops.first[path][row] + hop
     return routes, Transfers.build(
         route=route[row],

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError
-from datacollect.pipeline import RouteBook, transfers_from_rows
-from datacollect.routes import cut_at
-from datacollect.schedule import Transfers
+from datacollect.flow.routes import cut_at
+from datacollect.methods.pipeline import RouteBook, transfers_from_rows
+from datacollect.methods.tolerances import SAME_BOUNDARY, SAME_INSTANT, SLOT_ROUNDING
+from datacollect.schedule.transfers import Transfers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.pools import Pool
-    from datacollect.problem import Problem
-    from datacollect.schedule import Route
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.flow.pools import Pool
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.transfers import Route
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Beyond this many slots a plan is of no use to anybody, and would fill the memory.
 MOST_SLOTS = 1_000_000
 
-# What a slot carries is rounded down to whole bytes, after this relative allowance for rounding.
-SLOT_ROUNDING = 1e-9
 
-
-class Piece(NamedTuple):
+class SlotPiece(NamedTuple):
     """Bytes of one job (a pool's data on one route) that cross one hop in one slot."""
 
     job: int
@@ -50,7 +45,12 @@ def require_slots(n_slots: float, name: str = "slot_s") -> None:
 
 def slots_until(time_s: float, slot_s: float) -> int:
     """Return how many slots have begun before `time_s`: the first slot boundary at or after it."""
-    return int(np.ceil(time_s / slot_s * (1 - 1e-12)))
+    return int(np.ceil(time_s / slot_s * (1 - SAME_BOUNDARY)))
+
+
+def fewest_slots(end_s: float, slot_s: float) -> int:
+    """Return how many slots it takes at least to end at `end_s`; one at least."""
+    return max(1, slots_until(end_s * (1 - SAME_INSTANT), slot_s))
 
 
 def slots_within(time_s: float, slot_s: float) -> int:
@@ -59,14 +59,14 @@ def slots_within(time_s: float, slot_s: float) -> int:
     >>> slots_within(0.3, 0.1), slots_within(2.9, 1.0)
     (3, 2)
     """
-    return int(np.floor(time_s / slot_s * (1 + 1e-12)))
+    return int(np.floor(time_s / slot_s * (1 + SAME_BOUNDARY)))
 
 
 def slot_bandwidth_row(problem: Problem, slot: int, slot_s: float) -> IntArray:
     """Indices of the forecast's periods that a slot touches."""
     start, end = slot * slot_s, (slot + 1) * slot_s
-    first = int(np.searchsorted(problem.periods_s, start * (1 + 1e-12), side="right")) - 1
-    last = int(np.searchsorted(problem.periods_s, end * (1 - 1e-12), side="left"))
+    first = int(np.searchsorted(problem.periods_s, start * (1 + SAME_BOUNDARY), side="right")) - 1
+    last = int(np.searchsorted(problem.periods_s, end * (1 - SAME_BOUNDARY), side="left"))
     return np.arange(max(first, 0), max(last, first + 1, 1))
 
 
@@ -85,7 +85,7 @@ def whole_slot_bytes(rate_bytes_per_s: FloatArray, slot_s: float, most_bytes: in
 def slotted_transfers(
     problem: Problem,
     jobs: Sequence[tuple[Pool, tuple[int, ...]]],
-    pieces: Sequence[Piece] | IntArray,
+    pieces: Sequence[SlotPiece] | IntArray,
     slot_s: float,
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Lay pieces on the grid: first in, first out on every hop; equal neighbours become one.
@@ -94,7 +94,7 @@ def slotted_transfers(
     ----------
     jobs : sequence of (Pool, hosts)
         Jobs of the same pool follow one another in its data.
-    pieces : sequence of Piece, or ndarray of int64, shape (n_pieces, 4)
+    pieces : sequence of SlotPiece, or ndarray of int64, shape (n_pieces, 4)
         Per job every hop moves the same number of bytes.
     """
     table = np.asarray(pieces, dtype=np.int64).reshape(-1, 4)

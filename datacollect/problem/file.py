@@ -1,4 +1,4 @@
-"""Problem files, to a problem and back; schedule files are in `datacollect.schedule_files`."""
+"""Problem files: from their trees to what problems say, and back."""
 
 from __future__ import annotations
 
@@ -8,76 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import document_name, read_tree
+from datacollect.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.fields import PROBLEM, PROBLEM_FORMAT, SCHEDULE_FORMAT
-from datacollect.hosts import Held, SharedBottleneck
 from datacollect.kinds import join, shown
-from datacollect.link_table import read_link_table
-from datacollect.problem import Problem
-from datacollect.schedule_files import (
-    read_schedule,
-    schedule_from_tree,
-    schedule_to_tree,
-    write_schedule,
-)
+from datacollect.problem.contents import ProblemContents
+from datacollect.problem.fields import PROBLEM
+from datacollect.problem.hosts import Held, SharedBottleneck
+from datacollect.problem.link_table import read_link_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    from datacollect.link_table import LinkTable
-    from datacollect.problem import FloatArray
-
-__all__ = [
-    "problem_from_tree",
-    "problem_to_tree",
-    "read_problem",
-    "read_schedule",
-    "schedule_from_tree",
-    "schedule_to_tree",
-    "write_schedule",
-]
+    from datacollect.arrays import FloatArray
+    from datacollect.problem.link_table import LinkTable
 
 # Of a host: what absence means where it is no value that a file can hold.
 UNLIMITED_KEYS = ("storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s")
 
 
-def read_problem(path: str | PathLike[str]) -> Problem:
-    r"""Read a problem file.
-
-    Parameters
-    ----------
-    path : path-like
-        TOML or JSON by the suffix; ``-`` reads either from standard input. What ``bandwidth_csv``
-        names is relative to the file.
-
-    Raises
-    ------
-    ProblemError
-        The message names file, place, rule, value and remedy.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "collect.toml")
-    ...     _ = path.write_text('destination = "D"\n[hosts.D]\n')
-    ...     read_problem(path)
-    <Problem: 1 hosts, 0 links, 0 sources, 0 bytes to 'D'>
-    """
-    tree = read_tree(path)
-    folder = Path() if str(path) == "-" else Path(path).parent
-    try:
-        return problem_from_tree(tree, folder)
-    except ProblemError as error:
-        raise ProblemError(f"{document_name(path)}: {error}") from None
-
-
-def problem_from_tree(
+def contents_of(
     tree: Mapping[str, Any], base_dir: str | PathLike[str] | None = None
-) -> Problem:
-    """Build a problem from the tree of a problem file.
+) -> ProblemContents:
+    """Return what the tree of a problem file says.
 
     Parameters
     ----------
@@ -93,15 +46,15 @@ def problem_from_tree(
 
     Examples
     --------
-    >>> problem = problem_from_tree(
+    >>> contents = contents_of(
     ...     {
     ...         "destination": "D",
     ...         "hosts": {"S": {"backlog_bytes": 1_000_000}, "D": {}},
     ...         "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 250_000.0}],
     ...     }
     ... )
-    >>> problem.total_bytes
-    1000000
+    >>> contents.backlog_bytes.tolist()
+    [1000000, 0]
     """
     _reject_schedule(tree)
     values = PROBLEM.read(tree, "")
@@ -115,7 +68,7 @@ def problem_from_tree(
     table = None
     if values["bandwidth_csv"] is not None:
         table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
-    return Problem(
+    return ProblemContents(
         names=tuple(hosts),
         destination=values["destination"],
         backlog_bytes=np.array([h["backlog_bytes"] for h in hosts.values()], dtype=np.int64),
@@ -132,19 +85,20 @@ def problem_from_tree(
     )
 
 
-def problem_to_tree(problem: Problem) -> dict[str, Any]:
-    """Return the tree that `problem_from_tree` reads back as an equal problem.
+def tree_of(problem: ProblemContents) -> dict[str, Any]:
+    """Return the tree that `contents_of` reads back as the same contents.
 
     Everything is in it, links included; what has its default value is left out.
 
     Examples
     --------
-    >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
-    >>> problem_to_tree(problem)["links"]
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> tree_of(problem)["links"]
     [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 5.0}]
     """
     tree: dict[str, Any] = {"format": PROBLEM_FORMAT, "destination": problem.destination}
-    if problem.n_periods > 1:
+    if len(problem.periods_s) > 1:
         tree["periods_s"] = problem.periods_s.tolist()
     tree["hosts"] = {name: _host_tree(problem, i) for i, name in enumerate(problem.names)}
     tree["links"] = _link_trees(problem)
@@ -312,7 +266,7 @@ def _shared(
 # To a tree ----------------------------------------------------------------------------------
 
 
-def _host_tree(problem: Problem, i: int) -> dict[str, Any]:
+def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     if problem.backlog_bytes[i]:
         tree["backlog_bytes"] = int(problem.backlog_bytes[i])
@@ -327,11 +281,11 @@ def _host_tree(problem: Problem, i: int) -> dict[str, Any]:
     return tree
 
 
-def _link_trees(problem: Problem) -> list[dict[str, Any]]:
+def _link_trees(problem: ProblemContents) -> list[dict[str, Any]]:
     names = problem.names
     bandwidth: list[Any] = (
         problem.bandwidth_bytes_per_s.T
-        if problem.n_periods > 1
+        if len(problem.periods_s) > 1
         else problem.bandwidth_bytes_per_s[0]
     ).tolist()
     links = [

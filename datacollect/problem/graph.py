@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
+from datacollect.problem.building import contents_of_hosts
+from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import networkx as nx
+
+    from datacollect.problem.contents import ProblemContents
 
 NODE_ATTRIBUTES = (
     "backlog_bytes",
@@ -27,8 +30,8 @@ EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb")
 GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
 
 
-def problem_from_networkx(graph: nx.DiGraph[Any], destination: str | None = None) -> Problem:
-    """Build a problem from a directed graph.
+def contents_of_graph(graph: nx.DiGraph[Any], destination: str | None = None) -> ProblemContents:
+    """Bring a directed graph into columns.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ def problem_from_networkx(graph: nx.DiGraph[Any], destination: str | None = None
     Raises
     ------
     ProblemError
-        Not a simple directed graph, an edge without bandwidth, or a broken rule of `Problem`.
+        Not a simple directed graph, an edge without bandwidth, or a value of the wrong kind.
 
     Examples
     --------
@@ -53,8 +56,8 @@ def problem_from_networkx(graph: nx.DiGraph[Any], destination: str | None = None
     >>> graph = nx.DiGraph()
     >>> graph.add_node("S", backlog_bytes=10)
     >>> graph.add_edge("S", "D", bandwidth_bytes_per_s=5.0)
-    >>> problem_from_networkx(graph, "D").total_bytes
-    10
+    >>> contents_of_graph(graph, "D").backlog_bytes.tolist()
+    [10, 0]
     """
     if not graph.is_directed() or graph.is_multigraph():
         raise ProblemError(
@@ -69,7 +72,7 @@ def problem_from_networkx(graph: nx.DiGraph[Any], destination: str | None = None
         raise ProblemError(
             "destination is missing: give it as argument or as graph.graph['destination']"
         )
-    return Problem.from_hosts(
+    return contents_of_hosts(
         [_host_of_node(node, data) for node, data in graph.nodes(data=True)],
         [_link_of_edge(tail, head, data) for tail, head, data in graph.edges(data=True)],
         chosen,
@@ -79,24 +82,26 @@ def problem_from_networkx(graph: nx.DiGraph[Any], destination: str | None = None
     )
 
 
-def problem_to_networkx(problem: Problem) -> nx.DiGraph[str]:
-    """Return a directed graph from which `problem_from_networkx` makes the same problem.
+def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
+    """Return the directed graph that `contents_of_graph` reads back as the same contents.
 
     Unlimited storage, uplinks and downlinks are left out.
 
     Examples
     --------
-    >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
-    >>> graph = problem_to_networkx(problem)
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> graph = graph_of(problem)
     >>> graph.edges["S", "D"]
     {'bandwidth_bytes_per_s': 5.0}
-    >>> problem_from_networkx(graph).sha256 == problem.sha256
+    >>> dc.Problem.from_networkx(graph).sha256 == problem.sha256
     True
     """
     import networkx as nx
 
     graph: nx.DiGraph[str] = nx.DiGraph(destination=problem.destination)
-    if problem.n_periods > 1:
+    several = len(problem.periods_s) > 1
+    if several:
         graph.graph["periods_s"] = problem.periods_s.tolist()
     for key in ("shared", "held"):
         if getattr(problem, key):
@@ -109,7 +114,7 @@ def problem_to_networkx(problem: Problem) -> nx.DiGraph[str]:
     prices = None if problem.price_per_gb is None else problem.price_per_gb.tolist()
     ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
     for i, (tail, head) in enumerate(ends):
-        data = {"bandwidth_bytes_per_s": bandwidth[i] if problem.n_periods > 1 else bandwidth[i][0]}
+        data = {"bandwidth_bytes_per_s": bandwidth[i] if several else bandwidth[i][0]}
         if prices is not None:
             data["price_per_gb"] = prices[i]
         graph.add_edge(problem.names[tail], problem.names[head], **data)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -156,6 +153,36 @@ class ParcelColumns(NamedTuple):
     offset_bytes: IntArray
     n_bytes: IntArray
     release_s: FloatArray
+
+    @classmethod
+    def of(
+        cls, backlog_bytes: IntArray, release_s: FloatArray, held: HeldColumns, destination: int
+    ) -> ParcelColumns:
+        """Return what lies where and has yet to reach `destination`: by host, source and offset.
+
+        What is held elsewhere may move from time 0, the rest of a backlog from its release on.
+        """
+        elsewhere = np.flatnonzero((held.n_bytes > 0) & (held.host != held.source))
+        # Each backlog's ranges in their order; the last is empty, at its end.
+        owners = np.flatnonzero(backlog_bytes)
+        host = np.append(held.host[elsewhere], owners)
+        source = np.append(held.source[elsewhere], owners)
+        start = np.append(held.offset_bytes[elsewhere], backlog_bytes[owners])
+        size = np.append(held.n_bytes[elsewhere], np.zeros_like(owners))
+        order = np.lexsort((start, source))
+        host, source, start, size = host[order], source[order], start[order], size[order]
+        # What lies between them is still at the source.
+        position = np.zeros_like(start)
+        position[1:] = np.where(source[1:] == source[:-1], (start + size)[:-1], 0)
+        every = cls(
+            host=np.append(source, host),
+            source=np.append(source, source),
+            offset_bytes=np.append(position, start),
+            n_bytes=np.append(start - position, size),
+            release_s=np.append(release_s[source], np.zeros(len(source))),
+        )
+        to_move = every.at((every.n_bytes > 0) & (every.host != destination))
+        return to_move.at(np.lexsort((to_move.offset_bytes, to_move.source, to_move.host)))
 
     def at(self, rows: IntArray | BoolArray) -> ParcelColumns:
         """Return some rows, in that order."""

@@ -18,13 +18,13 @@ import numpy as np
 from datacollect.documents import decode, document_name, read_bytes
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
-from datacollect.samples import BYTES_PER_S
+from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from os import PathLike
 
-    from datacollect.problem import FloatArray, IntArray
+    from datacollect.arrays import FloatArray, IntArray
 
 COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb")
 

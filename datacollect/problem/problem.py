@@ -6,38 +6,27 @@ hosts is nine million links, 16 bytes each.
 
 from __future__ import annotations
 
-import copy
-import hashlib
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.errors import ProblemError, nearest_hint
-from datacollect.hosts import (
-    Held,
-    HeldColumns,
-    Host,
-    Link,
-    Parcel,
-    ParcelColumns,
-    SharedBottleneck,
-)
-from datacollect.validation import (
-    HOST_COLUMNS,
-    host_arrays,
-    index_of_names,
-    link_arrays,
-    one_per_host,
-    period_starts,
+from datacollect.arrays import IntArray, ranges
+from datacollect.errors import naming, nearest_hint
+from datacollect.problem import digest
+from datacollect.problem.building import contents_of_hosts, contents_of_matrix
+from datacollect.problem.contents import ProblemContents
+from datacollect.problem.copies import copied
+from datacollect.problem.hosts import HeldColumns, Parcel, ParcelColumns, SharedBottleneck
+from datacollect.problem.rules import (
+    changed_columns,
     reject_bad_held,
     reject_bad_shared,
     require_hosts,
-    whole_backlogs,
 )
 
 if TYPE_CHECKING:
@@ -47,43 +36,11 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-__all__ = [
-    "FloatArray",
-    "Held",
-    "Host",
-    "IntArray",
-    "Link",
-    "Parcel",
-    "Problem",
-    "SharedBottleneck",
-]
-
-# What is computed once, when first asked for, and the attributes that it follows from.
-_LINKS = frozenset(("names", "link_from", "link_to"))
-_HELD = frozenset(("names", "held"))
-_PARCELS = _HELD | {"destination", "backlog_bytes", "release_s"}
-_REMEMBERED = {
-    "destination_index": frozenset(("names", "destination")),
-    "host_index": frozenset(("names",)),
-    "held_columns": _HELD,
-    "parcel_columns": _PARCELS,
-    "parcels": _PARCELS,
-    "total_bytes": _PARCELS,
-    "sources": _PARCELS,
-    "_link_key": _LINKS,
-    "shared_links": _LINKS | {"shared"},
-    "_digest_of_links": _LINKS,
-    "_digest_of_bandwidth": _LINKS | {"bandwidth_bytes_per_s", "periods_s"},
-    "_digest_of_shared": _LINKS | {"shared"},
-}
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-IndexArray: TypeAlias = npt.NDArray[np.int32]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.problem.hosts import Held, Host, Link
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(ProblemContents):
     """A collection problem, as arrays. Build one with the ``from_...`` functions.
 
     Attributes
@@ -108,6 +65,7 @@ class Problem:
 
     Examples
     --------
+    >>> from datacollect.problem.hosts import Host, Link
     >>> problem = Problem.from_hosts(
     ...     [Host("S", backlog_bytes=1_000_000), Host("D")],
     ...     [Link("S", "D", bandwidth_bytes_per_s=250_000.0)],
@@ -116,21 +74,6 @@ class Problem:
     >>> problem.n_hosts, problem.n_links, problem.total_bytes
     (2, 1, 1000000)
     """
-
-    names: tuple[str, ...]
-    destination: str
-    backlog_bytes: IntArray
-    release_s: FloatArray
-    storage_bytes: FloatArray
-    uplink_bytes_per_s: FloatArray
-    downlink_bytes_per_s: FloatArray
-    link_from: IndexArray
-    link_to: IndexArray
-    bandwidth_bytes_per_s: FloatArray
-    periods_s: FloatArray = field(default_factory=lambda: np.zeros(1))
-    price_per_gb: FloatArray | None = None
-    shared: tuple[SharedBottleneck, ...] = ()
-    held: tuple[Held, ...] = ()
 
     def __post_init__(self) -> None:
         _settle(self, {attribute.name for attribute in fields(self)})
@@ -155,32 +98,10 @@ class Problem:
         ProblemError
             A rule is broken; the message names host or link, rule, value and remedy.
         """
-        hosts, links = tuple(hosts), tuple(links)
-        names = tuple(host.name for host in hosts)
-        index = index_of_names(names)
-        starts = np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
-        bandwidth = np.empty((len(starts), len(links)))
-        for i, link in enumerate(links):
-            bandwidth[:, i] = _forecast(link, len(starts))
-        prices = np.array([link.price_per_gb for link in links], dtype=float)
-        return cls(
-            names=names,
-            destination=destination,
-            backlog_bytes=whole_backlogs(names, [host.backlog_bytes for host in hosts]),
-            release_s=np.array([host.release_s for host in hosts], dtype=float),
-            storage_bytes=np.array([host.storage_bytes for host in hosts], dtype=float),
-            uplink_bytes_per_s=np.array([host.uplink_bytes_per_s for host in hosts], dtype=float),
-            downlink_bytes_per_s=np.array(
-                [host.downlink_bytes_per_s for host in hosts], dtype=float
-            ),
-            link_from=_host_indices(index, [link.from_host for link in links], "a link's from"),
-            link_to=_host_indices(index, [link.to_host for link in links], "a link's to"),
-            bandwidth_bytes_per_s=bandwidth,
-            periods_s=starts,
-            price_per_gb=prices,
-            shared=tuple(shared),
-            held=tuple(held),
+        contents = contents_of_hosts(
+            hosts, links, destination, shared=shared, held=held, periods_s=periods_s
         )
+        return cls(**vars(contents))
 
     @classmethod
     def from_matrix(
@@ -223,83 +144,105 @@ class Problem:
         >>> Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D").n_links
         1
         """
-        names = tuple(names)
-        n = len(names)
-        matrix = np.asarray(bandwidth_bytes_per_s, dtype=float)
-        starts = np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
-        if matrix.ndim == 2:
-            matrix = matrix[np.newaxis]
-        if matrix.shape != (len(starts), n, n):
-            raise ProblemError(
-                f"bandwidth_bytes_per_s must have shape ({n}, {n}) for {n} names, or "
-                f"({len(starts)}, {n}, {n}) with {len(starts)} period(s), got {matrix.shape}"
-            )
-        used = _off_diagonal_nonzero(matrix)
-        number = np.arange(n, dtype=np.int32)
-        per_host = {
-            "release_s": release_s,
-            "storage_bytes": storage_bytes,
-            "uplink_bytes_per_s": uplink_bytes_per_s,
-            "downlink_bytes_per_s": downlink_bytes_per_s,
-        }
-        return cls(
-            names=names,
-            destination=destination,
-            backlog_bytes=whole_backlogs(names, backlog_bytes),
-            link_from=_read_only(np.repeat(number, used.sum(axis=1))),
-            link_to=_read_only(np.broadcast_to(number, (n, n))[used]),
-            bandwidth_bytes_per_s=_read_only(matrix[:, used]),
-            periods_s=starts,
-            shared=tuple(shared),
-            held=tuple(held),
-            **{key: one_per_host(key, value, n) for key, value in per_host.items()},
+        contents = contents_of_matrix(
+            names,
+            bandwidth_bytes_per_s,
+            backlog_bytes,
+            destination,
+            limits={
+                "release_s": release_s,
+                "storage_bytes": storage_bytes,
+                "uplink_bytes_per_s": uplink_bytes_per_s,
+                "downlink_bytes_per_s": downlink_bytes_per_s,
+            },
+            periods_s=periods_s,
+            shared=shared,
+            held=held,
         )
+        return cls(**vars(contents))
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Problem:
         """Build a problem from the tree of a problem file (see the docs, File formats)."""
-        from datacollect.files import problem_from_tree
+        from datacollect.problem.file import contents_of
 
-        return problem_from_tree(tree)
+        return cls(**vars(contents_of(tree)))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Problem:
-        """Read a problem file: TOML or JSON, with the CSV that it names; ``-`` is stdin."""
-        from datacollect.files import read_problem
+        r"""Read a problem file: TOML or JSON, with the CSV that it names.
 
-        return read_problem(path)
+        Parameters
+        ----------
+        path : path-like
+            TOML or JSON by the suffix; ``-`` reads either from standard input. What
+            ``bandwidth_csv`` names is relative to the file.
+
+        Raises
+        ------
+        ProblemError
+            The message names file, place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "collect.toml")
+        ...     _ = path.write_text('destination = "D"\n[hosts.D]\n')
+        ...     Problem.from_file(path)
+        <Problem: 1 hosts, 0 links, 0 sources, 0 bytes to 'D'>
+        """
+        from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.problem.file import contents_of
+
+        tree = read_tree(path)
+        with naming(document_name(path)):
+            return cls(**vars(contents_of(tree, folder_of(path))))
 
     @classmethod
     def from_dataframe(
         cls,
         links: pd.DataFrame,
-        backlog_bytes: Mapping[str, int] | pd.Series,
+        backlog_bytes: Mapping[str, int] | pd.Series[Any],
         destination: str,
-        **options: Any,
+        *,
+        hosts: pd.DataFrame | None = None,
+        periods_s: npt.ArrayLike | None = None,
+        shared: Iterable[SharedBottleneck] = (),
+        held: Iterable[Held] = (),
     ) -> Problem:
-        """Build from a table of links; see `datacollect.frames.problem_from_dataframe`."""
-        from datacollect.frames import problem_from_dataframe
+        """Build from a table of links; see `datacollect.problem.tables.contents_of_table`."""
+        from datacollect.problem.tables import contents_of_table
 
-        return problem_from_dataframe(links, backlog_bytes, destination, **options)
+        contents = contents_of_table(
+            links,
+            backlog_bytes,
+            destination,
+            hosts=hosts,
+            periods_s=periods_s,
+            shared=shared,
+            held=held,
+        )
+        return cls(**vars(contents))
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph[str], destination: str | None = None) -> Problem:
-        """Build a problem from a directed graph; see `datacollect.frames.problem_from_networkx`."""
-        from datacollect.frames import problem_from_networkx
+        """Build from a directed graph; see `datacollect.problem.graph.contents_of_graph`."""
+        from datacollect.problem.graph import contents_of_graph
 
-        return problem_from_networkx(graph, destination)
+        return cls(**vars(contents_of_graph(graph, destination)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree that `from_dict` reads."""
-        from datacollect.files import problem_to_tree
+        from datacollect.problem.file import tree_of
 
-        return problem_to_tree(self)
+        return tree_of(self)
 
     def to_networkx(self) -> nx.DiGraph[str]:
         """Return a directed graph with the attributes that `from_networkx` reads."""
-        from datacollect.frames import problem_to_networkx
+        from datacollect.problem.graph import graph_of
 
-        return problem_to_networkx(self)
+        return graph_of(self)
 
     def replace(self, **changes: Any) -> Problem:
         """Return a copy with other values for some attributes; what depends on them is validated.
@@ -313,19 +256,8 @@ class Problem:
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
-        other = self._copy(changes)
+        other = copied(self, changes)
         _settle(other, changes.keys())
-        return other
-
-    def _copy(self, changes: Mapping[str, Any]) -> Problem:
-        """Return a copy with other values, not yet validated; what they touch is forgotten."""
-        other = copy.copy(self)
-        other.__dict__.pop("sha256", None)
-        for name, sources in _REMEMBERED.items():
-            if not sources.isdisjoint(changes):
-                other.__dict__.pop(name, None)
-        for key, value in changes.items():
-            object.__setattr__(other, key, value)
         return other
 
     # Questions ------------------------------------------------------------------------------
@@ -384,8 +316,7 @@ class Problem:
         tails = np.asarray(hosts, dtype=self.link_from.dtype)  # another type would be converted
         first = np.searchsorted(self.link_from, tails, side="left")
         counts = np.searchsorted(self.link_from, tails, side="right") - first
-        offsets = np.cumsum(counts) - counts
-        return np.repeat(first - offsets, counts) + np.arange(int(counts.sum()))
+        return ranges(first, counts)
 
     def with_links(self, links: IntArray) -> Problem:
         """Return a copy with some links only, free of charge.
@@ -399,14 +330,9 @@ class Problem:
             Indices of links, sorted.
         """
         tail, head = self.link_from[links], self.link_to[links]
-        few = self._copy(
-            {
-                "link_from": tail,
-                "link_to": head,
-                "bandwidth_bytes_per_s": self.bandwidth_bytes_per_s[:, links],
-                "price_per_gb": None,
-            }
-        )
+        bandwidth = self.bandwidth_bytes_per_s[:, links]
+        columns = {"link_from": tail, "link_to": head, "bandwidth_bytes_per_s": bandwidth}
+        few = copied(self, columns | {"price_per_gb": None})
         few.__dict__["parcels"] = self.parcels  # asked for in every copy, found once
         if self.shared:
             is_left = np.zeros(self.n_links, dtype=bool)
@@ -449,28 +375,9 @@ class Problem:
     @cached_property
     def parcel_columns(self) -> ParcelColumns:
         """The parcels as arrays."""
-        held = self.held_columns
-        elsewhere = np.flatnonzero((held.n_bytes > 0) & (held.host != held.source))
-        # Each backlog's ranges in their order; the last is empty, at its end.
-        owners = np.flatnonzero(self.backlog_bytes)
-        host = np.append(held.host[elsewhere], owners)
-        source = np.append(held.source[elsewhere], owners)
-        start = np.append(held.offset_bytes[elsewhere], self.backlog_bytes[owners])
-        size = np.append(held.n_bytes[elsewhere], np.zeros_like(owners))
-        order = np.lexsort((start, source))
-        host, source, start, size = host[order], source[order], start[order], size[order]
-        # What lies between them is still at the source.
-        position = np.zeros_like(start)
-        position[1:] = np.where(source[1:] == source[:-1], (start + size)[:-1], 0)
-        every = ParcelColumns(
-            host=np.append(source, host),
-            source=np.append(source, source),
-            offset_bytes=np.append(position, start),
-            n_bytes=np.append(start - position, size),
-            release_s=np.append(self.release_s[source], np.zeros(len(source))),
+        return ParcelColumns.of(
+            self.backlog_bytes, self.release_s, self.held_columns, self.destination_index
         )
-        to_move = every.at((every.n_bytes > 0) & (every.host != self.destination_index))
-        return to_move.at(np.lexsort((to_move.offset_bytes, to_move.source, to_move.host)))
 
     @cached_property
     def sha256(self) -> str:
@@ -478,43 +385,31 @@ class Problem:
 
         A hash of hashes: what a copy has in common with the original is not hashed again.
         """
-        held = self.held_columns
-        order = np.lexsort(held[::-1])
-        return _sha256(
-            repr((self.names, self.destination)).encode(),
-            *(column[order] for column in held),
-            *(getattr(self, key) for key in HOST_COLUMNS),
+        return digest.of_all(
+            self,
+            self.held_columns,
             self._digest_of_links,
             self._digest_of_bandwidth,
-            b"" if self.price_per_gb is None else self.price_per_gb,
             self._digest_of_shared,
-        ).hex()
+        )
 
     @cached_property
     def _digest_of_links(self) -> bytes:
-        return _sha256(self.link_from, self.link_to)
+        return digest.of_links(self)
 
     @cached_property
     def _digest_of_bandwidth(self) -> bytes:
-        return _sha256(self.periods_s, self.bandwidth_bytes_per_s)
+        return digest.of_bandwidth(self)
 
     @cached_property
     def _digest_of_shared(self) -> bytes:
-        # One type each: the hash reads 5, 5.0 and np.float64(5) as they are written.
-        rates = [(str(s.name), float(s.bandwidth_bytes_per_s)) for s in self.shared]
-        return _sha256(repr(rates).encode(), *(np.sort(members) for members in self.shared_links))
+        return digest.of_shared(self, self.shared_links)
 
     def __repr__(self) -> str:
         return (
             f"<Problem: {self.n_hosts} hosts, {self.n_links} links, {len(self.sources)} sources, "
             f"{self.total_bytes} bytes to {self.destination!r}>"
         )
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Mark a fresh array so that it need not be copied."""
-    array.flags.writeable = False
-    return array
 
 
 def _settle(problem: Problem, changed: Set[str]) -> None:
@@ -532,74 +427,9 @@ def _settle(problem: Problem, changed: Set[str]) -> None:
         object.__setattr__(problem, "price_per_gb", None)  # all free: no prices
     if changed & {"names", "destination"}:
         require_hosts(problem.names, problem.destination)
-    of_hosts = [key for key in HOST_COLUMNS if key in changed or "names" in changed]
-    _freeze(problem, host_arrays(problem.names, {key: getattr(problem, key) for key in of_hosts}))
-    if "periods_s" in changed:
-        _freeze(problem, {"periods_s": period_starts(problem.periods_s)})
-    if changed & (_LINKS | {"bandwidth_bytes_per_s", "periods_s", "price_per_gb"}):
-        _freeze(
-            problem,
-            link_arrays(
-                problem.names,
-                len(problem.periods_s),
-                problem.link_from,
-                problem.link_to,
-                problem.bandwidth_bytes_per_s,
-                problem.price_per_gb,
-            ),
-        )
-    if changed & (_LINKS | {"shared"}):
+    for key, array in changed_columns(problem, changed).items():
+        object.__setattr__(problem, key, array)
+    if changed & {"names", "link_from", "link_to", "shared"}:
         reject_bad_shared(problem.shared, problem)
     if changed & {"names", "destination", "backlog_bytes", "storage_bytes", "held"}:
         reject_bad_held(problem.held, problem)
-
-
-def _freeze(problem: Problem, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    for key, array in arrays.items():
-        # Whoever passed a writeable array may still write to it.
-        frozen = array.copy() if array.flags.writeable else array.view()
-        frozen.flags.writeable = False
-        object.__setattr__(problem, key, frozen)
-
-
-def _sha256(*parts: bytes | npt.NDArray[Any]) -> bytes:
-    """Hash parts, each with its length: no two sequences of parts look alike."""
-    digest = hashlib.sha256()
-    for part in parts:
-        content = part if isinstance(part, bytes) else np.ascontiguousarray(part).data
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(content)
-    return digest.digest()
-
-
-def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> IndexArray:
-    try:
-        return np.array([index[name] for name in names], dtype=np.int32)
-    except KeyError as error:
-        unknown = error.args[0]
-        raise ProblemError(
-            f"{what}: unknown host {unknown!r}{nearest_hint(str(unknown), index)}"
-        ) from None
-
-
-def _forecast(link: Link, n_periods: int) -> FloatArray:
-    try:
-        values = np.asarray(link.bandwidth_bytes_per_s, dtype=float)
-    except (TypeError, ValueError):
-        raise ProblemError(
-            f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number "
-            f"or one number per period, got {link.bandwidth_bytes_per_s!r}"
-        ) from None
-    if values.ndim == 0 or values.shape == (n_periods,):
-        return np.broadcast_to(values, (n_periods,))
-    raise ProblemError(
-        f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number or "
-        f"one number per period ({n_periods}), got {values.size} numbers"
-    )
-
-
-def _off_diagonal_nonzero(matrix: FloatArray) -> npt.NDArray[np.bool_]:
-    """Mark the pairs (row, column) that have capacity in some period; NaN counts, to be found."""
-    used: npt.NDArray[np.bool_] = np.any(matrix != 0, axis=0)
-    np.fill_diagonal(used, val=False)
-    return used

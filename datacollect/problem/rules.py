@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,12 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
-    from datacollect.hosts import Held, HeldColumns, SharedBottleneck
+    from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.problem.contents import ProblemContents
+    from datacollect.problem.hosts import Held, HeldColumns, SharedBottleneck
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-IndexArray: TypeAlias = npt.NDArray[np.int32]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # Half of int64: sums of bytes, and bytes plus one link's capacity, still fit.
 MAX_TOTAL_BYTES = 2**62
@@ -35,6 +34,7 @@ _MAY_BE_INFINITE = {
     "downlink_bytes_per_s": True,
 }
 HOST_COLUMNS = ("backlog_bytes", *_MAY_BE_INFINITE)
+_LINK_COLUMNS = ("link_from", "link_to", "bandwidth_bytes_per_s", "price_per_gb")
 
 
 def index_of_names(names: Sequence[str]) -> dict[str, int]:
@@ -56,6 +56,34 @@ def require_hosts(names: Sequence[str], destination: str) -> None:
             f"destination must be one of the hosts, got {destination!r}"
             + nearest_hint(str(destination), names)
         )
+
+
+def changed_columns(problem: ProblemContents, changed: Set[str]) -> dict[str, npt.NDArray[Any]]:
+    """Check the arrays that have changed; return them as they are to be, and read-only.
+
+    What has not changed needs no second look: there may be millions of links.
+
+    Raises
+    ------
+    ProblemError
+        A number breaks a rule, or arrays do not fit together.
+    """
+    names, starts = problem.names, problem.periods_s
+    of_hosts = [key for key in HOST_COLUMNS if key in changed or "names" in changed]
+    columns = host_arrays(names, {key: getattr(problem, key) for key in of_hosts})
+    if "periods_s" in changed:
+        starts = columns["periods_s"] = period_starts(starts)
+    if changed & {"names", "periods_s", *_LINK_COLUMNS}:
+        of_links = {key: getattr(problem, key) for key in _LINK_COLUMNS}
+        columns |= link_arrays(names, len(starts), **of_links)
+    return {key: _frozen(array) for key, array in columns.items()}
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    # Whoever passed a writeable array may still write to it.
+    frozen = array.copy() if array.flags.writeable else array.view()
+    frozen.flags.writeable = False
+    return frozen
 
 
 def host_arrays(

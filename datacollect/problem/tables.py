@@ -1,4 +1,4 @@
-"""Problems from and to tables (pandas); those from and to graphs are in `datacollect.graphs`."""
+"""Problems from and to tables (pandas)."""
 
 from __future__ import annotations
 
@@ -9,32 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.graphs import problem_from_networkx, problem_to_networkx
-from datacollect.problem import Problem
-from datacollect.samples import BYTES_PER_S, numbers_of
+from datacollect.problem.contents import ProblemContents
+from datacollect.problem.numbers import numbers_of
+from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
 
-    from datacollect.problem import FloatArray, Held, IntArray, SharedBottleneck
-
-__all__ = [
-    "links_frame",
-    "problem_from_dataframe",
-    "problem_from_networkx",
-    "problem_to_networkx",
-]
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.problem.hosts import Held, SharedBottleneck
 
 HOST_COLUMNS = ("release_s", "storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s")
 
-# What `datacollect.estimates.estimate` tells besides the bandwidth.
+# What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
 ESTIMATE_COLUMNS = ("newest_s", "age_s", "n_samples")
 LINK_COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *ESTIMATE_COLUMNS)
 
 
-def problem_from_dataframe(
+def contents_of_table(
     links: pd.DataFrame,
     backlog_bytes: Mapping[str, int] | pd.Series[Any],
     destination: str,
@@ -43,8 +37,8 @@ def problem_from_dataframe(
     periods_s: npt.ArrayLike | None = None,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
-) -> Problem:
-    """Build a problem from a table of links, long or square.
+) -> ProblemContents:
+    """Bring a table of links, long or square, into columns.
 
     Parameters
     ----------
@@ -72,14 +66,14 @@ def problem_from_dataframe(
     Raises
     ------
     ProblemError
-        A column is unknown, missing or of the wrong kind, or a rule of `Problem` is broken.
+        A column is unknown, missing or of the wrong kind, or names do not fit together.
 
     Examples
     --------
     >>> import pandas as pd
     >>> links = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_mbit_per_s": [2.5]})
-    >>> problem = problem_from_dataframe(links, {"S": 10**6}, "D")
-    >>> problem.names, problem.bandwidth_bytes_per_s.tolist()
+    >>> contents = contents_of_table(links, {"S": 10**6}, "D")
+    >>> contents.names, contents.bandwidth_bytes_per_s.tolist()
     (('D', 'S'), [[312500.0]])
     """
     backlog = _backlog_by_name(backlog_bytes)
@@ -95,7 +89,7 @@ def problem_from_dataframe(
             raise ProblemError(
                 f"backlog_bytes: unknown host {name!r}; add it to hosts" + nearest_hint(name, names)
             )
-    return Problem(
+    return ProblemContents(
         names=tuple(_plain(name) for name in names),
         destination=_plain(destination),
         # As objects: among numbers, one text would turn all into texts.
@@ -108,28 +102,29 @@ def problem_from_dataframe(
     )
 
 
-def links_frame(problem: Problem) -> pd.DataFrame:
-    """Return the links as a long table that `problem_from_dataframe` reads.
+def links_frame(problem: ProblemContents) -> pd.DataFrame:
+    """Return the links as a long table that `Problem.from_dataframe` reads.
 
     Columns: from, to, period (only where there are several), bandwidth_bytes_per_s, price_per_gb
     (only where some link has one).
 
     Examples
     --------
-    >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> links_frame(problem).to_dict("records")
     [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 5.0}]
     """
     import pandas as pd
 
     names = np.array(problem.names, dtype=object)
-    n = problem.n_periods
+    n = len(problem.periods_s)
     columns: dict[str, Any] = {
         "from": np.tile(names[problem.link_from], n),
         "to": np.tile(names[problem.link_to], n),
     }
     if n > 1:
-        columns["period"] = np.repeat(np.arange(n), problem.n_links)
+        columns["period"] = np.repeat(np.arange(n), len(problem.link_from))
     columns["bandwidth_bytes_per_s"] = problem.bandwidth_bytes_per_s.ravel()
     if problem.price_per_gb is not None:
         columns["price_per_gb"] = np.tile(problem.price_per_gb, n)

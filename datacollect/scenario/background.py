@@ -8,15 +8,15 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.kinds import wrong
-from datacollect.placement import nodes_in
-from datacollect.scenario import require_known
+from datacollect.scenario.placement import nodes_in
+from datacollect.scenario.scenario import require_known
 from datacollect.simulation.network import NO_WIRE, BackgroundFlow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from datacollect.problem import IntArray
-    from datacollect.scenario import Scenario
+    from datacollect.arrays import IntArray
+    from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.topologies import Topology
 

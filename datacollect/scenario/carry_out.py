@@ -5,60 +5,35 @@ The function `simulate` is the library's front; `carry_out` returns all that lay
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
-from itertools import accumulate
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from datacollect.comparison import summary
-from datacollect.errors import InfeasibleError, ProblemError, SimulationError, nearest_hint
-from datacollect.planning import controller_of, plan, require_room, require_schedule_fits
-from datacollect.probing import planning_problem
-from datacollect.scenario import Scenario, naming
-from datacollect.scenario_fields import ENGINES
-from datacollect.setting import build
-from datacollect.simulation.network import SimulatedNetwork
+from datacollect.errors import InfeasibleError, ProblemError, SimulationError, naming, nearest_hint
+from datacollect.methods.choice import plan
+from datacollect.scenario.fields import ENGINES
+from datacollect.scenario.fits import require_room, require_schedule_fits
+from datacollect.scenario.knowledge import planning_problem
+from datacollect.scenario.known_wires import simulated
+from datacollect.scenario.method import controller_of
+from datacollect.scenario.options import EstimateOptions, ExecutionOptions, RunOptions
+from datacollect.scenario.outcome import Outcome, most_open_at_once, replanning_of
+from datacollect.scenario.scenario import Scenario
+from datacollect.scenario.setting import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
-    import pandas as pd
-
-    from datacollect.control import Controller
-    from datacollect.probing import Measurement
-    from datacollect.problem import Problem
-    from datacollect.schedule import Schedule
-    from datacollect.setting import Setting
+    from datacollect.control.controller import Controller
+    from datacollect.problem.problem import Problem
+    from datacollect.scenario.probe_cache import Measurement
+    from datacollect.scenario.setting import Setting
+    from datacollect.schedule.schedule import Schedule
     from datacollect.simulation.run import Run
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """A run, and what led to it.
-
-    Attributes
-    ----------
-    run : Run
-    setting : Setting
-    problem : Problem
-        What the planner knew.
-    schedule : Schedule
-        What it planned.
-    measurement : Measurement or None
-        Where estimates were measured.
-    """
-
-    run: Run
-    setting: Setting
-    problem: Problem
-    schedule: Schedule
-    measurement: Measurement | None
 
 
 def simulate(
@@ -176,63 +151,31 @@ def carry_out(
     tell = stage or (lambda _: None)
     chosen = _with_overrides(scenario, method, seed, time_limit_s)
     _require_engine(engine, chosen)
+    how, limits = ExecutionOptions.of(chosen), RunOptions.of(chosen)
     with chosen.naming_file():
         tell("building")
-        setting = dataclasses.replace(setting, scenario=chosen) if setting else build(chosen)
+        setting = replace(setting, scenario=chosen) if setting else build(chosen)
         tell("measuring")
         problem, measurement = planning_problem(setting, engine, cache_dir, progress)
         tell("planning")
         if schedule is None:
             with naming("method"), _naming_silent_probes(chosen, measurement):
-                schedule = plan(problem, chosen.section("method"))
+                schedule = plan(problem, how.planning())
         else:
             require_schedule_fits(schedule, problem)
         with naming("run"):
-            require_room(schedule, chosen.section("run")["relay_buffer_bytes"])
-        how, room = chosen.section("method"), chosen.section("run")["relay_buffer_bytes"]
-        controller, connections = controller_of(problem, schedule, how, room)
+            require_room(schedule, limits.relay_buffer_bytes)
+        controller, connections = controller_of(problem, schedule, how, limits.relay_buffer_bytes)
     tell("simulating")
-    run = _simulate(setting, controller, engine, progress)
+    simulate_in = _in_packets if engine == "ns3" else _as_fluid
+    run = simulate_in(setting, limits, controller, progress)
     replanning = None
-    if how["replan_s"] is not None:
-        connections = most_open_at_once(run.connections)
-        replanning = {**run.settings["controller"], "connections_opened": len(run.connections)}
-    settings = {
-        "scenario": chosen.to_dict(),
-        "scenario_sha256": chosen.sha256,
-        "engine": engine,
-        "drawn": dict(setting.facts),
-        "warnings": list(setting.warnings),
-        "predicted_makespan_s": schedule.makespan_s,
-        "plan": summary(schedule),
-        "connections": connections,
-        "replanning": replanning,
-        "problem_sha256": problem.sha256,
-        "measurement": None if measurement is None else measurement.cost,
-        f"{engine}_settings": run.settings,
-        "versions": dict(versions()),
-    }
-    run = dataclasses.replace(run, settings=settings)
-    return Outcome(run, setting, problem, schedule, measurement)
+    if how.replan_s is not None:
+        connections, replanning = most_open_at_once(run.connections), replanning_of(run)
+    return Outcome(run, setting, problem, schedule, measurement, connections, replanning)
 
 
 # ----------------------------------------------------------------------------------------------
-
-
-def most_open_at_once(connections: pd.DataFrame) -> int:
-    """Return how many connections of a run's log there were at most at a time.
-
-    From when they were asked for until they were closed; what closes at an instant goes before
-    what opens.
-
-    >>> import pandas as pd
-    >>> log = {"asked_s": [0.0, 0.0, 5.0], "closed_s": [5.0, float("nan"), float("nan")]}
-    >>> most_open_at_once(pd.DataFrame(log))
-    2
-    """
-    changes = [(time_s, 1) for time_s in connections["asked_s"].tolist()]
-    changes += [(time_s, -1) for time_s in connections["closed_s"].dropna().tolist()]
-    return max(accumulate(change for _, change in sorted(changes)), default=0)
 
 
 @contextmanager
@@ -245,7 +188,7 @@ def _naming_silent_probes(scenario: Scenario, measurement: Measurement | None) -
         silent = 0 if samples is None else int((samples["bandwidth_bytes_per_s"] == 0).sum())
         if samples is None or not silent:
             raise
-        give_up_s = scenario.section("estimates")["give_up_s"]
+        give_up_s = EstimateOptions.of(scenario).give_up_s
         raise InfeasibleError(
             f"{error}; {silent} of {len(samples)} probes brought nothing within "
             f"estimates.give_up_s = {give_up_s:g} s: raise it",
@@ -286,7 +229,7 @@ def _require_engine(engine: str, scenario: Scenario) -> None:
 
 def require_ns3(scenario: Scenario) -> None:
     """Refuse at once what would fail after minutes of measuring and planning."""
-    from datacollect.simulation.ns3_process import check_installed
+    from datacollect.simulation.ns3.process import check_installed
 
     try:
         check_installed()
@@ -296,71 +239,62 @@ def require_ns3(scenario: Scenario) -> None:
         ) from None
 
 
-def _simulate(
+def _in_packets(
     setting: Setting,
+    limits: RunOptions,
     controller: Controller,
-    engine: str,
     progress: Callable[[float, int], None] | None,
 ) -> Run:
-    options = setting.scenario.section("run")
-    common: dict[str, Any] = {
-        "seed": setting.scenario.number("run"),
-        "time_limit_s": options["time_limit_s"],
-        "stall_s": options["stall_s"],
-        "warm_up_s": options["warm_up_s"],
-        "progress": progress,
-    }
-    room = options["relay_buffer_bytes"]
-    network, backlog, destination = setting.network, setting.backlog_bytes, setting.destination
-    if isinstance(network, SimulatedNetwork) and engine == "ns3":
-        from datacollect.simulation.ns3 import simulate_ns3
+    from datacollect.simulation.ns3.engine import simulate_ns3
 
-        return simulate_ns3(
-            network,
-            backlog,
-            destination,
-            controller,
-            relay_buffer_bytes=room,
-            cool_down_s=options["warm_up_s"],
-            name=f"scenario {setting.scenario.name!r}",
-            **common,
-        )
-    from datacollect.simulation.fluid import simulate_fluid
+    return simulate_ns3(
+        simulated(setting),
+        setting.backlog_bytes,
+        setting.destination,
+        controller,
+        seed=setting.scenario.number("run"),
+        time_limit_s=limits.time_limit_s,
+        relay_buffer_bytes=limits.relay_buffer_bytes,
+        stall_s=limits.stall_s,
+        warm_up_s=limits.warm_up_s,
+        cool_down_s=limits.warm_up_s,
+        name=f"scenario {setting.scenario.name!r}",
+        progress=progress,
+    )
 
+
+def _as_fluid(
+    setting: Setting,
+    limits: RunOptions,
+    controller: Controller,
+    progress: Callable[[float, int], None] | None,
+) -> Run:
+    from datacollect.simulation.fluid.engine import simulate_fluid
+
+    problem, room = setting.problem, limits.relay_buffer_bytes
     try:
         return simulate_fluid(
-            network,
-            backlog,
-            destination,
+            setting.network,
+            setting.backlog_bytes,
+            setting.destination,
             controller,
+            seed=setting.scenario.number("run"),
+            time_limit_s=limits.time_limit_s,
+            stall_s=limits.stall_s,
             relay_buffer_bytes=math.inf if room is None else room,
-            udp_on_off=options["udp_on_off"],
-            **_fluid_options(setting),
-            **common,
+            warm_up_s=limits.warm_up_s,
+            udp_on_off=limits.udp_on_off,
+            # A topology has headers to say, a problem what is released and held.
+            header_bytes=setting.header_bytes if problem is None else 0,
+            release_s=None if problem is None else _late_releases(problem),
+            held=() if problem is None else problem.held,
+            progress=progress,
         )
     except SimulationError as error:
         raise SimulationError(f"scenario {setting.scenario.name!r}: {error}") from error
 
 
-def _fluid_options(setting: Setting) -> dict[str, Any]:
-    """What only a topology, or only a problem, has to say."""
-    if setting.problem is None:
-        return {"header_bytes": setting.scenario.section("transport")["header_bytes"]}
-    problem = setting.problem
+def _late_releases(problem: Problem) -> dict[str, float]:
+    """When hosts' data are released that are not there from the start."""
     release = zip(problem.names, problem.release_s.tolist(), strict=True)
-    return {"release_s": {name: at_s for name, at_s in release if at_s}, "held": problem.held}
-
-
-@cache
-def versions() -> Mapping[str, str]:
-    """Return the versions of what shapes a run, as far as it is installed."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version()}
-    for package in ("datacollect", "numpy", "ns3"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {name: at_s for name, at_s in release if at_s}

@@ -1,6 +1,6 @@
 """The fields of scenario files: names, kinds, units, defaults; topologies have their own module.
 
-As in `datacollect.fields`, one source for reading and checking files and for the hints in
+As in `datacollect.problem.fields`, one source for reading and checking files and for the hints in
 messages. Every default stands here, so that a run can record what was not said.
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from datacollect.kinds import Field, Kind, ListOf, Number, Rows, Table, Text, Whole
-from datacollect.scenario_kinds import Choice, Flag, Part, Share
-from datacollect.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
+from datacollect.field_tables import Field, Rows, Table
+from datacollect.kinds import Kind, ListOf, Number, Text, Whole
+from datacollect.methods.choice import METHODS
+from datacollect.methods.names import BEST_PATH, COORDINATED
+from datacollect.scenario.kinds import Choice, Flag, Part, Share
+from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
-METHODS = ("direct", "best-path", "coordinated")
 ENGINES = ("ns3", "fluid")
 
 SEED = Whole(remedy="use any whole number from 0 on")
@@ -205,7 +207,7 @@ ESTIMATES = _table(
 METHOD = _table(
     "the method",
     "How the collection is planned, and how the plan is carried out.",
-    _optional("name", Choice(METHODS), "Planning method.", "coordinated"),
+    _optional("name", Choice(tuple(METHODS)), "Planning method.", COORDINATED),
     _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
     _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
     _optional("solver", NAME, "Name of the solver.", "auto"),
@@ -233,7 +235,7 @@ METHOD = _table(
     _optional("total_streams", Whole(minimum=1), "direct: connections of all sources together."),
     _optional(
         "streams_as",
-        Choice(("coordinated", "best-path")),
+        Choice((COORDINATED, BEST_PATH)),
         "direct: as many connections in all as that method's plan has.",
     ),
     _optional(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import Kind, ListOf, Number, Table, plain, shown, wrong
+from datacollect.kinds import Kind, ListOf, Number, Schema, plain, shown, wrong
+
+if TYPE_CHECKING:
+    from datacollect.field_tables import Table
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,10 @@ class Flag:
         if not isinstance(value, bool):
             raise wrong(place, "must be true or false", value, "write it without quotes")
         return value
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of a flag."""
+        return {"type": "boolean"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,10 @@ class Choice:
             )
         return value
 
+    def schema(self) -> Schema:
+        """Return the JSON Schema of the words."""
+        return {"enum": list(self.words)}
+
 
 @dataclass(frozen=True)
 class Share:
@@ -56,6 +67,11 @@ class Share:
             raise wrong(place, rule, value, "write a share")
         return share
 
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such numbers."""
+        least = "exclusiveMinimum" if self.positive else "minimum"
+        return {"type": "number", least: 0, "maximum": 1}
+
 
 @dataclass(frozen=True)
 class OneOrTwo:
@@ -71,6 +87,10 @@ class OneOrTwo:
             return tuple(ListOf(self.kind, 2, 2, rule).read(value, place))
         return self.kind.read(value, place)
 
+    def schema(self) -> Schema:
+        """Return the JSON Schema of one or two."""
+        return {"anyOf": [self.kind.schema(), ListOf(self.kind, 2, 2).schema()]}
+
 
 @dataclass(frozen=True)
 class Part:
@@ -81,6 +101,10 @@ class Part:
     def read(self, value: Any, place: str) -> dict[str, Any]:
         """Return the fields of the table."""
         return self.table.read(value, place)
+
+    def schema(self) -> Schema:
+        """Return a reference to the table."""
+        return self.table.schema()
 
 
 @dataclass(frozen=True)
@@ -98,3 +122,19 @@ class ByKind:
             raise ProblemError(f"{place}: key kind is missing; add it, one of {', '.join(tables)}")
         kind = Choice(tuple(tables)).read(value["kind"], f"{place}.kind")
         return tables[kind].read(value, place)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of the tables, by their kind."""
+        # Not oneOf: its messages say that no table fits, these what is wrong with the one named.
+        return {
+            "type": "object",
+            "properties": {"kind": {"enum": [kind for kind, _ in self.tables]}},
+            "required": ["kind"],
+            "allOf": [
+                {
+                    "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
+                    "then": table.schema(),
+                }
+                for kind, table in self.tables
+            ],
+        }

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 from datacollect.fairshare import max_min_fair_rates
-from datacollect.hosts import SharedBottleneck
+from datacollect.problem.hosts import SharedBottleneck
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from datacollect.problem import FloatArray, Problem
-    from datacollect.setting import Setting
-    from datacollect.simulation.fluid_wires import Path, WireNetwork
+    from datacollect.arrays import FloatArray
+    from datacollect.problem.problem import Problem
+    from datacollect.scenario.options import SharedWire
+    from datacollect.scenario.setting import Setting
+    from datacollect.simulation.fluid.wires import FluidPath, WireNetwork
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.topologies import Topology
 
 
-def with_shared_wires(problem: Problem, setting: Setting) -> Problem:
+def with_shared_wires(
+    problem: Problem, setting: Setting, shared_wires: Sequence[SharedWire]
+) -> Problem:
     """Add what ``estimates.shared`` tells the planner: a shared bottleneck for each way of a wire.
 
     All links whose route crosses the wire that way share it. Its capacity is the number given, or
     what so many connections of ours get there together (max-min fairly beside the background, UDP
     at its mean, held back by nothing else), or the wire's rate less headers. A way that no link's
     route takes is left out.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the planner knows without them.
+    setting : Setting
+    shared_wires : sequence of SharedWire
 
     Raises
     ------
@@ -34,9 +45,9 @@ def with_shared_wires(problem: Problem, setting: Setting) -> Problem:
 
     Examples
     --------
-    >>> from datacollect.probing import planning_problem
-    >>> from datacollect.scenario import Scenario
-    >>> from datacollect.setting import build
+    >>> from datacollect.scenario.knowledge import planning_problem
+    >>> from datacollect.scenario.scenario import Scenario
+    >>> from datacollect.scenario.setting import build
     >>> scenario = Scenario.from_dict(
     ...     {
     ...         "topology": {"kind": "two-domains"},
@@ -54,9 +65,8 @@ def with_shared_wires(problem: Problem, setting: Setting) -> Problem:
     A0 -> B0 625000.0 (('D', 'S1'), ('D', 'S2'))
     B0 -> A0 625000.0 (('S1', 'D'), ('S2', 'D'))
     """
-    entries = setting.scenario.section("estimates")["shared"]
     topology = setting.topology
-    if not entries or topology is None:
+    if not shared_wires or topology is None:
         return problem
     network, names = simulated(setting), problem.names
     ends = [
@@ -65,7 +75,7 @@ def with_shared_wires(problem: Problem, setting: Setting) -> Problem:
     ]
     crossed = wires_crossed(problem, network)
     shared = []
-    for entry, cable in zip(entries, _cables(entries, topology), strict=True):
+    for entry, cable in zip(shared_wires, _cables(shared_wires, topology), strict=True):
         for wire in (2 * cable, 2 * cable + 1):  # there and back
             links = [pair for pair, wires in zip(ends, crossed, strict=True) if wire in wires]
             if links:
@@ -85,8 +95,8 @@ def payload_bytes_per_s(setting: Setting) -> FloatArray:
     """Return what each one-way wire carries besides headers."""
     network = simulated(setting)
     segment = network.transport.segment_bytes
-    header = setting.scenario.section("transport")["header_bytes"]
-    rates: FloatArray = network.rate_bytes_per_s * (segment / (segment + header))
+    share = segment / (segment + setting.header_bytes)
+    rates: FloatArray = network.rate_bytes_per_s * share
     return rates
 
 
@@ -115,7 +125,7 @@ def fair_bytes_per_s(
     uses: Sequence[int],
     limit_bytes_per_s: float,
     capacity_bytes_per_s: FloatArray,
-    others: Sequence[Path],
+    others: Sequence[FluidPath],
     n_connections: int = 1,
 ) -> float:
     """Return what equal connections get together, max-min fairly beside others' flows.
@@ -127,7 +137,7 @@ def fair_bytes_per_s(
     limit_bytes_per_s : float
         What each can do at most.
     capacity_bytes_per_s : ndarray, shape (n_wires,)
-    others : sequence of Path
+    others : sequence of FluidPath
     n_connections : int
     """
     # As many equal connections are one of that weight.
@@ -147,32 +157,31 @@ def fair_bytes_per_s(
 # ----------------------------------------------------------------------------------------------
 
 
-def _cables(entries: Sequence[Mapping[str, Any]], topology: Topology) -> list[int]:
+def _cables(shared_wires: Sequence[SharedWire], topology: Topology) -> list[int]:
     """Indices of the entries' wires in the topology."""
     cables: list[int] = []
-    for i, entry in enumerate(entries):
+    for i, entry in enumerate(shared_wires):
         place = f"estimates.shared[{i}].wire"
         try:
-            cable = topology.wire_index(entry["wire"])
+            cable = topology.wire_index(entry.wire)
         except ProblemError as error:
             raise ProblemError(f"{place}: {error}") from None
         if cable in cables:
-            raise ProblemError(f"{place}: {entry['wire']!r} is named twice; keep one of them")
+            raise ProblemError(f"{place}: {entry.wire!r} is named twice; keep one of them")
         cables.append(cable)
     return cables
 
 
-def _known_bytes_per_s(entry: Mapping[str, Any], wire: int, setting: Setting) -> float:
+def _known_bytes_per_s(entry: SharedWire, wire: int, setting: Setting) -> float:
     """What links share on a wire, as the entry says."""
-    if entry["bandwidth_bytes_per_s"] is not None:
-        return float(entry["bandwidth_bytes_per_s"])
-    if entry["connections"] is None:
+    if entry.bandwidth_bytes_per_s is not None:
+        return entry.bandwidth_bytes_per_s
+    if entry.connections is None:
         return float(payload_bytes_per_s(setting)[wire])
-    from datacollect.simulation.fluid_wires import WireNetwork
+    from datacollect.simulation.fluid.wires import WireNetwork
 
     network = simulated(setting)
-    header = setting.scenario.section("transport")["header_bytes"]
-    wires = WireNetwork(network, header_bytes=header)
+    wires = WireNetwork(network, header_bytes=setting.header_bytes)
     capacity = late_capacity_bytes_per_s(network, wires)
-    n = entry["connections"]
-    return fair_bytes_per_s((wire,), math.inf, capacity, wires.background_paths, n)
+    others = wires.background_paths
+    return fair_bytes_per_s((wire,), math.inf, capacity, others, entry.connections)

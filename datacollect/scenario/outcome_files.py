@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.harness import Outcome
+    from datacollect.scenario.outcome import Outcome
     from datacollect.simulation.run import Run
 
 TABLES = ("storage", "routes", "background", "wires", "connections")
@@ -26,7 +26,7 @@ FORMATS = ("csv", "parquet")
 RUN_FORMAT = "datacollect-run/1"
 
 
-def run_to_dict(run: Run) -> dict[str, Any]:
+def outcome_to_dict(outcome: Outcome) -> dict[str, Any]:
     """Return the object that ``datacollect simulate --json`` prints; missing numbers are None.
 
     Curves over time and the log of connections are tables of the run, not in it; `write_outcome`
@@ -34,12 +34,15 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from datacollect.simulation.recorder import Recorder
-    >>> tree = run_to_dict(Recorder({"S": 10}, "D").finish(engine="fluid"))
+    >>> from datacollect.scenario.carry_out import carry_out
+    >>> wires = [{"a": "N", "b": "M", "rate_bytes_per_s": 1e6}]
+    >>> hosts = {"destination": {"at": "M"}, "sources": [{"at": "N", "backlog_bytes": 1_000_000}]}
+    >>> scenario = {"topology": {"kind": "explicit", "wires": wires}, "hosts": hosts}
+    >>> tree = outcome_to_dict(carry_out(scenario, engine="fluid", time_limit_s=0.1))
     >>> tree["complete"], tree["makespan_s"], tree["source_finish_s"]
-    (False, None, {'S': None})
+    (False, None, {'S1': None})
     """
-    predicted = run.settings.get("predicted_makespan_s")
+    run, predicted = outcome.run, outcome.schedule.makespan_s
     peaks = run.peak_storage_bytes()
     tree = {
         "format": RUN_FORMAT,
@@ -113,7 +116,7 @@ def write_outcome(outcome: Outcome, folder: str | PathLike[str], tables: str = "
         frames["samples"] = outcome.measurement.samples
     written = [root / "run.json", root / "problem.json", root / "schedule.json"]
     columns = {name: frame.to_dict("list") for name, frame in frames.items()}
-    _write_json(written[0], run_to_dict(outcome.run) | {"tables": plain_tree(columns)})
+    _write_json(written[0], outcome_to_dict(outcome) | {"tables": plain_tree(columns)})
     _write_json(written[1], outcome.problem.to_dict())
     outcome.schedule.to_file(written[2])
     for name, frame in frames.items():

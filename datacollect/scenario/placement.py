@@ -7,17 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect import topologies
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, naming
 from datacollect.kinds import shown
-from datacollect.scenario import naming, require_known
+from datacollect.scenario.scenario import require_known
+from datacollect.topologies import (
+    Node,
+    Topology,
+    Wire,
+    WireClass,
+    dumbbell,
+    from_graphml,
+    from_topohub,
+    line,
+    paper_152,
+    star,
+    transit_stub,
+    two_domains,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from datacollect.problem import IntArray
-    from datacollect.scenario import Scenario
-    from datacollect.topologies import Topology
+    from datacollect.arrays import IntArray
+    from datacollect.scenario.scenario import Scenario
 
 # Draws in vain before a total is taken for one that cannot be met.
 MOST_DRAWS = 2_000_000
@@ -98,27 +110,27 @@ def make_topology(scenario: Scenario) -> Topology:
         options["seed"] = scenario.number("topology")
     for name in ("peering", "transit", "transit_stub_wires", "stub"):
         if name in options:
-            options[name] = topologies.WireClass(**options[name])
+            options[name] = WireClass(**options[name])
     match kind:
         case "paper-152":
-            return topologies.paper_152(**options)
+            return paper_152(**options)
         case "transit-stub":
-            return topologies.transit_stub(**options)
+            return transit_stub(**options)
         case "two-domains":
-            return topologies.two_domains((), (), **options)
+            return two_domains((), (), **options)
         case "dumbbell":
-            return topologies.dumbbell(**options)
+            return dumbbell(**options)
         case "star":
-            return topologies.star(options.pop("n_hosts"), **options)
+            return star(options.pop("n_hosts"), **options)
         case "line":
-            return topologies.line(options.pop("n_nodes"), **options)
+            return line(options.pop("n_nodes"), **options)
         case "graphml":
-            return topologies.from_graphml(scenario.folder / options.pop("file"), **options)
+            return from_graphml(scenario.folder / options.pop("file"), **options)
         case "topohub":
-            return topologies.from_topohub(options.pop("name"), **options)
-    return topologies.Topology.from_wires(
-        [topologies.Wire(**_said(wire)) for wire in options["wires"]],
-        [topologies.Node(**_said(node)) for node in options["nodes"]],
+            return from_topohub(options.pop("name"), **options)
+    return Topology.from_wires(
+        [Wire(**_said(wire)) for wire in options["wires"]],
+        [Node(**_said(node)) for node in options["nodes"]],
     )
 
 

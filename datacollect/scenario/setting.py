@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.background import draw_background, strangers
-from datacollect.errors import ProblemError
-from datacollect.placement import Placement, place
-from datacollect.problem import Problem
-from datacollect.scenario import naming
+from datacollect.errors import ProblemError, naming
+from datacollect.problem.problem import Problem
+from datacollect.scenario.background import draw_background, strangers
+from datacollect.scenario.placement import Placement, place
 from datacollect.simulation.network import NO_WIRE, SimulatedNetwork, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.problem import IntArray
-    from datacollect.scenario import Scenario
-    from datacollect.simulation.problem_network import ProblemNetwork
+    from datacollect.arrays import IntArray
+    from datacollect.scenario.scenario import Scenario
+    from datacollect.simulation.fluid.problem_network import ProblemNetwork
     from datacollect.topologies import Topology
 
 
@@ -55,6 +54,11 @@ class Setting:
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def header_bytes(self) -> int:
+        """What the fluid engine adds to each segment; only a topology's wires carry headers."""
+        return int(self.scenario.section("transport")["header_bytes"])
+
 
 def build(scenario: Scenario) -> Setting:
     """Build what a scenario describes.
@@ -69,7 +73,7 @@ def build(scenario: Scenario) -> Setting:
 
     Examples
     --------
-    >>> from datacollect.scenario import Scenario
+    >>> from datacollect.scenario.scenario import Scenario
     >>> setting = build(
     ...     Scenario.from_dict(
     ...         {
@@ -199,7 +203,7 @@ def _nodes_of_hosts(placed: Placement) -> dict[str, str]:
 
 
 def _from_problem(scenario: Scenario) -> Setting:
-    from datacollect.simulation.problem_network import ProblemNetwork
+    from datacollect.simulation.fluid.problem_network import ProblemNetwork
 
     with naming("problem"):
         problem = Problem.from_file(scenario.folder / scenario.sections["problem"])
@@ -229,7 +233,7 @@ def _from_problem(scenario: Scenario) -> Setting:
 
 def _with_bandwidths(problem: Problem, scenario: Scenario) -> Problem:
     """The problem with the bandwidths of another file; pairs that it leaves out are no links."""
-    from datacollect.link_table import read_link_table
+    from datacollect.problem.link_table import read_link_table
 
     path = scenario.folder / scenario.sections["truth_csv"]
     try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datacollect.kinds import Field, Kind, Number, Rows, Table, Text, Whole
-from datacollect.scenario_kinds import ByKind, Choice, Flag, OneOrTwo, Part, Share
+from datacollect.field_tables import Field, Rows, Table
+from datacollect.kinds import Kind, Number, Text, Whole
+from datacollect.scenario.kinds import ByKind, Choice, Flag, OneOrTwo, Part, Share
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS, NODE_KINDS, WIRE_KINDS
 from datacollect.topologies.transit_stub import PEERING, STUB, TRANSIT, TRANSIT_STUB, WireClass
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.documents import (
+    SCHEDULE_FORMAT,
     decode,
     document_name,
     parse_json,
@@ -19,9 +20,10 @@ from datacollect.documents import (
     write_atomically,
 )
 from datacollect.errors import ProblemError
-from datacollect.fields import SCHEDULE, SCHEDULE_FORMAT
 from datacollect.kinds import shown_text
-from datacollect.schedule import Bottleneck, Route, Schedule, Transfers, Turns
+from datacollect.schedule.contents import ScheduleContents
+from datacollect.schedule.fields import SCHEDULE
+from datacollect.schedule.transfers import Bottleneck, Route, Transfers, Turns, bottleneck_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 PARQUET_KEY = b"datacollect-schedule"
 
 
-def schedule_to_tree(schedule: Schedule) -> dict[str, Any]:
+def tree_of(schedule: ScheduleContents) -> dict[str, Any]:
     """Return the tree of a schedule file.
 
     Besides the transfers it holds what is known about them: status, bottleneck, plan_time_s, and
@@ -61,11 +63,7 @@ def schedule_to_tree(schedule: Schedule) -> dict[str, Any]:
     if schedule.turns is not None:
         tree["turns"] = {**asdict(schedule.turns), "order": list(schedule.turns.order)}
     if bottleneck is not None:
-        tree["bottleneck"] = {
-            "kind": bottleneck.kind,
-            "hosts": list(bottleneck.hosts),
-            "text": bottleneck.text,
-        }
+        tree["bottleneck"] = bottleneck_tree(bottleneck)
     for key, value in tree.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ProblemError(f"schedule: {key} must be finite to be written, got {value}")
@@ -87,8 +85,8 @@ def schedule_to_tree(schedule: Schedule) -> dict[str, Any]:
     return tree
 
 
-def schedule_from_tree(tree: Mapping[str, Any]) -> Schedule:
-    """Build a schedule from the tree of a schedule file.
+def contents_of(tree: Mapping[str, Any]) -> ScheduleContents:
+    """Return what the tree of a schedule file says.
 
     Raises
     ------
@@ -114,7 +112,7 @@ def schedule_from_tree(tree: Mapping[str, Any]) -> Schedule:
             )
         route_of_row.append(number.setdefault(route, len(number)))
     bottleneck, turns = values.pop("bottleneck"), values.pop("turns")
-    return Schedule(
+    return ScheduleContents(
         **values,
         routes=tuple(number),
         columns=_columns(rows, route_of_row),
@@ -127,23 +125,18 @@ def schedule_from_tree(tree: Mapping[str, Any]) -> Schedule:
     )
 
 
-def read_schedule(path: str | PathLike[str]) -> Schedule:
-    """Read a schedule file: JSON, or Parquet where the name ends in ``.parquet``.
+def read_tree_of(path: str | PathLike[str]) -> Any:
+    """Read the tree of a schedule file: JSON, or Parquet where the name ends in ``.parquet``.
 
     Raises
     ------
     ProblemError
-        The message names file, place, rule, value and remedy.
+        It cannot be read, or is no file of that kind.
     """
-    is_parquet = Path(path).suffix.lower() == ".parquet"
-    tree = _read_parquet(path) if is_parquet else read_tree(path)
-    try:
-        return schedule_from_tree(tree)
-    except ProblemError as error:
-        raise ProblemError(f"{document_name(path)}: {error}") from None
+    return _read_parquet(path) if _is_parquet(path) else read_tree(path)
 
 
-def write_schedule(schedule: Schedule, path: str | PathLike[str]) -> None:
+def write(schedule: ScheduleContents, path: str | PathLike[str]) -> None:
     """Write a schedule as JSON, or as Parquet where the name ends in ``.parquet``.
 
     The file appears complete or not at all: it is written beside and then renamed.
@@ -153,9 +146,12 @@ def write_schedule(schedule: Schedule, path: str | PathLike[str]) -> None:
     ProblemError
         It cannot be written there.
     """
-    tree = schedule_to_tree(schedule)
-    is_parquet = Path(path).suffix.lower() == ".parquet"
-    write_atomically(path, _parquet_bytes(tree) if is_parquet else _json_bytes(tree))
+    tree = tree_of(schedule)
+    write_atomically(path, _parquet_bytes(tree) if _is_parquet(path) else _json_bytes(tree))
+
+
+def _is_parquet(path: str | PathLike[str]) -> bool:
+    return Path(path).suffix.lower() == ".parquet"
 
 
 def _columns(rows: list[dict[str, Any]], route: list[int]) -> Transfers:

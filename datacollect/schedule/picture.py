@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.measures import legs
+from datacollect.schedule.tolerances import RATE_ROUNDING, TIME_TOLERANCE
+from datacollect.schedule.use import legs
 from datacollect.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
-    from datacollect.measures import Legs
-    from datacollect.problem import FloatArray, IntArray, Problem
-    from datacollect.schedule import Schedule
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.schedule.use import Legs
 
 # Nobody reads more bands, or tells more colours apart.
 MAX_BANDS = 25
@@ -167,7 +169,7 @@ def _colours(
 def _edges(schedule: Schedule) -> tuple[FloatArray, float | None]:
     columns, end_s = schedule.columns, schedule.makespan_s
     instants = np.unique(np.concatenate([[0.0, end_s], columns.start_s, columns.finish_s]))
-    apart = np.diff(instants, prepend=-math.inf) > 1e-9 * end_s
+    apart = np.diff(instants, prepend=-math.inf) > TIME_TOLERANCE * end_s
     if np.count_nonzero(apart) <= MAX_INSTANTS:
         return instants[apart], None
     return np.linspace(0.0, end_s, MAX_INSTANTS), end_s / (MAX_INSTANTS - 1)
@@ -244,7 +246,7 @@ def mean_rates(
         np.add.at(steps, (row, k + 1), change * (1.0 - share))
     rates = np.cumsum(steps[:, :n_stretches], axis=1)
     # What subtraction leaves of a rate that has ended is rounding.
-    rates[rates < 1e-9 * rates.max(axis=1, initial=0.0, keepdims=True)] = 0.0
+    rates[rates < RATE_ROUNDING * rates.max(axis=1, initial=0.0, keepdims=True)] = 0.0
     return rates
 
 

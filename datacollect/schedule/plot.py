@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.picture import (
+from datacollect.schedule.picture import (
     MAX_COLOURS,
     headlines,
     lay_out,
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from datacollect.picture import Band, Picture, Place
-    from datacollect.problem import FloatArray, Problem
-    from datacollect.schedule import Schedule
+    from datacollect.arrays import FloatArray
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.picture import Band, Picture, Place
+    from datacollect.schedule.schedule import Schedule
 
 Colour: TypeAlias = "str | tuple[float, float, float]"
 

@@ -8,54 +8,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.errors import ProblemError, nearest_hint
-from datacollect.hosts import Held, HeldColumns, SharedBottleneck
-from datacollect.measures import legs, running_totals
+from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
+from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.problem.hosts import Held, HeldColumns, SharedBottleneck
+from datacollect.schedule.contents import ProgressContents
+from datacollect.schedule.new_links import with_new_links
+from datacollect.schedule.use import legs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
-    from datacollect.problem import Problem
-    from datacollect.schedule import Schedule
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Starts of periods nearer to each other than this part of the last one are the same instant.
-SAME_START = 1e-9
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True, eq=False)
-class NewLinks:
-    """New estimates: they replace the problem's for these links, or add links.
-
-    Attributes
-    ----------
-    link_from, link_to : ndarray of int64, shape (n_links,)
-        Indices of hosts in the problem, no pair twice.
-    bandwidth_bytes_per_s : ndarray of float, shape (n_periods, n_links)
-    price_per_gb : ndarray of float, shape (n_links,)
-        NaN keeps the problem's price; a new link without one is free.
-    periods_s : ndarray of float, shape (n_periods,)
-        Starts of their forecast's periods, in seconds from the progress' instant; the first 0.
-    """
-
-    link_from: IntArray
-    link_to: IntArray
-    bandwidth_bytes_per_s: FloatArray
-    price_per_gb: FloatArray
-    periods_s: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Progress:
+class Progress(ProgressContents):
     """How far a collection has got at one instant, and what is known anew.
 
     Attributes
@@ -84,11 +57,6 @@ class Progress:
     2.0
     """
 
-    at_s: float
-    held: tuple[Held, ...] = ()
-    links: NewLinks | None = None
-    lost_hosts: tuple[str, ...] = ()
-
     def __post_init__(self) -> None:
         if not 0 <= self.at_s < math.inf:
             raise ProblemError(
@@ -101,16 +69,44 @@ class Progress:
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], problem: Problem) -> Progress:
         """Build from the tree of a progress file (see the docs, File formats)."""
-        from datacollect.progress_files import progress_from_tree
+        from datacollect.schedule.progress_file import contents_of
 
-        return progress_from_tree(tree, problem)
+        return cls(**vars(contents_of(tree, problem.host_index)))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], problem: Problem) -> Progress:
-        """Read a progress file: TOML or JSON, with the CSV that it names; ``-`` is stdin."""
-        from datacollect.progress_files import read_progress
+        r"""Read a progress file: TOML or JSON, with the CSV that it names.
 
-        return read_progress(path, problem)
+        Parameters
+        ----------
+        path : path-like
+            TOML or JSON by the suffix; ``-`` reads either from standard input. What
+            ``bandwidth_csv`` names is relative to the file.
+        problem : Problem
+            Whose progress it is.
+
+        Raises
+        ------
+        ProblemError
+            The message names file, place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "progress.toml")
+        ...     _ = path.write_text('format = "datacollect-progress/1"\nat_s = 3\n')
+        ...     Progress.from_file(path, problem).at_s
+        3.0
+        """
+        from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.schedule.progress_file import contents_of
+
+        tree = read_tree(path)
+        with naming(document_name(path)):
+            return cls(**vars(contents_of(tree, problem.host_index, folder_of(path))))
 
     @classmethod
     def from_schedule(cls, problem: Problem, plan: Schedule, at_s: float) -> Progress:
@@ -137,9 +133,9 @@ class Progress:
 
     def to_dict(self, problem: Problem) -> dict[str, Any]:
         """Return the tree of a progress file."""
-        from datacollect.progress_files import progress_to_tree
+        from datacollect.schedule.progress_file import tree_of
 
-        return progress_to_tree(self, problem)
+        return tree_of(self, problem.names)
 
     @property
     def lost_data(self) -> tuple[Held, ...]:
@@ -281,65 +277,12 @@ def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
         columns["bandwidth_bytes_per_s"] = problem.bandwidth_bytes_per_s[now:]
         columns["periods_s"] = np.append(0.0, problem.periods_s[now + 1 :] - progress.at_s)
     if progress.links is not None:
-        columns = _with_new(problem, columns, progress.links)
+        columns = with_new_links(problem, columns, progress.links)
     if progress.lost_hosts:
         lost = set(progress.lost_hosts)
         columns = _without_hosts(columns, np.array([name in lost for name in problem.names]))
         columns["shared"] = _shared_without(problem, lost)
     return {key: value for key, value in columns.items() if value is not getattr(problem, key)}
-
-
-def _with_new(problem: Problem, columns: dict[str, Any], new: NewLinks) -> dict[str, Any]:
-    index = problem.link_indices(new.link_from, new.link_to)
-    known, added = index >= 0, np.flatnonzero(index < 0)
-    _reject_twice(problem, new, index)
-    periods = np.union1d(columns["periods_s"], new.periods_s)
-    periods = periods[np.diff(periods, prepend=-math.inf) > SAME_START * periods[-1]]
-    bandwidth = _on_periods(columns["bandwidth_bytes_per_s"], columns["periods_s"], periods)
-    changed = _on_periods(new.bandwidth_bytes_per_s, new.periods_s, periods)
-    bandwidth[:, index[known]] = changed[:, known]
-    columns |= {
-        "periods_s": periods,
-        "bandwidth_bytes_per_s": bandwidth,
-        "price_per_gb": _prices_now(problem, new, index),
-    }
-    if len(added):
-        columns |= {
-            "bandwidth_bytes_per_s": np.concatenate([bandwidth, changed[:, added]], axis=1),
-            "link_from": np.append(problem.link_from, new.link_from[added]),
-            "link_to": np.append(problem.link_to, new.link_to[added]),
-        }
-    return columns
-
-
-def _prices_now(problem: Problem, new: NewLinks, index: IntArray) -> FloatArray | None:
-    """Prices of the problem's links, those given replaced, and of the added ones behind them."""
-    prices, given, added = problem.price_per_gb, ~np.isnan(new.price_per_gb), index < 0
-    if not given.any() and (prices is None or not added.any()):
-        return prices
-    prices = np.zeros(problem.n_links) if prices is None else prices.copy()
-    prices[index[given & ~added]] = new.price_per_gb[given & ~added]
-    return np.append(prices, np.nan_to_num(new.price_per_gb[added]))
-
-
-def _on_periods(bandwidth: FloatArray, starts_s: FloatArray, periods_s: FloatArray) -> FloatArray:
-    """Repeat rows of bandwidth for finer periods."""
-    middle = periods_s + SAME_START * periods_s[-1]
-    rows: FloatArray = bandwidth[np.searchsorted(starts_s, middle, side="right") - 1]
-    return rows
-
-
-def _reject_twice(problem: Problem, new: NewLinks, index: IntArray) -> None:
-    named = np.zeros(problem.n_links, dtype=bool)
-    named[index[index >= 0]] = True
-    key = new.link_from * problem.n_hosts + new.link_to
-    if np.count_nonzero(named) + len(np.unique(key[index < 0])) == len(key):
-        return
-    key.sort()
-    tail, head = divmod(int(key[np.flatnonzero(np.diff(key) == 0)[0]]), problem.n_hosts)
-    raise ProblemError(
-        f"progress: links: {problem.names[tail]!r} -> {problem.names[head]!r} given twice; keep one"
-    )
 
 
 def _without_hosts(columns: dict[str, Any], lost: BoolArray) -> dict[str, Any]:

@@ -4,131 +4,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import document_name, read_tree
+from datacollect.documents import PROGRESS_FORMAT
 from datacollect.errors import ProblemError
-from datacollect.fields import HELD, LINK, NAME
-from datacollect.files import link_columns, read_csv, require_host
-from datacollect.hosts import Held
-from datacollect.kinds import Field, ListOf, Number, Rows, Starts, Table, Text
-from datacollect.progress import NewLinks, Progress
+from datacollect.problem.file import link_columns, read_csv, require_host
+from datacollect.problem.hosts import Held
+from datacollect.schedule.contents import ProgressContents
+from datacollect.schedule.fields import PROGRESS
+from datacollect.schedule.new_links import NewLinks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
-    from datacollect.problem import Problem
 
-PROGRESS_FORMAT = "datacollect-progress/1"
-
-NEW_LINK = Table(
-    "the link",
-    "A link's new estimate.",
-    (
-        *(field for field in LINK.fields if field.name != "price_per_gb"),
-        Field(
-            "price_per_gb",
-            Number("currency per 10^9 bytes"),
-            "Price per 10^9 bytes, in any currency; if absent the problem's.",
-            default=math.nan,
-        ),
-    ),
-)
-
-PROGRESS = Table(
-    "the progress",
-    "What lies where at an instant, and what has changed since the plan was made.",
-    (
-        Field("format", Text((PROGRESS_FORMAT,)), "Format and its version.", required=True),
-        Field(
-            "at_s",
-            Number("seconds", remedy="count from the start of the plan"),
-            "The instant, in seconds from the start of the plan.",
-            required=True,
-        ),
-        Field(
-            "held",
-            Rows(HELD),
-            "All that lies elsewhere than at its source; at the destination it is collected.",
-            default=(),
-        ),
-        Field(
-            "links",
-            Rows(NEW_LINK),
-            "New estimates of links; they replace the problem's, or add links.",
-            default=(),
-        ),
-        Field(
-            "bandwidth_csv",
-            Text(),
-            "CSV file with new estimates, besides or instead of the list of links; relative to "
-            "this file.",
-        ),
-        Field(
-            "periods_s",
-            Starts(),
-            "Starts of the new estimates' periods, in seconds from at_s, the first 0.",
-        ),
-        Field(
-            "lost_hosts",
-            ListOf(NAME),
-            "Hosts that do not answer any more.",
-            default=(),
-        ),
-    ),
-)
-
-
-def read_progress(path: str | PathLike[str], problem: Problem) -> Progress:
-    r"""Read a progress file.
-
-    Parameters
-    ----------
-    path : path-like
-        TOML or JSON by the suffix; ``-`` reads either from standard input. What ``bandwidth_csv``
-        names is relative to the file.
-    problem : Problem
-        Whose progress it is.
-
-    Raises
-    ------
-    ProblemError
-        The message names file, place, rule, value and remedy.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "progress.toml")
-    ...     _ = path.write_text('format = "datacollect-progress/1"\nat_s = 3\n')
-    ...     read_progress(path, problem).at_s
-    3.0
-    """
-    tree = read_tree(path)
-    folder = Path() if str(path) == "-" else Path(path).parent
-    try:
-        return progress_from_tree(tree, problem, folder)
-    except ProblemError as error:
-        raise ProblemError(f"{document_name(path)}: {error}") from None
-
-
-def progress_from_tree(
-    tree: Mapping[str, Any], problem: Problem, base_dir: str | PathLike[str] | None = None
-) -> Progress:
-    """Build the progress from the tree of a progress file.
+def contents_of(
+    tree: Mapping[str, Any],
+    host_index: Mapping[str, int],
+    base_dir: str | PathLike[str] | None = None,
+) -> ProgressContents:
+    """Return what the tree of a progress file says.
 
     Parameters
     ----------
     tree : mapping
         What TOML or JSON say, as dicts, lists, texts and numbers.
-    problem : Problem
-        Whose progress it is.
+    host_index : mapping of str to int
+        Index of each host of the problem whose progress it is.
     base_dir : path-like, optional
         What ``bandwidth_csv`` is relative to; by default the working directory.
 
@@ -139,44 +44,45 @@ def progress_from_tree(
 
     Examples
     --------
-    >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
-    >>> progress_from_tree(
+    >>> contents_of(
     ...     {
     ...         "format": "datacollect-progress/1",
     ...         "at_s": 3.0,
     ...         "held": [{"host": "D", "source": "S", "offset_bytes": 0, "bytes": 15}],
     ...     },
-    ...     problem,
+    ...     {"S": 0, "D": 1},
     ... ).held
     (Held(host='D', source='S', offset_bytes=0, n_bytes=15),)
     """
     _reject_other_files(tree)
     values = PROGRESS.read(tree, "")
-    index = problem.host_index
     for i, entry in enumerate(values["held"]):
         for key in ("host", "source"):
-            require_host(entry[key], f"held[{i}].{key}", index)
+            require_host(entry[key], f"held[{i}].{key}", host_index)
     for i, name in enumerate(values["lost_hosts"]):
-        require_host(name, f"lost_hosts[{i}]", index)
-    return Progress(
+        require_host(name, f"lost_hosts[{i}]", host_index)
+    return ProgressContents(
         at_s=values["at_s"],
         held=tuple(
             Held(h["host"], h["source"], h["offset_bytes"], h["bytes"]) for h in values["held"]
         ),
-        links=_new_links(values, index, base_dir),
+        links=_new_links(values, host_index, base_dir),
         lost_hosts=tuple(values["lost_hosts"]),
     )
 
 
-def progress_to_tree(progress: Progress, problem: Problem) -> dict[str, Any]:
-    """Return the tree that `progress_from_tree` reads back as equal progress.
+def tree_of(progress: ProgressContents, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the tree that `contents_of` reads back as the same contents.
+
+    Parameters
+    ----------
+    progress : ProgressContents
+    names : tuple of str
+        Names of the problem's hosts.
 
     Examples
     --------
-    >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
-    >>> progress_to_tree(Progress(3.0, lost_hosts=("S",)), problem)
+    >>> tree_of(ProgressContents(3.0, lost_hosts=("S",)), ("S", "D"))
     {'format': 'datacollect-progress/1', 'at_s': 3.0, 'lost_hosts': ['S']}
     """
     tree: dict[str, Any] = {"format": PROGRESS_FORMAT, "at_s": float(progress.at_s)}
@@ -193,7 +99,7 @@ def progress_to_tree(progress: Progress, problem: Problem) -> dict[str, Any]:
     if progress.links is not None:
         if len(progress.links.periods_s) > 1:
             tree["periods_s"] = progress.links.periods_s.tolist()
-        tree["links"] = _link_trees(progress.links, problem.names)
+        tree["links"] = _link_trees(progress.links, names)
     if progress.lost_hosts:
         tree["lost_hosts"] = list(progress.lost_hosts)
     return tree

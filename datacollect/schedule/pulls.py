@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.schedule import Schedule
+    from datacollect.schedule.contents import ScheduleContents
 
 
 def pull_list(
-    schedule: Schedule, host: str | None = None, *, hosts: Iterable[str] = ()
+    schedule: ScheduleContents, host: str | None = None, *, hosts: Iterable[str] = ()
 ) -> pd.DataFrame:
     """Return what a host, or every host, has to request.
 
@@ -93,7 +93,7 @@ def pull_list(
     )
 
 
-def _require_known(schedule: Schedule, host: str, others: Iterable[str]) -> None:
+def _require_known(schedule: ScheduleContents, host: str, others: Iterable[str]) -> None:
     known = {name for route in schedule.routes for name in (route.source, *route.hosts)}
     known |= {schedule.destination, *others}
     if host not in known:
@@ -103,7 +103,7 @@ def _require_known(schedule: Schedule, host: str, others: Iterable[str]) -> None
         )
 
 
-def _slots(schedule: Schedule, instant_s: npt.NDArray[np.float64]) -> pd.Series:
+def _slots(schedule: ScheduleContents, instant_s: npt.NDArray[np.float64]) -> pd.Series:
     """Slots that begin at the instants; missing values where there are no slots."""
     import pandas as pd
 

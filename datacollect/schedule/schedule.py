@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from datacollect.errors import ProblemError
+from datacollect.errors import naming
+from datacollect.schedule.contents import ScheduleContents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,137 +20,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.problem import Problem
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-
-OPTIMAL = "optimal"  # in the fluid model or in slots fastest, then best by preference, to 1e-6
-HEURISTIC = "heuristic"  # direct and best-path: valid, no claim to be fastest
-TIME_LIMIT = "time_limit"  # complete and valid, stopped before it was proved or made best
-
-
-@dataclass(frozen=True)
-class Route:
-    """Hosts from where a source's data lie to the destination.
-
-    ``source`` owns the data; ``hosts[0]`` is the source, or the host that holds them.
-    """
-
-    source: str
-    hosts: tuple[str, ...]
-
-    @property
-    def n_hops(self) -> int:
-        """Number of links on the route."""
-        return len(self.hosts) - 1
-
-
-@dataclass(frozen=True)
-class Bottleneck:
-    """Why a plan cannot be faster.
-
-    Attributes
-    ----------
-    kind : str
-        ``"destination"``: all that leads into the destination; ``"source"``: what leads out of
-        one source; ``"hosts"``: what leads out of several hosts together; ``"shared"``: a shared
-        bottleneck takes part; ``"none"``: nothing is to be moved.
-    hosts : tuple of str
-        The sources whose backlog must cross it.
-    text : str
-        The same in words.
-    """
-
-    kind: str
-    hosts: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True)
-class Turns:
-    """How a direct plan's hosts take turns.
-
-    Attributes
-    ----------
-    order : tuple of str
-        Hosts that come first, in this order; all others follow in the problem's order.
-    at_a_time : int
-        So many send at once.
-    time_slot_s : float or None
-        How long a turn lasts; None: until the host has sent everything.
-    """
-
-    order: tuple[str, ...]
-    at_a_time: int
-    time_slot_s: float | None = None
+    from datacollect.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Transfers:
-    """Columns of the transfers' table; all of shape (n_transfers,).
-
-    Attributes
-    ----------
-    route : ndarray of int64
-        Index into `Schedule.routes`.
-    hop : ndarray of int64
-        The transfer uses the link ``hosts[hop] -> hosts[hop + 1]`` of its route.
-    offset_bytes, n_bytes : ndarray of int64
-        Range within the source's backlog.
-    start_s, finish_s : ndarray of float
-    streams : ndarray of int64
-        Parallel connections.
-    """
-
-    route: IntArray
-    hop: IntArray
-    offset_bytes: IntArray
-    n_bytes: IntArray
-    start_s: FloatArray
-    finish_s: FloatArray
-    streams: IntArray
-
-    def __post_init__(self) -> None:
-        for name, kind in self._kinds().items():
-            column: npt.NDArray[Any] = np.asarray(getattr(self, name), dtype=kind)
-            if column.shape != (len(self.route),):
-                raise ProblemError(
-                    f"transfers: column {name} must have {len(self.route)} rows, got {column.shape}"
-                )
-            column = column.view()
-            column.flags.writeable = False
-            object.__setattr__(self, name, column)
-
-    @staticmethod
-    def _kinds() -> dict[str, type]:
-        times = ("start_s", "finish_s")
-        whole = ("route", "hop", "offset_bytes", "n_bytes", "streams")
-        return dict.fromkeys(whole, np.int64) | dict.fromkeys(times, np.float64)
-
-    @classmethod
-    def build(cls, **columns: npt.ArrayLike) -> Transfers:
-        """Build from columns; ``streams`` defaults to 1. Rows are sorted by start, route, hop."""
-        kinds = cls._kinds()
-        columns = {"streams": np.ones(len(np.asarray(columns["route"])))} | columns
-        if columns.keys() != kinds.keys():
-            raise ProblemError(
-                f"transfers: columns must be {', '.join(kinds)}, got {', '.join(columns)}"
-            )
-        arrays: dict[str, npt.NDArray[Any]] = {
-            name: np.asarray(columns[name], dtype=kind) for name, kind in kinds.items()
-        }
-        order = np.lexsort(
-            (arrays["offset_bytes"], arrays["hop"], arrays["route"], arrays["start_s"])
-        )
-        return cls(**{name: array[order] for name, array in arrays.items()})
-
-    def __len__(self) -> int:
-        return len(self.route)
-
-
-@dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(ScheduleContents):
     """A plan of transfers, with what is known about its quality.
 
     Attributes
@@ -187,24 +59,6 @@ class Schedule:
     hysteresis : float or None
         How many times better than the best so far a route of best-path had to be.
     """
-
-    method: str
-    destination: str
-    makespan_s: float
-    lower_bound_s: float
-    slot_s: float | None
-    chunk_s: float | None
-    solver: str
-    problem_sha256: str
-    routes: tuple[Route, ...]
-    columns: Transfers
-    status: str = OPTIMAL
-    bottleneck: Bottleneck | None = None
-    plan_time_s: float = 0.0
-    prefer: str | None = None
-    deadline_s: float | None = None
-    turns: Turns | None = None
-    hysteresis: float | None = None
 
     @property
     def gap(self) -> float:
@@ -258,14 +112,14 @@ class Schedule:
         ScheduleError
             The first broken rule: what, where, when and by how much.
         """
-        from datacollect.check import check_schedule
+        from datacollect.schedule.check.judge import check_schedule
 
         check_schedule(problem, self)
 
     @cached_property
     def peak_storage_bytes(self) -> dict[str, int]:
         """Most bytes of others' data at each host that stores any, chunks in flight included."""
-        from datacollect.measures import peak_storage_bytes
+        from datacollect.schedule.use import peak_storage_bytes
 
         return peak_storage_bytes(self)
 
@@ -274,33 +128,33 @@ class Schedule:
 
         Between two rows of a host the amount changes linearly.
         """
-        from datacollect.measures import storage
+        from datacollect.schedule.use import storage
 
         return storage(self)
 
     def link_use(self) -> pd.DataFrame:
         """Rate on each used link over time: columns from, to, start_s, finish_s, bytes_per_s."""
-        from datacollect.measures import link_use
+        from datacollect.schedule.use import link_use
 
         return link_use(self)
 
     def source_completion_s(self) -> dict[str, float]:
         """When the last byte of each source reaches the destination."""
-        from datacollect.measures import source_completion_s
+        from datacollect.schedule.use import source_completion_s
 
         return source_completion_s(self)
 
     def pulls(self, host: str | None = None) -> pd.DataFrame:
-        """What a host (or every host) has to request: see `datacollect.pulls.pull_list`."""
-        from datacollect.pulls import pull_list
+        """What a host (or every host) requests: see `datacollect.schedule.pulls.pull_list`."""
+        from datacollect.schedule.pulls import pull_list
 
         return pull_list(self, host)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree of a schedule file (see the docs, File formats)."""
-        from datacollect.files import schedule_to_tree
+        from datacollect.schedule.file import tree_of
 
-        return schedule_to_tree(self)
+        return tree_of(self)
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Schedule:
@@ -311,22 +165,37 @@ class Schedule:
         ProblemError
             Malformed. A well-formed schedule that breaks a rule is found by `check`.
         """
-        from datacollect.files import schedule_from_tree
+        from datacollect.schedule.file import contents_of
 
-        return schedule_from_tree(tree)
+        return cls(**vars(contents_of(tree)))
 
     def to_file(self, path: str | PathLike[str]) -> None:
-        """Write JSON, or Parquet where the name ends in ``.parquet``."""
-        from datacollect.files import write_schedule
+        """Write JSON, or Parquet where the name ends in ``.parquet``; complete or not at all.
 
-        write_schedule(self, path)
+        Raises
+        ------
+        ProblemError
+            It cannot be written there.
+        """
+        from datacollect.schedule.file import write
+
+        write(self, path)
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Schedule:
-        """Read what `to_file` wrote."""
-        from datacollect.files import read_schedule
+        """Read what `to_file` wrote.
 
-        return read_schedule(path)
+        Raises
+        ------
+        ProblemError
+            The message names file, place, rule, value and remedy.
+        """
+        from datacollect.documents import document_name
+        from datacollect.schedule.file import contents_of, read_tree_of
+
+        tree = read_tree_of(path)
+        with naming(document_name(path)):
+            return cls(**vars(contents_of(tree)))
 
     def replace(self, **changes: Any) -> Schedule:
         """Return a copy with other values for some attributes."""

@@ -1,17 +1,19 @@
 """What a schedule tells about itself: data stored at hosts, use of links, completion times.
 
 Everything here follows from the transfers. The functions take a well-formed schedule for granted;
-`datacollect.check` is the one that doubts.
+`datacollect.schedule.check.judge` is the one that doubts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
+from datacollect.schedule.tolerances import FLOAT_ROUNDING, NO_BYTES, RATE_ROUNDING
 from datacollect.units import BYTES_PER_GB
 
 if TYPE_CHECKING:
@@ -19,15 +21,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.problem import Problem
-    from datacollect.schedule import Schedule, Transfers
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Instants nearer to each other than this, relative to the last one, differ by rounding only.
-SAME_INSTANT = 1e-12
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.contents import ScheduleContents
+    from datacollect.schedule.transfers import Transfers
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +56,7 @@ class Legs:
         return last
 
 
-def legs(schedule: Schedule, names: Sequence[str] | None = None) -> Legs:
+def legs(schedule: ScheduleContents, names: Sequence[str] | None = None) -> Legs:
     """Look up each transfer's hosts.
 
     Parameters
@@ -89,7 +85,9 @@ def legs(schedule: Schedule, names: Sequence[str] | None = None) -> Legs:
     )
 
 
-def hosts_of_routes(schedule: Schedule, index: Mapping[str, int]) -> tuple[IntArray, IntArray]:
+def hosts_of_routes(
+    schedule: ScheduleContents, index: Mapping[str, int]
+) -> tuple[IntArray, IntArray]:
     """Return the hosts of all routes, one route after the other, and where each transfer begins.
 
     Parameters
@@ -111,7 +109,7 @@ def hosts_of_routes(schedule: Schedule, index: Mapping[str, int]) -> tuple[IntAr
     return hosts, begins[schedule.columns.route] + schedule.columns.hop
 
 
-def plan_money(problem: Problem, plan: Schedule) -> float | None:
+def plan_money(problem: Problem, plan: ScheduleContents) -> float | None:
     """Return the price of all links that a plan uses, in the currency of the problem's prices.
 
     None where links have no prices.
@@ -129,47 +127,6 @@ def plan_money(problem: Problem, plan: Schedule) -> float | None:
     where = legs(plan, problem.names)
     price = problem.price_per_gb[problem.link_indices(where.tail, where.head)]
     return float(price @ plan.columns.n_bytes) / BYTES_PER_GB
-
-
-def running_totals(
-    key: IntArray, time_s: FloatArray, *deltas: npt.NDArray[Any]
-) -> tuple[IntArray, FloatArray, list[npt.NDArray[Any]]]:
-    """Add up changes over time, for each key apart.
-
-    Parameters
-    ----------
-    key : ndarray of int64, shape (n_events,)
-    time_s : ndarray of float, shape (n_events,)
-    *deltas : ndarray of int or float, shape (n_events,)
-
-    Returns
-    -------
-    key, time_s : ndarray, shape (n_instants,)
-        Each pair once, sorted by key, then time.
-    totals : list of ndarray, shape (n_instants,)
-        For each of `deltas` the total from that instant on, until the key's next one.
-
-    Examples
-    --------
-    >>> key, time_s, change = np.array([0, 0, 1]), np.array([2.0, 1.0, 5.0]), np.array([-3, 3, 7])
-    >>> [part.tolist() for part in running_totals(key, time_s, change)[2]]
-    [[3, 0, 7]]
-    """
-    order = np.lexsort((time_s, key))
-    key, time_s = key[order], time_s[order]
-    new_key = np.ones(len(key), dtype=bool)
-    new_key[1:] = key[1:] != key[:-1]
-    last = np.ones(len(key), dtype=bool)
-    last[:-1] = new_key[1:] | (time_s[1:] != time_s[:-1])
-    first = np.flatnonzero(new_key)
-    sizes = np.diff(first, append=len(key))
-    totals = []
-    for delta in deltas:
-        total = np.cumsum(delta[order])
-        before = np.zeros(len(first), dtype=total.dtype)
-        before[1:] = total[first[1:] - 1]
-        totals.append((total - np.repeat(before, sizes))[last])
-    return key[last], time_s[last], totals
 
 
 def stored_over_time(
@@ -229,7 +186,7 @@ def stored_over_time(
     return at, instant_s, stored, totals[4:]
 
 
-def storage(schedule: Schedule) -> pd.DataFrame:
+def storage(schedule: ScheduleContents) -> pd.DataFrame:
     """Follow other hosts' data at each host that stores any, the destination excepted.
 
     Returns
@@ -265,7 +222,7 @@ def storage(schedule: Schedule) -> pd.DataFrame:
     return pd.DataFrame({"host": _named(where, host), "time_s": time_s, "stored_bytes": stored})
 
 
-def peak_storage_bytes(schedule: Schedule) -> dict[str, int]:
+def peak_storage_bytes(schedule: ScheduleContents) -> dict[str, int]:
     """Return the most bytes of others' data at each host that stores any, chunks included."""
     where = legs(schedule)
     host, _, stored, _ = stored_over_time(schedule.columns, where)
@@ -273,7 +230,7 @@ def peak_storage_bytes(schedule: Schedule) -> dict[str, int]:
     return {where.names[i]: int(peak[i]) for i in np.flatnonzero(peak > 0).tolist()}
 
 
-def _peaks(schedule: Schedule, where: Legs, host: IntArray, stored: FloatArray) -> IntArray:
+def _peaks(schedule: ScheduleContents, where: Legs, host: IntArray, stored: FloatArray) -> IntArray:
     """Most bytes stored at each host, rounded up unless only rounding errors exceed a whole."""
     peak = np.zeros(len(where.names))
     np.maximum.at(peak, host, stored)
@@ -286,10 +243,10 @@ def _peaks(schedule: Schedule, where: Legs, host: IntArray, stored: FloatArray) 
 def rounding_bytes(columns: Transfers, where: Legs) -> FloatArray:
     """Return by how much rounding may move an amount at each host: relative to all that passes."""
     passes = np.bincount(where.tail, weights=columns.n_bytes, minlength=len(where.names))
-    return np.asarray(SAME_INSTANT * passes + 1e-6, dtype=np.float64)
+    return np.asarray(FLOAT_ROUNDING * passes + NO_BYTES, dtype=np.float64)
 
 
-def link_use(schedule: Schedule) -> pd.DataFrame:
+def link_use(schedule: ScheduleContents) -> pd.DataFrame:
     """Return the rate on each link that is used, as stretches of constant rate.
 
     Returns
@@ -318,7 +275,7 @@ def link_use(schedule: Schedule) -> pd.DataFrame:
     new[1:] = (
         (link[1:] != link[:-1])
         | (start[1:] != finish[:-1])
-        | ~np.isclose(rate[1:], rate[:-1], rtol=1e-9, atol=0.0)
+        | ~np.isclose(rate[1:], rate[:-1], rtol=RATE_ROUNDING, atol=0.0)
     )
     first = np.flatnonzero(new)
     return pd.DataFrame(
@@ -332,7 +289,7 @@ def link_use(schedule: Schedule) -> pd.DataFrame:
     )
 
 
-def source_completion_s(schedule: Schedule) -> dict[str, float]:
+def source_completion_s(schedule: ScheduleContents) -> dict[str, float]:
     """Return when the last byte of each source reaches the destination, in order of the routes."""
     where = legs(schedule)
     done = np.full(len(where.names), -1.0)
@@ -342,7 +299,7 @@ def source_completion_s(schedule: Schedule) -> dict[str, float]:
     return {name: float(done[index[name]]) for name in sources if done[index[name]] >= 0}
 
 
-def utilisation(problem: Problem, schedule: Schedule) -> pd.DataFrame:
+def utilisation(problem: Problem, schedule: ScheduleContents) -> pd.DataFrame:
     """Return what share of each used capacity the schedule needs, until its makespan.
 
     Returns
@@ -392,6 +349,6 @@ def _same_instants(start_s: FloatArray, finish_s: FloatArray) -> tuple[FloatArra
     instants, inverse = np.unique(np.concatenate([start_s, finish_s]), return_inverse=True)
     if len(instants) == 0:
         return start_s, finish_s
-    new = np.diff(instants, prepend=-1.0) > SAME_INSTANT * instants[-1]
+    new = np.diff(instants, prepend=-1.0) > FLOAT_ROUNDING * instants[-1]
     same = instants[new][np.cumsum(new) - 1][inverse]
     return same[: len(start_s)], same[len(start_s) :]

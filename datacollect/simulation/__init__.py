@@ -1,4 +1,1 @@
-"""Engines that carry out a schedule in a simulated network, one per file.
-
-The package is not named ``simulate``, which is the function.
-"""
+"""Engines that carry out a collection in a simulated network: fair shares, or packets in ns-3."""

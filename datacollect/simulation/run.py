@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
+
+    # Called now and then, with the simulated time and the bytes collected.
+    OnProgress: TypeAlias = Callable[[float, int], None]
 
 
 @dataclass(frozen=True, eq=False)

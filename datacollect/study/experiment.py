@@ -7,78 +7,45 @@ they meet the same network, background and measurement, so that differences are 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from itertools import product
-from math import prod
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.documents import document_name, read_tree
-from datacollect.errors import ProblemError, nearest_hint
-from datacollect.experiment_fields import (
+from datacollect.errors import ProblemError, naming
+from datacollect.kinds import wrong
+from datacollect.scenario.scenario import Scenario
+from datacollect.study.axes import (
+    Axis,
+    changes_of,
+    check_axes,
+    combinations,
+    labels_by_axis,
+    paired,
+    part_of,
+    require_axis,
+    require_label,
+    shown_labels,
+    unpaired,
+)
+from datacollect.study.fields import (
     DATA,
     EXPERIMENT,
     EXPERIMENT_FORMAT,
     GRIDS,
     reject_impossible,
 )
-from datacollect.grid_problems import PROBLEM_FILE, TRUTH_FILE, Grids
-from datacollect.kinds import shown_text, wrong
-from datacollect.scenario import Scenario, naming
+from datacollect.study.grids import PROBLEM_FILE, TRUTH_FILE, Grids
+from datacollect.study.identity import by_content, sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-# Columns of the results that no axis can be called. An axis may be called method.
-RESERVED = ("key", "seed", "engine")
-
-# Places whose values name files: what counts in a hash is what is in them.
-FILE_PLACES = ("problem", "truth_csv", "estimates.file", "topology.file")
+    from datacollect.study.axes import Labels
 
 _DRAWN = {"problem": PROBLEM_FILE, "truth_csv": TRUTH_FILE}
-
-# More settings and ways than anybody waits for: a slip in the file.
-MOST_RUNS_PER_SEED = 100_000
-
-
-@dataclass(frozen=True)
-class AxisValue:
-    """One value of an axis: its label, and what it changes in the scenario.
-
-    Attributes
-    ----------
-    label : str
-    values : mapping
-        From places to values, as `Scenario.with_values` takes them; None leaves a place out.
-    only : mapping
-        Labels that it is combined with, by axis; all labels of the axes that are not named.
-    """
-
-    label: str
-    values: Mapping[str, Any]
-    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One thing that varies."""
-
-    name: str
-    paired: bool
-    values: tuple[AxisValue, ...]
-
-    @property
-    def labels(self) -> list[str]:
-        """Labels of its values."""
-        return [value.label for value in self.values]
-
-    def value(self, label: str) -> AxisValue:
-        """Return the value of a label."""
-        return next(value for value in self.values if value.label == label)
 
 
 @dataclass(frozen=True)
@@ -232,45 +199,43 @@ class Experiment:
         precision = values["precision"]
         grids = None
         if values["grids"] is not None:
-            grids = _grids(values["grids"], Path(folder or "."))
+            grids = Grids.from_fields(values["grids"], Path(folder or "."))
         experiment = cls(
             name=values["name"],
             title=values["title"] or "",
             scenario=_base(values, Path(folder or "."), scenario),
             engine=values["engine"],
-            axes=tuple(_axis(axis, i) for i, axis in enumerate(values["axes"])),
+            axes=tuple(Axis.from_fields(a, f"axes[{i}]") for i, a in enumerate(values["axes"])),
             seeds=Seeds(**seeds),
             precision=precision and Precision(**precision | {"of": tuple(precision["of"])}),
             panels=tuple(values["panels"]),
             grids=grids,
             data="" if data is None else str(Path(data).resolve()),
         )
-        _check_axes(experiment)
+        check_axes(experiment.axes)
         _check_panels(experiment)
         _check_runs(experiment)
         return experiment
 
     def setting_axes(self) -> list[Axis]:
         """Return the axes whose values make settings."""
-        return [axis for axis in self.axes if not axis.paired]
+        return unpaired(self.axes)
 
     def paired_axes(self) -> list[Axis]:
         """Return the axes whose values meet the same network, run for run."""
-        return [axis for axis in self.axes if axis.paired]
+        return paired(self.axes)
 
-    def settings(self) -> list[tuple[str, ...]]:
+    def settings(self) -> list[Labels]:
         """Return the labels of every setting, in the file's order."""
-        return _combinations(self.setting_axes())
+        return combinations(self.setting_axes())
 
-    def ways(self) -> list[tuple[str, ...]]:
+    def ways(self) -> list[Labels]:
         """Return the labels of every run of a group, in the file's order."""
-        return _combinations(self.paired_axes())
+        return combinations(self.paired_axes())
 
     def labels(self, setting: Sequence[str], way: Sequence[str]) -> dict[str, str]:
         """Return the label of every axis, by its name, in the file's order."""
-        found = dict(zip((a.name for a in self.setting_axes()), setting, strict=True))
-        found |= zip((a.name for a in self.paired_axes()), way, strict=True)
-        return {axis.name: found[axis.name] for axis in self.axes}
+        return labels_by_axis(self.axes, setting, way)
 
     def scenario_of(self, setting: Sequence[str], way: Sequence[str], seed: int) -> Scenario:
         """Return the scenario of one run.
@@ -293,17 +258,14 @@ class Experiment:
         changes = self._changes(labels, of_grids=True)
         with naming(f"run {shown_labels(labels)}"):
             tree = GRIDS.read(self._with_data(self.grids.to_dict()) | changes, "grids")
-            return _grids(tree, self.grids.folder)
+            return Grids.from_fields(tree, self.grids.folder)
 
     def _changes(self, labels: Mapping[str, str], *, of_grids: bool) -> dict[str, Any]:
         """What the labels change, in the grids or in the scenario."""
-        changes: dict[str, Any] = {}
-        for axis in self.axes:
-            changes |= axis.value(labels[axis.name]).values
         start = "grids."
         return {
             place.removeprefix(start): self._with_data(value)
-            for place, value in changes.items()
+            for place, value in changes_of(self.axes, labels).items()
             if place.startswith(start) == of_grids
         }
 
@@ -350,20 +312,7 @@ class Experiment:
         ProblemError
             There is no such axis or label, or nothing is left.
         """
-        axes = {axis.name: axis for axis in self.axes}
-        for name, wanted in labels.items():
-            if name not in axes:
-                known = nearest_hint(name, axes) or f"; there are {', '.join(axes)}"
-                raise ProblemError(f"only: no axis is called {name!r}{known}")
-            for label in wanted:
-                _require_label(axes[name], label, "only")
-            if not wanted:
-                raise ProblemError(f"only: no label of {name!r} is left; name one")
-            values = tuple(v for v in axes[name].values if v.label in wanted)
-            axes[name] = replace(axes[name], values=values)
-        part = replace(self, axes=tuple(axes.values()))
-        _require_some(part)
-        return part
+        return replace(self, axes=part_of(self.axes, labels))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that it says, the scenario and every default written out."""
@@ -377,17 +326,7 @@ class Experiment:
             "grids": None if self.grids is None else self.grids.to_dict(),
             "seeds": vars(self.seeds),
             "precision": precision and {**vars(precision), "of": list(precision.of)},
-            "axes": [
-                {
-                    "name": axis.name,
-                    "paired": axis.paired,
-                    "values": [
-                        {"label": v.label, "set": dict(v.values), "only": dict(v.only)}
-                        for v in axis.values
-                    ],
-                }
-                for axis in self.axes
-            ],
+            "axes": [axis.to_dict() for axis in self.axes],
             "panels": [dict(panel) for panel in self.panels],
         }
 
@@ -398,49 +337,9 @@ class Experiment:
         if self.grids is None:
             tree["scenario"] = by_content(self.scenario)
         else:
-            grids = _grids(self._with_data(self.grids.to_dict()), self.grids.folder)
+            grids = Grids.from_fields(self._with_data(self.grids.to_dict()), self.grids.folder)
             tree |= {"scenario": self.scenario.to_dict(), "grids": grids.by_content()}
         return sha256_of(tree)
-
-
-def sha256_of(tree: Any) -> str:
-    """Hash a tree of JSON."""
-    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
-
-
-def by_content(scenario: Scenario) -> dict[str, Any]:
-    """Return the scenario's tree with the hash of each file that it names instead of its name."""
-    tree = scenario.to_dict()
-    for place in FILE_PLACES:
-        *tables, key = place.split(".")
-        table = tree
-        for name in tables:
-            table = table.get(name, {})
-        if key in table:
-            table[key] = _content(scenario.folder / table[key], place)
-    return tree
-
-
-def _content(file: Path, place: str) -> str:
-    from datacollect.documents import read_bytes
-
-    with naming(place):
-        data = read_bytes(file)
-        digest = hashlib.sha256(data)
-        if place == "problem" and isinstance(tree := read_tree(file), Mapping):
-            links = tree.get("bandwidth_csv")
-            if isinstance(links, str):
-                digest.update(read_bytes(file.parent / links))
-    return f"sha256:{digest.hexdigest()}"
-
-
-def shown_labels(labels: Mapping[str, str]) -> str:
-    """Return labels for people.
-
-    >>> shown_labels({"flows": "20", "method": "direct"})
-    "flows = '20', method = 'direct'"
-    """
-    return ", ".join(f"{axis} = {label!r}" for axis, label in labels.items()) or "without axes"
 
 
 # What a file says -------------------------------------------------------------------------------
@@ -474,103 +373,16 @@ def _base(
         return scenario.with_values(changes)
 
 
-def _grids(values: Mapping[str, Any], folder: Path) -> Grids:
-    columns, limits = tuple(values["columns"]), tuple(values["limits"])
-    return Grids(**{**values, "columns": columns, "limits": limits}, folder=folder)
-
-
-def _axis(values: Mapping[str, Any], number: int) -> Axis:
-    key, place = values["key"], f"axes[{number}]"
-    found = []
-    for i, item in enumerate(values["values"]):
-        where = f"{place}.values[{i}]"
-        changes = {**item["set"], **dict.fromkeys(item["without"])}
-        if item["value"] is not None:
-            if key is None:
-                raise ProblemError(f"{where}: the axis has no key that has values; add key")
-            changes = {key: item["value"], **changes}
-        elif key is not None:
-            raise ProblemError(f"{where}: value is missing, for the axis' key {key!r}; add it")
-        found.append(AxisValue(item["label"], changes, item["only"]))
-    labels = [value.label for value in found]
-    for i, label in enumerate(labels):
-        if label in labels[:i]:
-            raise wrong(f"{place}.values[{i}]", "must have a label of its own", label, "rename it")
-    return Axis(values["name"], values["paired"], tuple(found))
-
-
-def _combinations(axes: Sequence[Axis]) -> list[tuple[str, ...]]:
-    """Labels of all combinations of the axes' values that may be combined."""
-    found = []
-    for values in product(*(axis.values for axis in axes)):
-        labels = {axis.name: value.label for axis, value in zip(axes, values, strict=True)}
-        if all(labels[name] in only for v in values for name, only in v.only.items()):
-            found.append(tuple(labels.values()))
-    return found
-
-
-def _check_axes(experiment: Experiment) -> None:
-    from datacollect.run_rows import COLUMNS
-
-    names = [axis.name for axis in experiment.axes]
-    for i, name in enumerate(names):
-        place = f"axes[{i}].name"
-        if name in names[:i]:
-            raise wrong(place, "must be unique", name, "rename one")
-        if name != "method" and (name in RESERVED or name in COLUMNS):
-            raise wrong(place, "must not be a column of the results", name, "rename it")
-    _check_only(experiment)
-    n_runs = prod(len(axis.values) for axis in experiment.axes)
-    if n_runs > MOST_RUNS_PER_SEED:
-        raise ProblemError(
-            f"axes: their product must be at most {MOST_RUNS_PER_SEED}, got {n_runs}; "
-            "split the experiment"
-        )
-
-
-def _check_only(experiment: Experiment) -> None:
-    axes = {axis.name: axis for axis in experiment.axes}
-    for i, axis in enumerate(experiment.axes):
-        for j, value in enumerate(axis.values):
-            place = f"axes[{i}].values[{j}].only"
-            for name, labels in value.only.items():
-                _require_axis(axes, name, place)
-                if axes[name].paired != axis.paired:
-                    rule = "must name an axis that is paired too, or not paired either"
-                    raise wrong(place, rule, name, "change paired")
-                for label in labels:
-                    _require_label(axes[name], label, f"{place}.{name}")
-    _require_some(experiment)
-
-
-def _require_some(experiment: Experiment) -> None:
-    if not experiment.settings() or not experiment.ways():
-        raise ProblemError("axes: no combination of labels is left; name more labels")
-
-
 def _check_panels(experiment: Experiment) -> None:
     axes = {axis.name: axis for axis in experiment.axes}
     for i, panel in enumerate(experiment.panels):
         for key in ("x", "series"):
-            _require_axis(axes, panel[key], f"panels[{i}].{key}")
+            require_axis(axes, panel[key], f"panels[{i}].{key}")
         for name, label in panel["where"].items():
-            _require_axis(axes, name, f"panels[{i}].where")
-            _require_label(axes[name], label, f"panels[{i}].where.{name}")
+            require_axis(axes, name, f"panels[{i}].where")
+            require_label(axes[name], label, f"panels[{i}].where.{name}")
         if panel["over"] is not None:
-            _require_label(axes[panel["series"]], panel["over"], f"panels[{i}].over")
-
-
-def _require_axis(axes: Mapping[str, Axis], name: Any, place: str) -> None:
-    if name not in axes:
-        known = nearest_hint(str(name), axes)[2:] or f"there are {', '.join(axes)}"
-        raise wrong(place, "must name an axis", name, known)
-
-
-def _require_label(axis: Axis, label: Any, place: str) -> None:
-    if label not in axis.labels:
-        listed = f"there are {', '.join(map(shown_text, axis.labels[:8]))}"
-        known = nearest_hint(str(label), axis.labels)[2:] or listed
-        raise wrong(place, f"must be a label of the axis {axis.name!r}", label, known)
+            require_label(axes[panel["series"]], panel["over"], f"panels[{i}].over")
 
 
 def _check_runs(experiment: Experiment) -> None:

@@ -1,6 +1,6 @@
 """The fields of experiment files: what to vary, how often, how precisely, what to draw.
 
-As in `datacollect.scenario_fields`, one source for reading and checking files, for the hints in
+As in `datacollect.scenario.fields`, one source for reading and checking files, for the hints in
 messages and for the JSON Schema.
 """
 
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import Field, ListOf, Number, Rows, Table, Text, Whole, join, plain, wrong
-from datacollect.scenario_fields import ENGINES
-from datacollect.scenario_kinds import Choice, Flag, Part
+from datacollect.field_tables import Field, Rows, Table
+from datacollect.kinds import ListOf, Number, Schema, Text, Whole, join, plain, wrong
+from datacollect.scenario.fields import ENGINES
+from datacollect.scenario.kinds import Choice, Flag, Part
+from datacollect.study.columns import MEASURES
 
 EXPERIMENT_FORMAT = "datacollect-experiment/1"
 
@@ -23,20 +25,6 @@ DATA = "{data}"
 # What a scenario replaces as a whole: which keys it has depends on its kind.
 WHOLE_TABLES = ("topology",)
 
-# Columns of the results that a precision can be asked of.
-MEASURES = (
-    "makespan_s",
-    "predicted_s",
-    "storage_mean",
-    "storage_max",
-    "tcp_before_bytes_per_s",
-    "tcp_during_bytes_per_s",
-    "tcp_after_bytes_per_s",
-    "udp_before_bytes_per_s",
-    "udp_during_bytes_per_s",
-    "udp_after_bytes_per_s",
-)
-
 
 @dataclass(frozen=True)
 class AnyValue:
@@ -45,6 +33,10 @@ class AnyValue:
     def read(self, value: Any, place: str) -> Any:
         """Return the value."""
         return plain(value)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema that all values fit."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -69,6 +61,10 @@ class Places:
                 )
         return dict(value)
 
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such tables."""
+        return {"type": "object", "propertyNames": {"minLength": 1}}
+
 
 LABEL = Text()
 PLACES = ListOf(LABEL)
@@ -84,6 +80,11 @@ class ByLabels:
             remedy = 'write {AXIS = ["LABEL"]}'
             raise wrong(place, "must be a table of axes and labels", value, remedy)
         return {str(axis): PLACES.read(labels, join(place, axis)) for axis, labels in value.items()}
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such tables."""
+        labels = {"type": "array", "items": {"type": "string", "minLength": 1}}
+        return {"type": "object", "additionalProperties": labels}
 
 
 VALUE = Table(
@@ -109,6 +110,12 @@ class AxisValues:
             value, place
         )
         return [self._one(item, f"{place}[{i}]") for i, item in enumerate(items)]
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such lists."""
+        simple = {"type": ["string", "number", "boolean"]}
+        one = {"if": {"type": "object"}, "then": VALUE.schema(), "else": simple}
+        return {"type": "array", "items": one, "minItems": 1}
 
     def _one(self, item: Any, place: str) -> dict[str, Any]:
         if isinstance(item, Mapping):

@@ -16,7 +16,7 @@ import numpy as np
 
 from datacollect.documents import document_name, read_bytes, write_atomically
 from datacollect.errors import ProblemError
-from datacollect.problem import Problem
+from datacollect.problem.problem import Problem
 from datacollect.units import bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ class Grids:
     share: float
     limits: tuple[Mapping[str, Any], ...]
     folder: Path
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any], folder: Path) -> Grids:
+        """Return the grids that an experiment file describes, as `fields.GRIDS` reads them."""
+        columns, limits = tuple(fields["columns"]), tuple(fields["limits"])
+        return cls(**{**fields, "columns": columns, "limits": limits}, folder=folder)
 
     def write(self, seed: int, folder: Path) -> None:
         """Draw a problem, and write it and the bandwidths that there really are into a folder.

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, SimulationError
-from datacollect.experiment import by_content, sha256_of
-from datacollect.harness import carry_out, versions
-from datacollect.run_rows import document_of, row_of
-from datacollect.setting import build
+from datacollect.scenario.carry_out import carry_out
+from datacollect.scenario.outcome import versions
+from datacollect.scenario.setting import build
+from datacollect.study.identity import failure_key, run_key
+from datacollect.study.rows import document_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from datacollect.experiment import Experiment
-    from datacollect.harness import Outcome
-    from datacollect.run_store import RunStore
-    from datacollect.scenario import Scenario
-    from datacollect.setting import Setting
+    from datacollect.scenario.outcome import Outcome
+    from datacollect.scenario.scenario import Scenario
+    from datacollect.scenario.setting import Setting
+    from datacollect.study.experiment import Experiment
+    from datacollect.study.store import RunStore
 
 # What does not change what a scenario builds.
 NOT_BUILT = ("name", "method", "estimates")
@@ -46,7 +47,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Job:
+class SweepJob:
     """Groups for one worker, where to keep what comes out, where to look for it before."""
 
     experiment: Experiment
@@ -86,7 +87,7 @@ def versions_that_matter(experiment: Experiment) -> dict[str, str]:
     return {name: versions().get(name, "none") for name in names}
 
 
-def work(job: Job) -> Finished:
+def work(job: SweepJob) -> Finished:
     """Carry out a job's runs.
 
     A run that fails is noted and does not stop the others.
@@ -126,27 +127,17 @@ def keep(finished: Finished, store: RunStore, engine: str) -> None:
         store.write_rows(finished.rows)
 
 
-def failure_key(store: RunStore, labels: Mapping[str, str], seed: int) -> str:
-    """Hash that names a run in one experiment, also where its scenario cannot be built."""
-    return sha256_of([store.sha256, dict(labels), seed])
-
-
 def failure_of(key: str, labels: Mapping[str, str], seed: int, reason: str) -> dict[str, Any]:
     """Return the note of a run that failed."""
     return {"key": key, "labels": dict(labels), "seed": seed, "reason": reason}
 
 
-def key_of(scenario: Scenario, engine: str, versions: Mapping[str, str]) -> str:
-    """Hash of all that shapes a run: scenario, files that it names, engine, versions."""
-    return sha256_of(
-        {"scenario": by_content(scenario), "engine": engine, "versions": dict(versions)}
-    )
-
-
 class _GroupMaker:
     """Makes the runs of one group; they share what is built."""
 
-    def __init__(self, job: Job, group: Group, finished: Finished, folder: Path | None) -> None:
+    def __init__(
+        self, job: SweepJob, group: Group, finished: Finished, folder: Path | None
+    ) -> None:
         self.job, self.group, self.finished, self.folder = job, group, finished, folder
         self._built: tuple[dict[str, Any], Setting] | None = None
 
@@ -155,7 +146,7 @@ class _GroupMaker:
         labels = job.experiment.labels(group.setting, way)
         try:
             scenario = self._scenario(way)
-            key = key_of(scenario, job.experiment.engine, job.versions)
+            key = run_key(scenario, job.experiment.engine, job.versions)
             # A worker that died, or another sweep, may have kept it before.
             row = job.store.row_from(key, labels, job.others) if self.finished.kept else None
             if row is not None:
@@ -166,7 +157,7 @@ class _GroupMaker:
         except NotWrittenError:
             raise  # it is the disk that is at fault, not the run
         except Exception as error:  # noqa: BLE001 - whatever it is, the other runs go on
-            key = failure_key(job.store, labels, group.seed)
+            key = failure_key(job.store.sha256, labels, group.seed)
             self._fail(failure_of(key, labels, group.seed, _reason(error)))
             return
         self.finished.rows.append(row)
@@ -199,7 +190,7 @@ class _GroupMaker:
 
 
 @contextmanager
-def _maker(job: Job, group: Group, finished: Finished) -> Iterator[_GroupMaker]:
+def _maker(job: SweepJob, group: Group, finished: Finished) -> Iterator[_GroupMaker]:
     grids = job.experiment.grids_of(group.setting)
     if grids is None:
         yield _GroupMaker(job, group, finished, None)

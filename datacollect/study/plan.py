@@ -10,16 +10,16 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datacollect.experiment import shown_labels
 from datacollect.intervals import mean_interval
-from datacollect.sweep_jobs import Group
+from datacollect.study.axes import Labels, shown_labels
+from datacollect.study.jobs import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from datacollect.experiment import Experiment, Precision
+    from datacollect.study.experiment import Experiment, Precision
 
-Labels: TypeAlias = tuple[str, ...]
+
 RunId: TypeAlias = tuple[Labels, Labels, int]
 
 # A lost job is handed out again so often.
@@ -225,7 +225,7 @@ def is_precise(values: Sequence[float], precision: Precision) -> bool:
     What is not there (NaN: a run that did not end, or no such traffic) does not count; with
     nothing there, nothing becomes more precise.
 
-    >>> from datacollect.experiment import Precision
+    >>> from datacollect.study.experiment import Precision
     >>> wanted = Precision(half_width=0.05, confidence=0.95, of=("makespan_s",))
     >>> is_precise([10.0, 10.1, 9.9], wanted), is_precise([10.0, 12.0, 8.0], wanted)
     (True, False)

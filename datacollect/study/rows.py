@@ -8,48 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.study.columns import BACKGROUND, COLUMNS, REAL, TEXT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
-    from datacollect.harness import Outcome
-    from datacollect.schedule import Schedule
+    from datacollect.scenario.outcome import Outcome
+    from datacollect.schedule.schedule import Schedule
     from datacollect.simulation.run import Run
 
 RUN_FORMAT = "datacollect-sweep-run/1"
-
-PHASES = ("before", "during", "after")
-TEXT, WHOLE, REAL, FLAG = "str", "int64", "float64", "bool"
-
-# Columns of the results besides the axes', and what is in them. Real where a number can be missing.
-COLUMNS = {
-    "key": TEXT,
-    "seed": WHOLE,
-    "engine": TEXT,
-    "method": TEXT,
-    "complete": FLAG,
-    "makespan_s": REAL,
-    "predicted_s": REAL,
-    "lower_bound_s": REAL,
-    "connections": WHOLE,
-    "collected_bytes": WHOLE,
-    "storage_mean": REAL,
-    "storage_max": REAL,
-    **{f"{kind}_{phase}_bytes_per_s": REAL for kind in ("tcp", "udp") for phase in PHASES},
-    "dropped_packets": REAL,
-    "retransmissions": REAL,
-    "stalls": REAL,
-    "busiest_wire": TEXT,
-    "events": WHOLE,
-    "plan_time_s": REAL,
-    "cpu_s": REAL,
-    "probes_cpu_s": REAL,
-    "finished_at": TEXT,
-}
-
-# Columns that differ when the same run is made again.
-TIMES = ("plan_time_s", "cpu_s", "probes_cpu_s", "finished_at")
 
 MOST_POINTS = 200
 
@@ -84,7 +54,7 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         "makespan_s": run.makespan_s,
         "predicted_s": schedule.makespan_s,
         "lower_bound_s": schedule.lower_bound_s,
-        "connections": run.settings["connections"],
+        "connections": outcome.connections,
         "collected_bytes": run.collected_bytes,
         "storage_mean": float(np.mean(over)) if over else math.nan,
         "storage_max": max(over, default=math.nan),
@@ -133,13 +103,12 @@ def _peaks_over_backlog(run: Run, backlog_bytes: Mapping[str, int]) -> list[floa
 
 
 def _background(run: Run) -> dict[str, float]:
-    from datacollect.run_files import background_by_kind
+    from datacollect.scenario.outcome_files import background_by_kind
 
     found = background_by_kind(run)
     return {
-        f"{kind}_{phase}_bytes_per_s": found.get(kind, {}).get(phase, math.nan)
-        for kind in ("tcp", "udp")
-        for phase in PHASES
+        column: found.get(kind, {}).get(phase, math.nan)
+        for column, (kind, phase) in BACKGROUND.items()
     }
 
 

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
-from datacollect.experiment import sha256_of
-from datacollect.run_files import plain_tree
-from datacollect.run_rows import COLUMNS, RUN_FORMAT, table_of
+from datacollect.scenario.outcome_files import plain_tree
+from datacollect.study.columns import COLUMNS
+from datacollect.study.identity import sha256_of
+from datacollect.study.rows import RUN_FORMAT, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.experiment import Experiment
+    from datacollect.study.experiment import Experiment
 
 FOLDERS = ("runs", "shards", "failed", "probes")
 
@@ -80,6 +81,10 @@ class RunStore:
     def row(self, key: str) -> dict[str, Any] | None:
         """Return the row of a run in ns-3 as it was kept; None where none can be read."""
         return _read_row(self._run_file(key))
+
+    def document(self, key: str) -> dict[str, Any] | None:
+        """Return all that is kept of a run in ns-3; None where there is none that can be read."""
+        return _read_json(self._run_file(key))
 
     def row_from(
         self, key: str, labels: Mapping[str, str], others: Sequence[Path] = ()
@@ -131,28 +136,66 @@ class RunStore:
             found[row["key"]] = row
         return list(found.values())
 
+    def table(self) -> tuple[pd.DataFrame, int]:
+        """Return the rows of all runs, and how many files cannot be read, as a reader needs them.
+
+        The sweep may be running or have been killed: what its table lacks is read from the files
+        of single runs and shards.
+        """
+        import pandas as pd
+
+        columns = [*(axis for axis in self.axes if axis not in COLUMNS), *COLUMNS]
+        tables, n_unreadable = [], 0
+        for file in (self._table_file, *self._files("shards", "parquet")):
+            table = read_parquet(file) if file.exists() else None
+            if table is not None and set(columns) <= set(table.columns):
+                tables.append(table[columns])
+            elif file.exists():
+                n_unreadable += 1
+        known = {key for table in tables for key in table["key"]}
+        rows = []
+        for file in self._files("runs", "json"):
+            if file.stem in known:
+                continue
+            row = _read_row(file)
+            if row is None or not set(columns) <= set(row):
+                n_unreadable += 1
+            else:
+                rows.append(row)
+        if rows or not tables:
+            tables.append(table_of(rows, self.axes))
+        found = pd.concat(tables) if len(tables) > 1 else tables[0]
+        return found.drop_duplicates("key").sort_values("key", ignore_index=True), n_unreadable
+
     def failures(self) -> list[dict[str, Any]]:
         """Return why runs failed."""
-        trees = map(_read_json, sorted((self.folder / "failed").glob("*.json")))
+        trees = map(_read_json, self._files("failed", "json"))
         return [tree for tree in trees if tree is not None and "reason" in tree]
 
     def write_results(self, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         """Write the table of all rows, and return it."""
         table = table_of(rows, self.axes)
-        write_atomically(self.folder / "results.parquet", _parquet(table))
+        write_atomically(self._table_file, _parquet(table))
         return table
+
+    @property
+    def _table_file(self) -> Path:
+        return self.folder / "results.parquet"
+
+    def _files(self, name: str, suffix: str) -> list[Path]:
+        return sorted((self.folder / name).glob(f"*.{suffix}"))
 
     def _run_file(self, key: str) -> Path:
         return self.folder / "runs" / f"{key}.json"
 
     def _rows_of_runs(self) -> Iterator[dict[str, Any]]:
-        for file in sorted((self.folder / "runs").glob("*.json")):
+        for file in self._files("runs", "json"):
             row = _read_row(file)
             if row is not None:
                 yield row
 
     def _rows_of_shards(self) -> Iterator[dict[str, Any]]:
-        for file in sorted((self.folder / "shards").glob("*.parquet")):
+        for file in self._files("shards", "parquet"):
             table = read_parquet(file)
             if table is not None:
                 for row in table.to_dict("records"):
@@ -179,19 +222,30 @@ def opened(
         return _experiment_before(root, sha256, experiment, versions)
 
     before()
-    try:
-        for name in FOLDERS:
-            (root / name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProblemError(
-            f"{folder}: the folder of results cannot be made: {error.strerror}; name another"
-        ) from None
+    make_folder(root, "results", FOLDERS)
     with _lock(root):
         token = before().get("token") or secrets.token_hex(8)
         own = {"versions": dict(versions), "sha256": sha256, "token": token, "file": file}
         text = json.dumps(experiment.to_dict() | own, indent=2, ensure_ascii=False)
         write_atomically(root / "experiment.json", f"{text}\n".encode())
         yield RunStore(root, sha256, tuple(axis.name for axis in experiment.axes), token)
+
+
+def make_folder(folder: Path, what: str, inner: Iterable[str] = ("",)) -> None:
+    """Make a folder that users name, and folders in it, if need be.
+
+    Raises
+    ------
+    ProblemError
+        It cannot be made.
+    """
+    try:
+        for name in inner:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProblemError(
+            f"{folder}: the folder of {what} cannot be made: {error.strerror}; name another"
+        ) from None
 
 
 def _experiment_before(

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError, ProblemError, SimulationError
-from datacollect.experiment import Experiment
-from datacollect.harness import require_ns3
-from datacollect.run_store import RunStore, opened
-from datacollect.sweep_jobs import (
+from datacollect.scenario.carry_out import require_ns3
+from datacollect.study.experiment import Experiment
+from datacollect.study.identity import failure_key
+from datacollect.study.jobs import (
     Finished,
     Group,
-    Job,
-    failure_key,
+    SweepJob,
     failure_of,
     keep,
     versions_that_matter,
 )
-from datacollect.sweep_plan import MOST_ATTEMPTS, SweepPlan
-from datacollect.sweep_pools import DaskCluster, LocalProcesses, Pool, ThisProcess
+from datacollect.study.plan import MOST_ATTEMPTS, SweepPlan
+from datacollect.study.store import RunStore, opened
+from datacollect.study.workers import DaskCluster, LocalProcesses, ThisProcess, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -116,8 +116,8 @@ def sweep(
     -------
     DataFrame
         A row for each run in the folder, sorted by key; also written to ``results.parquet``.
-        Columns: the axes with their labels, then those of ``datacollect.run_rows.COLUMNS``. Runs
-        that failed are not in it; ``failed/`` in the folder says why.
+        Columns: the axes with their labels, then those of ``datacollect.study.columns.COLUMNS``.
+        Runs that failed are not in it; ``failed/`` in the folder says why.
 
     Raises
     ------
@@ -192,12 +192,12 @@ class _Sweep:
         self.plan, self.store, self.versions, self.others = plan, store, versions, others
         self._tell = progress or (lambda _: None)
         self._rows = store.rows()
-        self._jobs: dict[Future[Finished], Job] = {}
+        self._jobs: dict[Future[Finished], SweepJob] = {}
         self._began_s = self._told_s = self._written_s = time.monotonic()
         self._failed_before: set[str] = set()
         self._spent_s = 0.0  # processor time of the runs of this start
 
-    def run(self, open_pool: Callable[[int], Pool], *, retry_failed: bool) -> pd.DataFrame:
+    def run(self, open_pool: Callable[[int], WorkerPool], *, retry_failed: bool) -> pd.DataFrame:
         self.plan.add_rows(self._rows)
         failures = self.store.failures()
         if not retry_failed:
@@ -219,11 +219,11 @@ class _Sweep:
         self._tell(self._progress())
         return self.store.write_results(self._rows)
 
-    def _work(self, pool: Pool) -> None:
+    def _work(self, pool: WorkerPool) -> None:
         while True:
             while len(self._jobs) < pool.n_jobs and (groups := self.plan.next_job(pool.n_workers)):
                 experiment = self.plan.experiment
-                job = Job(experiment, self.store, self.versions, groups, self.others)
+                job = SweepJob(experiment, self.store, self.versions, groups, self.others)
                 self._jobs[pool.submit(job)] = job
             if not self._jobs:
                 return
@@ -231,7 +231,7 @@ class _Sweep:
                 self._end(pool, future)
             self._now_and_then()
 
-    def _end(self, pool: Pool, future: Future[Finished]) -> None:
+    def _end(self, pool: WorkerPool, future: Future[Finished]) -> None:
         job = self._jobs.pop(future)
         if pool.has_lost(future):
             for group in self.plan.lose_job(job.groups):
@@ -258,7 +258,7 @@ class _Sweep:
         experiment = self.plan.experiment
         for way in group.ways:
             labels = experiment.labels(group.setting, way)
-            key = failure_key(self.store, labels, group.seed)
+            key = failure_key(self.store.sha256, labels, group.seed)
             words = f"its worker died {MOST_ATTEMPTS} times: {reason}"
             failure = failure_of(key, labels, group.seed, words)
             self.store.write_failure(key, failure)
@@ -269,7 +269,7 @@ class _Sweep:
         """Remove the notes of runs that failed before, and are made now."""
         for row in rows:
             labels = {axis.name: row[axis.name] for axis in self.plan.experiment.axes}
-            key = failure_key(self.store, labels, row["seed"])
+            key = failure_key(self.store.sha256, labels, row["seed"])
             if key in self._failed_before:
                 self.store.forget_failure(key)
 
@@ -299,7 +299,7 @@ class _Sweep:
         )
 
 
-def _pool(workers: int | None, dask: str | None, n_runs: int) -> Pool:
+def _pool(workers: int | None, dask: str | None, n_runs: int) -> WorkerPool:
     if dask is not None:
         return DaskCluster(dask)
     if workers == 0:

@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.errors import ProblemError, SimulationError
-from datacollect.sweep_jobs import Finished, Job, work
+from datacollect.study.jobs import Finished, SweepJob, work
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DASK_TIMEOUT_S = 10
 
 
-class Pool(Protocol):
+class WorkerPool(Protocol):
     """Workers."""
 
     @property
@@ -35,7 +35,7 @@ class Pool(Protocol):
     def n_jobs(self) -> int:
         """How many jobs to hand over at once, so that no worker waits."""
 
-    def submit(self, job: Job) -> Future[Finished]:
+    def submit(self, job: SweepJob) -> Future[Finished]:
         """Hand a job over."""
 
     def has_lost(self, future: Future[Finished]) -> bool:
@@ -50,7 +50,7 @@ class ThisProcess:
 
     n_workers = n_jobs = 1
 
-    def submit(self, job: Job) -> Future[Finished]:
+    def submit(self, job: SweepJob) -> Future[Finished]:
         """Carry it out."""
         future: Future[Finished] = Future()
         try:
@@ -78,7 +78,7 @@ class LocalProcesses:
         self._idle = [self._start() for _ in range(n_workers)]
         self._busy: dict[Future[Finished], ProcessPoolExecutor] = {}
 
-    def submit(self, job: Job) -> Future[Finished]:
+    def submit(self, job: SweepJob) -> Future[Finished]:
         """Hand a job to an idle process."""
         executor = self._idle.pop()
         future = executor.submit(work, job)
@@ -162,7 +162,7 @@ class DaskCluster:
         """One for each thread to do, one to wait."""
         return 2 * self.n_workers
 
-    def submit(self, job: Job) -> Future[Finished]:
+    def submit(self, job: SweepJob) -> Future[Finished]:
         """Hand a job to the scheduler."""
         future: Future[Finished] = self._executor.submit(work, job)
         return future

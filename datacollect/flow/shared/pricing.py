@@ -10,32 +10,30 @@ Fulkerson, Management Science 5, 1958; Dantzig and Wolfe, Operations Research 8,
 The prices give a lower bound as well (weak duality), so every answer says how far from the
 optimum it may be.
 
-A caller describes network and side constraints once as a `SharedNetwork`, with arcs as plain
-arrays: a layered network and a time-expanded graph look alike here. `largest_share` tells whether
-everything can arrive, `cheapest` finds the cheapest way; each may start from the arcs that the
-other ended with.
+A caller describes network and side constraints once as a `SharedNetwork`. `largest_share` tells
+whether everything can arrive, `cheapest` finds the cheapest way; each may start from the arcs that
+the other ended with.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import InfeasibleError, SolverError
-from datacollect.flow import LinearProgram
+from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.shared.network import ways_to_sink, widest_ways
+from datacollect.flow.tolerances import ATTAINED, CHEAP
+from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
-    from datacollect.budget import Budget
-    from datacollect.flow import LinearSolution
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.flow.shared.network import SharedNetwork
+    from datacollect.solvers.budget import Budget
+    from datacollect.solvers.programs import LinearSolution
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-
-# An answer within this part of the optimum is optimal: what linear solvers attain.
-TOLERANCE = 1e-9
 
 # The first round lets in twice as many arcs per node, and each later one twice as many as the one
 # before: a few rounds of small programs, or some more of larger ones, but never many.
@@ -43,58 +41,8 @@ NEW_ARCS_PER_NODE = 2
 
 NO_ARCS = np.zeros(0, dtype=np.int64)
 
-# Relays that a source starts with: about what it uses in the end.
-WIDEST_WAYS = 8
-
-# A flow that costs less than this part of the dearest arc is found again in its own unit of cost.
-SMALL = 1e-3
-
 # Passes that raise prices of idle nodes: as many as a relay's limits make arcs in a row.
 PASSES = 4
-
-# A node with so few ways out is no choice but a passage: a host's limit, or data waiting.
-PASSAGE = 2
-
-
-@dataclass(frozen=True, eq=False)
-class SharedNetwork:
-    """A network whose arcs have capacities, some of them shared; quantities in bytes.
-
-    Attributes
-    ----------
-    n_nodes : int
-    sink : int
-        Where everything is to arrive.
-    tail, head : ndarray of int, shape (n_arcs,)
-    capacity_bytes : ndarray of float, shape (n_arcs,)
-        May be infinite.
-    supply_bytes : ndarray of float, shape (n_nodes,)
-        What enters at each node; >= 0, some of it positive.
-    member_row, member_arc : ndarray of int, shape (n_members,)
-        Arc ``member_arc[i]`` counts in side constraint ``member_row[i]``; no pair twice.
-    room_bytes : ndarray of float, shape (n_rows,)
-        What the arcs of each side constraint carry together at most.
-    """
-
-    n_nodes: int
-    sink: int
-    tail: IntArray
-    head: IntArray
-    capacity_bytes: FloatArray
-    supply_bytes: FloatArray
-    member_row: IntArray
-    member_arc: IntArray
-    room_bytes: FloatArray
-
-    @property
-    def n_arcs(self) -> int:
-        """Number of arcs."""
-        return len(self.tail)
-
-    @property
-    def total_bytes(self) -> float:
-        """All that enters."""
-        return float(self.supply_bytes.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +100,8 @@ def largest_share(
     --------
     Two sources with 2 bytes each have links to the sink that carry 2 bytes, but 3 together.
 
-    >>> from datacollect.budget import Budget
+    >>> from datacollect.flow.shared.network import SharedNetwork
+    >>> from datacollect.solvers.budget import Budget
     >>> network = SharedNetwork(
     ...     n_nodes=3, sink=2, tail=np.array([0, 1]), head=np.array([2, 2]),
     ...     capacity_bytes=np.array([2.0, 2.0]), supply_bytes=np.array([2.0, 2.0, 0.0]),
@@ -162,7 +111,7 @@ def largest_share(
     0.75
     """
     cost = np.zeros(network.n_arcs)
-    return _Search(network, cost, budget, share=(-1.0, 0.0)).run(arcs)
+    return _ColumnGeneration(network, cost, budget, share=(-1.0, 0.0)).run(arcs)
 
 
 def cheapest(
@@ -196,7 +145,8 @@ def cheapest(
     --------
     A byte goes directly for 1 or over node 1 for 4; what goes directly is limited to half of it.
 
-    >>> from datacollect.budget import Budget
+    >>> from datacollect.flow.shared.network import SharedNetwork
+    >>> from datacollect.solvers.budget import Budget
     >>> network = SharedNetwork(
     ...     n_nodes=3, sink=2, tail=np.array([0, 0, 1]), head=np.array([2, 1, 2]),
     ...     capacity_bytes=np.full(3, np.inf), supply_bytes=np.array([1.0, 0.0, 0.0]),
@@ -208,28 +158,43 @@ def cheapest(
     """
     if arcs is None:
         possible = largest_share(network, budget)
-        if possible.share < 1 - TOLERANCE:
+        if possible.share < 1 - ATTAINED:
             raise InfeasibleError(
                 f"at most {possible.share:.9g} of what is to be moved can arrive; widen "
                 "capacities, or allow more time"
             )
         arcs = possible.arcs
-    found = _Search(network, cost, budget, share=(0.0, 1.0), full=full).run(arcs)
+    found = _ColumnGeneration(network, cost, budget, share=(0.0, 1.0), full=full).run(arcs)
     paid = _sum_of_products(cost, found.flow_bytes) / network.total_bytes
     dearest = float(cost.max(initial=0.0))
-    if found.gap <= TOLERANCE or paid > SMALL * dearest:
+    if found.gap <= ATTAINED or paid > CHEAP * dearest:
         return found
     # Dear arcs are avoided altogether; beside their costs those that matter drowned.
-    unit = max(paid, TOLERANCE * dearest)
+    unit = max(paid, ATTAINED * dearest)
     try:
-        search = _Search(network, cost, budget, share=(0.0, 1.0), unit=unit, full=full)
+        search = _ColumnGeneration(network, cost, budget, share=(0.0, 1.0), unit=unit, full=full)
         again = search.run(found.arcs)
     except SolverError:
         return found  # the gap says how good it is
     return min(again, found, key=lambda flow: flow.gap)
 
 
-class _Search:
+@dataclass(frozen=True, eq=False)
+class _Master:
+    """The program over some arcs, the `columns`; its last column is the share of every supply.
+
+    Solvers judge by absolute tolerances, so every column is counted in units of what it can carry,
+    and every row in units of its largest entry: a small source's bytes then count as much as a
+    large one's. Units are powers of two, which cost no precision.
+    """
+
+    columns: IntArray
+    program: LinearProgram
+    arc_unit: FloatArray
+    row_unit: FloatArray
+
+
+class _ColumnGeneration:
     """Rounds of a linear program over some arcs, and of pricing all others.
 
     Columns are the arcs' flows, as fractions of all supply, and the share of every supply, which
@@ -264,6 +229,7 @@ class _Search:
         self.full[full] = True
 
     def run(self, arcs: IntArray | None) -> PricedFlow:
+        """Begin with some arcs, and add others until none is attractive."""
         network, solver = self.network, self.budget.linear_solver()
         present = np.zeros(network.n_arcs, dtype=bool)
         present[self.ways] = True
@@ -271,27 +237,49 @@ class _Search:
         rounds = 0
         while True:
             rounds += 1
-            columns = np.flatnonzero(present)
-            program, arc_unit, row_unit = self._program(columns)
-            solution = solver.solve(program, time_limit_s=self.budget.remaining_s())
-            answer = self._answer(columns, solution, arc_unit, row_unit, rounds)
+            master = self._master(np.flatnonzero(present))
+            solution = solver.solve(master.program, time_limit_s=self.budget.remaining_s())
+            answer = self._answer(master, solution, rounds)
             worth = np.where(present, 0.0, -answer.reduced_cost / self.cost_unit)
-            attractive = np.flatnonzero((worth > TOLERANCE) & (self.upper > 0))
-            gain = worth * self.upper
-            if answer.gap <= TOLERANCE or len(attractive) == 0:
+            attractive = np.flatnonzero((worth > ATTAINED) & (self.upper > 0))
+            if answer.gap <= ATTAINED or len(attractive) == 0:
                 return answer
+            gain, tail = (worth * self.upper)[attractive], network.tail[attractive]
             most = NEW_ARCS_PER_NODE * 2**rounds
-            present[best_per_tail(network, attractive, gain[attractive], most)] = True
+            present[attractive[best_per_tail(tail, gain, most, network.n_nodes)]] = True
 
-    def _program(self, columns: IntArray) -> tuple[LinearProgram, FloatArray, FloatArray]:
-        """Return the program over some arcs, and the units of its columns and rows.
-
-        Solvers judge by absolute tolerances, so every column is counted in units of what it can
-        carry, and every row in units of its largest entry: a small source's bytes then count as
-        much as a large one's. Units are powers of two, which cost no precision.
+    def _master(self, columns: IntArray) -> _Master:
+        """Return the program over some arcs.
 
         Columns begin at 0. Those of full arcs count what is left free.
         """
+        network = self.network
+        n_nodes, n_columns = network.n_nodes - 1, len(columns)
+        unit = np.append(_power_of_two(self._throughput(columns)), 1.0)
+        rows, entries, values = self._matrix(columns, unit)
+        row_unit = np.zeros(n_nodes + len(self.room))
+        np.maximum.at(row_unit, rows, np.abs(values))
+        row_unit = _power_of_two(np.where(row_unit > 0, row_unit, 1.0))
+        values /= row_unit[rows]
+        zeros = np.zeros(n_nodes)
+        upper = np.append(self.upper[columns] / unit[:-1], 1.0)
+        is_full = np.append(self.full[columns], False)
+        sign = np.where(is_full, -1.0, 1.0)
+        filled = np.bincount(rows, values * (upper * is_full)[entries], len(row_unit))
+        program = LinearProgram(
+            cost=np.append(self.cost[columns] * unit[:-1], self.share_cost) * sign,
+            lower=np.append(np.zeros(n_columns), self.least_share),
+            upper=upper,
+            row_lower=np.concatenate([zeros, np.full(len(self.room), -np.inf)]) - filled,
+            row_upper=np.concatenate([zeros, self.room / row_unit[n_nodes:]]) - filled,
+            rows=rows,
+            columns=entries,
+            values=values * sign[entries],
+        )
+        return _Master(columns, program, unit[:-1], row_unit)
+
+    def _matrix(self, columns: IntArray, unit: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return rows, columns and values of the matrix, its columns in these units."""
         network = self.network
         n_nodes, n_columns = network.n_nodes - 1, len(columns)
         column_of = np.full(network.n_arcs, -1)
@@ -313,30 +301,10 @@ class _Search:
         entries = np.concatenate(
             [leaves, enters, member[counted], np.full(len(supplied), n_columns)]
         )
-        unit = np.append(_power_of_two(self._throughput(columns)), 1.0)
         values = unit[entries]
         values[len(leaves) : len(leaves) + len(enters)] *= -1
         values[len(values) - len(supplied) :] = -self.supply[supplied]
-        row_unit = np.zeros(n_nodes + len(self.room))
-        np.maximum.at(row_unit, rows, np.abs(values))
-        row_unit = _power_of_two(np.where(row_unit > 0, row_unit, 1.0))
-        values /= row_unit[rows]
-        zeros = np.zeros(n_nodes)
-        upper = np.append(self.upper[columns] / unit[:-1], 1.0)
-        is_full = np.append(self.full[columns], False)
-        sign = np.where(is_full, -1.0, 1.0)
-        filled = np.bincount(rows, values * (upper * is_full)[entries], len(row_unit))
-        program = LinearProgram(
-            cost=np.append(self.cost[columns] * unit[:-1], self.share_cost) * sign,
-            lower=np.append(np.zeros(n_columns), self.least_share),
-            upper=upper,
-            row_lower=np.concatenate([zeros, np.full(len(self.room), -np.inf)]) - filled,
-            row_upper=np.concatenate([zeros, self.room / row_unit[n_nodes:]]) - filled,
-            rows=rows,
-            columns=entries,
-            values=values * sign[entries],
-        )
-        return program, unit[:-1], row_unit
+        return rows, entries, values
 
     def _throughput(self, columns: IntArray) -> FloatArray:
         """Bound what each arc can carry by what its ends take in and give out."""
@@ -352,16 +320,9 @@ class _Search:
         carried = np.minimum(upper, np.minimum(passing[tail], passing[head]))
         return np.where(carried > 0, carried, 1.0)
 
-    def _answer(
-        self,
-        columns: IntArray,
-        solution: LinearSolution,
-        arc_unit: FloatArray,
-        row_unit: FloatArray,
-        rounds: int,
-    ) -> PricedFlow:
-        network = self.network
-        dual = solution.row_dual / row_unit
+    def _answer(self, master: _Master, solution: LinearSolution, rounds: int) -> PricedFlow:
+        network, columns = self.network, master.columns
+        dual = solution.row_dual / master.row_unit
         node_price = np.zeros(network.n_nodes)
         kept = self.row_of_node >= 0
         node_price[kept] = dual[self.row_of_node[kept]]
@@ -369,7 +330,7 @@ class _Search:
         paid = self.cost.copy()
         np.subtract.at(paid, network.member_arc, row_price[network.member_row])
         flow = np.zeros(network.n_arcs)
-        flow[columns] = np.maximum(solution.x[:-1], 0.0) * arc_unit
+        flow[columns] = np.maximum(solution.x[:-1], 0.0) * master.arc_unit
         full = columns[self.full[columns]]
         flow[full] = np.maximum(self.upper[full] - flow[full], 0.0)
         self._raise_idle_prices(node_price, columns, flow[columns], paid[columns])
@@ -423,72 +384,6 @@ class _Search:
         share = self.share_cost + _sum_of_products(self.supply, node_price)
         bound += min(share, share * self.least_share)
         return max(value - bound, 0.0) / max(abs(value), 1e-300)
-
-
-def ways_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
-    """Return an arc per node that leads to the sink by fewest arcs, and how much passes that way.
-
-    Among several such arcs of a node the widest is taken. These arcs make prices sensible from the
-    first round on: what lies at any node could go to the sink at some price.
-
-    Returns
-    -------
-    tuple of (ndarray of int, ndarray of float)
-        The arcs, and for each node the least capacity on its way; 0 where there is none.
-    """
-    width = np.zeros(network.n_nodes)
-    width[network.sink] = np.inf
-    way = np.full(network.n_nodes, -1)
-    is_open = network.capacity_bytes > 0
-    while True:
-        more = np.flatnonzero(is_open & (width[network.head] > 0) & (width[network.tail] == 0))
-        if len(more) == 0:
-            return way[way >= 0], width
-        passing = np.minimum(network.capacity_bytes[more], width[network.head[more]])
-        order = np.argsort(passing, kind="stable")
-        # Of equal indices the last, the widest, stays.
-        way[network.tail[more[order]]] = more[order]
-        width[network.tail[more[order]]] = passing[order]
-
-
-def widest_ways(network: SharedNetwork, width_bytes: FloatArray) -> IntArray:
-    """Return for each source the arcs by which most gets out and, by the others' ways, arrives."""
-    degree = np.bincount(network.tail, minlength=network.n_nodes)
-    passages = np.flatnonzero(degree[network.tail] <= PASSAGE)
-    fed = network.supply_bytes > 0
-    while True:
-        follow = passages[fed[network.tail[passages]] & ~fed[network.head[passages]]]
-        if len(follow) == 0:
-            break
-        fed[network.head[follow]] = True
-    leaving = np.flatnonzero(fed[network.tail])
-    passing = np.minimum(network.capacity_bytes[leaving], width_bytes[network.head[leaving]])
-    return best_per_tail(network, leaving, passing, WIDEST_WAYS)
-
-
-def best_per_tail(network: SharedNetwork, arcs: IntArray, score: FloatArray, most: int) -> IntArray:
-    """Return of each node's `arcs` out of it those with the highest scores, at most `most`."""
-    candidates = _promising(network, arcs, score, most)
-    arcs, score = arcs[candidates], score[candidates]
-    tail = network.tail[arcs]
-    order = np.lexsort((-score, tail))
-    sorted_tail = tail[order]
-    rank = np.arange(len(order)) - np.searchsorted(sorted_tail, sorted_tail)
-    return arcs[order[rank < most]]
-
-
-def _promising(network: SharedNetwork, arcs: IntArray, score: FloatArray, most: int) -> IntArray:
-    """Return positions of `arcs` among which are the best of each node: there is less to sort.
-
-    Dealt to `most` groups, a node's arcs have `most` group winners. What scores less than the
-    worst of them is not among the best `most`.
-    """
-    if network.n_nodes * most > len(arcs):
-        return np.arange(len(arcs))
-    tail = network.tail[arcs].astype(np.int64)
-    winner = np.full(network.n_nodes * most, -np.inf)
-    np.maximum.at(winner, tail * most + np.arange(len(arcs)) % most, score)
-    return np.flatnonzero(score >= winner.reshape(-1, most).min(axis=1)[tail])
 
 
 def _power_of_two(values: FloatArray) -> FloatArray:

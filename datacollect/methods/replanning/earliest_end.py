@@ -12,29 +12,26 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.arc_pricing import TOLERANCE
-from datacollect.bottleneck import cut_bottleneck
 from datacollect.errors import InfeasibleError
-from datacollect.layered import breakpoints_s, without_owners_limits
-from datacollect.link_prices import Priced, worth_their_price
-from datacollect.other_links import FewLinks, best_of_each, crossing, union
-from datacollect.quickest import NeverArrives, Quickest, ScaledFlow, quickest
-from datacollect.shared_flow import SharedEnd, SharedModel, earliest_shared
+from datacollect.flow.bottleneck import cut_bottleneck
+from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.quickest import NeverArrives, Quickest, ScaledFlow, quickest
+from datacollect.flow.shared.earliest import SharedEnd, earliest_shared
+from datacollect.flow.shared.model import SharedModel
+from datacollect.flow.tolerances import ATTAINED
+from datacollect.methods.replanning.link_prices import SolvedFew, worth_their_price
+from datacollect.methods.replanning.other_links import FewLinks, best_of_each, crossing, union
+from datacollect.methods.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
-    from datacollect.budget import Budget
-    from datacollect.problem import Problem
-    from datacollect.schedule import Bottleneck
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.solvers.budget import Budget
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 End: TypeAlias = Quickest | SharedEnd
-
-# An end that is later by less than this part is the same.
-SAME_END = 1e-9
 
 # Links per host up to which a linear program takes all of them from the start.
 FEW_PER_HOST = 16
@@ -153,7 +150,7 @@ def lower_bound_of(problem: Problem, optimum: ProvedOptimum, budget: Budget) -> 
         relaxed = without_owners_limits(problem)
         if relaxed is not None and _rests_on_limits(found, relaxed):
             bound = proved_optimum(relaxed, optimum.links, 0.0, budget).found
-            if bound.makespan_s < found.makespan_s * (1 - SAME_END):
+            if bound.makespan_s < found.makespan_s * (1 - SAME_INSTANT):
                 return LowerBound(bound.makespan_s, bound.bottleneck, exact=False)
     return LowerBound(found.makespan_s, found.bottleneck, exact=True)
 
@@ -167,7 +164,7 @@ def _rests_on_limits(found: FewEnd, relaxed: Problem) -> bool:
     released = np.flatnonzero(relaxed.storage_bytes > found.known.whole.storage_bytes)
     hosts = np.arange(len(found.lengths_s))[:, np.newaxis] * n_hosts + released
     worth = value[hosts].astype(float)
-    return bool((worth[:-1] > worth[1:] + TOLERANCE).any())
+    return bool((worth[:-1] > worth[1:] + ATTAINED).any())
 
 
 def _try(
@@ -212,7 +209,7 @@ def _helping(known: FewLinks, end: SharedEnd, attempt: int) -> IntArray:
         return _wide_enough(known.whole, more, attempt)
     program = SharedModel.build(known.few, end.network).at(end.lengths_s)
     free = np.zeros(program.n_arcs)
-    return worth_their_price(Priced(known, end.lengths_s, program, free, end.prices), 0.0)
+    return worth_their_price(SolvedFew(known, end.lengths_s, program, free, end.prices), 0.0)
 
 
 def _all_but(known: FewLinks) -> IntArray:

@@ -2,27 +2,31 @@
 
 Its dual values price data at every node and room in every shared bottleneck. A link that leads from
 a dear node to a cheap one, tolls included, could better the program's optimum; if none does, the
-optimum is one over all links (column generation, as in `arc_pricing`).
+optimum is one over all links (column generation, as in `datacollect.flow.shared.pricing`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.arc_pricing import TOLERANCE
-from datacollect.other_links import LINKS_AT_A_TIME, among, best_of_each, open_hosts, union
+from datacollect.flow.tolerances import ATTAINED
+from datacollect.methods.replanning.other_links import (
+    LINKS_AT_A_TIME,
+    among,
+    best_of_each,
+    open_hosts,
+    union,
+)
+from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
-    from datacollect.arc_pricing import PricedFlow, SharedNetwork
-    from datacollect.other_links import FewLinks
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.flow.shared.network import SharedNetwork
+    from datacollect.flow.shared.pricing import PricedFlow
+    from datacollect.methods.replanning.other_links import FewLinks
 
 
 # A part of a price by which equal ones are told apart.
@@ -30,7 +34,7 @@ A_LITTLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class SolvedFew:
     """A linear program on few links, and its optimum.
 
     Attributes
@@ -52,7 +56,7 @@ class Priced:
     found: PricedFlow
 
 
-def worth_their_price(priced: Priced, link_cost: float) -> IntArray:
+def worth_their_price(priced: SolvedFew, link_cost: float) -> IntArray:
     """Return other links that could better the optimum; none proves that none can.
 
     Where no data are, the program leaves their price open. There the highest price is taken by
@@ -61,7 +65,7 @@ def worth_their_price(priced: Priced, link_cost: float) -> IntArray:
 
     Parameters
     ----------
-    priced : Priced
+    priced : SolvedFew
     link_cost : float
         Of every other link.
     """
@@ -70,7 +74,7 @@ def worth_their_price(priced: Priced, link_cost: float) -> IntArray:
     pieces = np.flatnonzero(priced.lengths_s > 0).tolist()
     idle = _idle_nodes(program, found.flow_bytes)
     price = np.where(idle, np.inf, found.node_price)
-    least_gain = TOLERANCE * max(float(priced.cost.max(initial=0.0)), 1.0)
+    least_gain = ATTAINED * max(float(priced.cost.max(initial=0.0)), 1.0)
     onward = [arcs.at(idle[arcs.tail])]
     _price_idle_nodes(price, onward)
     # From elsewhere no other link is worth it.
@@ -89,7 +93,7 @@ def worth_their_price(priced: Priced, link_cost: float) -> IntArray:
     most_gained = sum(float((part.gain(price) * part.room_bytes).sum()) for part in worth)
     value = float((priced.cost * found.flow_bytes).sum())
     value = value or float((program.supply_bytes * found.node_price).sum())
-    if most_gained <= TOLERANCE * value:
+    if most_gained <= ATTAINED * value:
         return known.links[:0]
     entered = np.concatenate([part.head for part in worth])
     hosts = known.network.node_host[entered[idle[entered]]]
@@ -136,7 +140,7 @@ class _Arcs:
         return gain
 
 
-def _open_arcs(priced: Priced) -> _Arcs:
+def _open_arcs(priced: SolvedFew) -> _Arcs:
     """Return the program's arcs that carry anything."""
     program = priced.program
     paid = priced.cost.copy()
@@ -167,7 +171,7 @@ class _OtherLinks:
     paid: FloatArray
 
     @classmethod
-    def build(cls, priced: Priced, link_cost: float) -> _OtherLinks:
+    def build(cls, priced: SolvedFew, link_cost: float) -> _OtherLinks:
         known = priced.known
         whole, n_pieces = known.whole, known.network.n_pieces
         paid = np.full((n_pieces, whole.n_links), float(link_cost))
@@ -212,12 +216,7 @@ def _idle_nodes(program: SharedNetwork, flow_bytes: FloatArray) -> BoolArray:
 def _reached(arcs: _Arcs, idle: BoolArray) -> BoolArray:
     """Mark the idle nodes to which arcs lead from others, directly or by idle ones."""
     arcs = arcs.at(idle[arcs.head])
-    passed = ~idle
-    while True:
-        more = arcs.head[passed[arcs.tail] & ~passed[arcs.head]]
-        if len(more) == 0:
-            return passed & idle
-        passed[more] = True
+    return reachable(len(idle), arcs.tail, arcs.head, ~idle) & idle
 
 
 def _price_idle_nodes(price: FloatArray, onward: list[_Arcs]) -> None:

@@ -13,21 +13,19 @@ other links are only looked at. Links are indices, sorted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.layered import breakpoints_s, layered_network
-from datacollect.restricted_flow import FAR
+from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.few_arcs import UNREACHED
+from datacollect.flow.layered import breakpoints_s, layered_network
 
 if TYPE_CHECKING:
-    from datacollect.layered import LayeredNetwork
-    from datacollect.problem import Problem
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.problem.problem import Problem
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Links are looked up by their ends where those are fewer pairs than this part of all links.
 FEW_PAIRS = 16
@@ -139,7 +137,7 @@ def worth_their_cost(
     leaving, entering = (distance[nodes] for nodes in known.ends())
     worth = [known.links[:0]]
     sends, receives = open_hosts(problem)
-    entering[:, ~receives] = FAR
+    entering[:, ~receives] = UNREACHED
     for piece, period in enumerate(known.periods):
         if lengths_s[piece] <= 0:
             continue
@@ -164,35 +162,11 @@ def open_hosts(problem: Problem) -> tuple[BoolArray, BoolArray]:
     return sends, receives
 
 
-def best_of_each(problem: Problem, links: IntArray, gain: npt.NDArray[Any], most: int) -> IntArray:
+def best_of_each(
+    problem: Problem, links: IntArray, gain: FloatArray | IntArray, most: int
+) -> IntArray:
     """Return, of each host, the links by which it gains most."""
-    if len(links) == 0:
-        return links
-    some = _promising(problem, links, gain, most)
-    links, gain = links[some], gain[some]
-    # One number per link sorts several times faster than two; which of nearly equal links come
-    # first is a matter of speed only.
-    less = (gain.max() - gain) / (2 * float(np.ptp(gain)) or 1.0)
-    best = links[np.argsort(problem.link_from[links] + less)]
-    tails = problem.link_from[best]
-    return best[np.arange(len(best)) - np.searchsorted(tails, tails) < most]
-
-
-def _promising(
-    problem: Problem, links: IntArray, gain: npt.NDArray[Any], most: int
-) -> IntArray | slice:
-    """Return positions among which are the best `most` of each host: there is less to sort.
-
-    Dealt to so many groups, a host's links have so many winners. What is worse than all of these
-    is not among the best.
-    """
-    if problem.n_hosts * most > len(links):
-        return slice(None)
-    tails = problem.link_from[links].astype(np.int64)
-    least = gain.min()
-    winner = np.full(problem.n_hosts * most, least)
-    np.maximum.at(winner, tails * most + np.arange(len(links)) % most, gain)
-    return np.flatnonzero(gain >= winner.reshape(-1, most).min(axis=1)[tails])
+    return links[best_per_tail(problem.link_from[links], gain, most, problem.n_hosts)]
 
 
 def union(problem: Problem, *parts: IntArray) -> IntArray:

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from datacollect.bottleneck import name_hosts
-from datacollect.budget import Budget
-from datacollect.earliest_end import lower_bound_of, proved_optimum
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.fluid import lower_bound
-from datacollect.layered import breakpoints_s
-from datacollect.methods.arguments import CHUNKS_PER_PLAN, require_shape
-from datacollect.methods.coordinated import PROVED, coordinated
-from datacollect.methods.slotted_paths import slotted_pieces
-from datacollect.pipeline import longest_pipeline, pipelined_transfers
-from datacollect.progress import Progress, remaining_problem
-from datacollect.quickest import NeverArrives
-from datacollect.schedule import HEURISTIC, OPTIMAL, Schedule
-from datacollect.slots import slotted_transfers
-from datacollect.stable_flow import OldPlan, OldUse, stable_plan
-from datacollect.stable_slots import stable_slots
+from datacollect.flow.bottleneck import name_hosts
+from datacollect.flow.layered import breakpoints_s
+from datacollect.flow.optimum import lower_bound
+from datacollect.flow.quickest import NeverArrives
+from datacollect.methods.arguments import chunk_or_default_s, require_shape
+from datacollect.methods.coordinated import coordinated
+from datacollect.methods.names import COORDINATED
+from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
+from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
+from datacollect.methods.replanning.stable_flow import OldPlan, OldUse, stable_plan
+from datacollect.methods.replanning.stable_slots import stable_slots
+from datacollect.methods.slots import slotted_transfers
+from datacollect.methods.slotted.paths import slotted_pieces
+from datacollect.methods.tolerances import PROVED
+from datacollect.schedule.contents import HEURISTIC, OPTIMAL
+from datacollect.schedule.progress import Progress, remaining_problem
+from datacollect.schedule.schedule import Schedule
+from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.earliest_end import ProvedOptimum
-    from datacollect.fluid import FluidPlan
-    from datacollect.problem import Problem
+    from datacollect.arrays import IntArray
+    from datacollect.flow.plan import FluidPlan
+    from datacollect.methods.replanning.earliest_end import ProvedOptimum
+    from datacollect.problem.problem import Problem
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # A new plan may end this much later (relative) to keep to the old plan's links.
 STABILITY = 0.01
@@ -182,7 +181,7 @@ def _in_slots(
     jobs, pieces = slotted_pieces(found.graph, found.flow)
     routes, columns = slotted_transfers(remaining, jobs, pieces, slot_s)
     return Schedule(
-        method="coordinated",
+        method=COORDINATED,
         destination=remaining.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
         lower_bound_s=bound.makespan_s,
@@ -216,7 +215,7 @@ def _pipelined(
     old = old_use(remaining, plan, at_s)
     optimum = _proved_optimum(remaining, old.links, budget)
     bound, makespan_s = lower_bound_of(remaining, optimum, budget), optimum.found.makespan_s
-    chunk = makespan_s / CHUNKS_PER_PLAN if chunk_s is None else chunk_s
+    chunk = chunk_or_default_s(chunk_s, makespan_s)
     latest_s = makespan_s * (1 + stability)
     try:
         fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)
@@ -226,7 +225,7 @@ def _pipelined(
         fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)
     routes, columns = pipelined_transfers(remaining, fluid, chunk)
     return Schedule(
-        method="coordinated",
+        method=COORDINATED,
         destination=remaining.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
         lower_bound_s=bound.makespan_s,

@@ -7,41 +7,38 @@ their cost are added until none is: then it is the cheapest over all links.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.earliest_end import SAME_END, are_few
-from datacollect.flow import FlowNetwork
-from datacollect.fluid import FluidPlan
-from datacollect.layered import NO_LINK, breakpoints_s
-from datacollect.link_prices import Priced, worth_their_price
-from datacollect.measures import hosts_of_routes
-from datacollect.other_links import FewLinks, among, union, worth_their_cost
-from datacollect.path_tables import path_table
-from datacollect.preference import LONGEST_PATH
-from datacollect.quickest import Quickest, ScaledFlow
-from datacollect.restricted_flow import distance_to
-from datacollect.shared_flow import SharedModel, cheapest_complete, with_copies
+from datacollect.arrays import BoolArray, FloatArray, IntArray, ranges
+from datacollect.flow.arc_copies import with_copies
+from datacollect.flow.few_arcs import distance_to
+from datacollect.flow.layered import NO_LINK, breakpoints_s, lengths_until_s
+from datacollect.flow.path_table import path_table
+from datacollect.flow.plan import FluidPlan
+from datacollect.flow.preference import LONGEST_PATH
+from datacollect.flow.quickest import Quickest, ScaledFlow
+from datacollect.flow.shared.complete import cheapest_complete
+from datacollect.flow.shared.model import SharedModel
+from datacollect.methods.replanning.earliest_end import are_few
+from datacollect.methods.replanning.link_prices import SolvedFew, worth_their_price
+from datacollect.methods.replanning.other_links import FewLinks, among, union, worth_their_cost
+from datacollect.methods.tolerances import SAME_BYTES, SAME_INSTANT
+from datacollect.schedule.use import hosts_of_routes
+from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
-    from datacollect.arc_pricing import SharedNetwork
-    from datacollect.budget import Budget
-    from datacollect.earliest_end import ProvedOptimum
-    from datacollect.layered import LayeredNetwork
-    from datacollect.problem import Problem
-    from datacollect.schedule import Schedule
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.shared.network import SharedNetwork
+    from datacollect.methods.replanning.earliest_end import ProvedOptimum
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.budget import Budget
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # More units than any flow has, and still an integer once it has been a float.
 LARGEST = 2.0**62
-
-# Less than this part of all data may be what linear programs leave of nothing.
-SAME_BYTES = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +101,7 @@ class OldPlan:
         count = np.searchsorted(starts_s, self.finish_s, side="left") - first
         # A row for each piece that a transfer takes part in.
         row = np.repeat(np.arange(len(first)), count)
-        piece = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - first, count)
+        piece = ranges(first, count)
         ends = np.append(starts_s[1:], np.inf)
         begin, end = self.start_s[row], self.finish_s[row]
         length = np.minimum(end, ends[piece]) - np.maximum(begin, starts_s[piece])
@@ -162,12 +159,12 @@ def stable_plan(
     """
     earliest, alone = optimum.found, optimum.alone
     latest_s = max(latest_s, earliest.makespan_s)
-    if alone is not None and alone.makespan_s <= latest_s * (1 + SAME_END):
+    if alone is not None and alone.makespan_s <= latest_s * (1 + SAME_INSTANT):
         best = _cheapest(alone.known, old, alone.lengths_s, budget)
-    elif latest_s <= earliest.makespan_s * (1 + SAME_END):
+    elif latest_s <= earliest.makespan_s * (1 + SAME_INSTANT):
         best = _cheapest(earliest.known, old, earliest.lengths_s, budget)
     else:
-        lengths = _lengths_until(problem, guard_s, latest_s)
+        lengths = lengths_until_s(breakpoints_s(problem), guard_s, latest_s)
         best = _cheapest(_links_in_use(optimum, old), old, lengths, budget)
         if not _time_spares(optimum):
             sooner = _cheapest(earliest.known, old, earliest.lengths_s, budget)
@@ -189,7 +186,7 @@ def stable_plan(
 def stable_costs(network: LayeredNetwork, is_new: BoolArray) -> tuple[IntArray, int]:
     """Weigh changes: bytes on new links, then more than before on old ones, then hops, storage.
 
-    Strict for paths of up to `LONGEST_PATH` links, as in `datacollect.preference`.
+    Strict for paths of up to `LONGEST_PATH` links, as in `datacollect.flow.preference`.
 
     Parameters
     ----------
@@ -234,15 +231,6 @@ def _time_spares(optimum: ProvedOptimum) -> bool:
 
 
 # On few links -------------------------------------------------------------------------------
-
-
-def _lengths_until(problem: Problem, guard_s: float, end_s: float) -> FloatArray:
-    """Lengths of the pieces of time that begin before an end."""
-    starts = breakpoints_s(problem)
-    n_pieces = max(int(np.searchsorted(starts, end_s)), 1)
-    full = np.maximum(np.diff(starts) - guard_s, 0.0)
-    last_s = min([end_s - float(starts[n_pieces - 1]), *full[n_pieces - 1 : n_pieces].tolist()])
-    return np.append(full[: n_pieces - 1], last_s)
 
 
 def _cheapest(known: FewLinks, old: OldUse, lengths_s: FloatArray, budget: Budget) -> _Flow:
@@ -348,7 +336,7 @@ def _by_program(
     found = _Flow(network, lengths_s, flow_bytes, new_bytes, solver, priced.gap)
     if new_bytes <= SAME_BYTES * known.whole.total_bytes:
         return found, known.links[:0]
-    solved = Priced(known, lengths_s, program(), cost, priced)
+    solved = SolvedFew(known, lengths_s, program(), cost, priced)
     return found, worth_their_price(solved, split.new_link)
 
 

@@ -6,41 +6,35 @@ part in any way. Else they are looked at, and dear.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import TimeLimitError
-from datacollect.layered import breakpoints_s
-from datacollect.methods.slot_pricing import Discount, cheapest
-from datacollect.methods.slotted import might_need_fewer, require_arrival, sufficiency
-from datacollect.methods.slotted_search import (
-    PartialGraph,
+from datacollect.flow.layered import breakpoints_s
+from datacollect.flow.least import least
+from datacollect.flow.preference import COST_RANGE, LONGEST_PATH, Costs
+from datacollect.methods.replanning.other_links import union
+from datacollect.methods.replanning.stable_flow import stable_plan
+from datacollect.methods.slots import fewest_slots, require_slots, slots_within
+from datacollect.methods.slotted.plan import flow_in_slots, might_need_fewer, require_arrival
+from datacollect.methods.slotted.pricing import Discount, cheapest
+from datacollect.methods.slotted.search import (
     all_at_once,
-    least,
     links_of_paths,
-    may_suffice,
 )
-from datacollect.methods.slotted_shared import cheapest_shared
-from datacollect.other_links import union
-from datacollect.preference import COST_RANGE, LONGEST_PATH, Costs
-from datacollect.schedule import HEURISTIC, OPTIMAL, TIME_LIMIT
-from datacollect.slots import require_slots, slots_until, slots_within
-from datacollect.stable_flow import stable_plan
-from datacollect.timegraph import TimeExpansion
+from datacollect.methods.slotted.shared import cheapest_shared
+from datacollect.schedule.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
 
 if TYPE_CHECKING:
-    from datacollect.budget import Budget
-    from datacollect.earliest_end import ProvedOptimum
-    from datacollect.methods.slotted_search import Found
-    from datacollect.problem import Problem
-    from datacollect.stable_flow import OldPlan
-    from datacollect.timegraph import TimeExpandedGraph
+    from datacollect.arrays import BoolArray, IntArray
+    from datacollect.methods.replanning.earliest_end import ProvedOptimum
+    from datacollect.methods.replanning.stable_flow import OldPlan
+    from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.methods.slotted.search import Found
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # A byte beyond what the old plan sends over a link weighs as much as so many slots at a relay.
 MORE = 4
@@ -88,13 +82,13 @@ def stable_slots(
     InfeasibleError
         Not all can arrive in slots of this length.
     """
-    search = _Search(problem, old, slot_s, budget)
-    fewest = _slots_of(optimum.found.makespan_s, slot_s)
+    search = _SlotSearch(problem, old, slot_s, budget)
+    fewest = fewest_slots(optimum.found.makespan_s, slot_s)
     require_slots(fewest)
     links, found = old.links, search.on_old_links(fewest)
     if found is None:
         links = search.likely_links(optimum, fewest)
-        require_arrival(problem, slot_s, links, sufficiency(problem, budget))
+        require_arrival(problem, slot_s, links, budget)
         found = least(lambda n: search.on_any_links(n, links, fewest), fewest)
     n_slots = found[0].graph.n_slots
     latest = slots_within(n_slots * slot_s * (1 + stability), slot_s)
@@ -107,18 +101,13 @@ def stable_slots(
         later = search.on_all_links(latest, links)
         later_plan = plan if later is None else search.cheapest(later)
         plan = later_plan if later_plan.new_bytes < plan.new_bytes else plan
-    too_many = n_slots > _slots_of(bound_s, slot_s)
+    too_many = n_slots > fewest_slots(bound_s, slot_s)
     if too_many and might_need_fewer(problem, slot_s, n_slots, links, budget):
         return plan._replace(status=HEURISTIC)
     return plan
 
 
-def _slots_of(end_s: float, slot_s: float) -> int:
-    """Slots that it takes at least to end no earlier."""
-    return max(1, slots_until(end_s * (1 - 1e-9), slot_s))
-
-
-class _Search:
+class _SlotSearch:
     """Flows in slots on the old plan's links, and on all."""
 
     def __init__(self, problem: Problem, old: OldPlan, slot_s: float, budget: Budget) -> None:
@@ -143,11 +132,7 @@ class _Search:
         return found[0].expansion.problem is self.few
 
     def _attempt(self, problem: Problem, n_slots: int, links: IntArray) -> Found | None:
-        expansion = TimeExpansion(problem, self.slot_s, n_slots)
-        if not may_suffice(expansion):
-            return None
-        part = PartialGraph.in_all_slots(expansion, links)
-        return sufficiency(problem, self.budget)(part)
+        return flow_in_slots(problem, self.slot_s, n_slots, links, self.budget)
 
     def likely_links(self, optimum: ProvedOptimum, n_slots: int) -> IntArray:
         """Choose links to begin with: the old ones, and those of a plan without slots."""

@@ -9,33 +9,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from datacollect.arrays import BoolArray, IntArray, ranges
 from datacollect.errors import ProblemError
-from datacollect.layered import NO_LINK
-from datacollect.pools import pools_by_owner
-from datacollect.preference import arc_costs
-from datacollect.slots import (
-    SLOT_ROUNDING,
+from datacollect.flow.layered import NO_LINK
+from datacollect.flow.pools import pools_by_owner
+from datacollect.flow.preference import arc_costs
+from datacollect.methods.slots import (
     require_slots,
     slot_bandwidth_bytes_per_s,
     slot_bandwidth_row,
     slots_until,
     whole_slot_bytes,
 )
+from datacollect.methods.tolerances import SLOT_ROUNDING
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from datacollect.pools import Pool
-    from datacollect.preference import Costs
-    from datacollect.problem import Problem
+    from datacollect.flow.pools import Pool
+    from datacollect.flow.preference import Costs
+    from datacollect.problem.problem import Problem
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # About 150 bytes of memory an arc, solver included: 6 GB.
 MOST_ARCS = 40_000_000
@@ -182,7 +181,7 @@ def slot_costs(costs: Costs, graph: TimeExpandedGraph) -> IntArray:
     Parameters
     ----------
     costs : Costs
-        Of `datacollect.preference.path_costs`, for the graph's slots.
+        Of `datacollect.flow.preference.path_costs`, for the graph's slots.
     graph : TimeExpandedGraph
     """
     relayed = (graph.link >= 0) & (graph.node_host[graph.head] != graph.sink)
@@ -424,9 +423,7 @@ class TimeExpansion:
         )
         nodes = self._new(hosts, first, "own")
         waits = self.n_slots - first
-        boundaries = np.arange(int(waits.sum())) - np.repeat(
-            np.cumsum(waits) - waits - first, waits
-        )
+        boundaries = ranges(first, waits)
         leaving = self.host_node[boundaries, np.repeat(hosts, waits)]
         self._add(np.repeat(nodes, waits), leaving, self.most, boundaries)
         own_nodes = iter(nodes.tolist())

@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError
-from datacollect.flow import CAPACITY_SUM_LIMIT
-from datacollect.path_tables import Passing
-from datacollect.routes import cut_at
+from datacollect.flow.path_table import Passing
+from datacollect.flow.routes import cut_at
+from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
-    from datacollect.pools import Pool
-    from datacollect.timegraph import TimeExpandedGraph
+    from datacollect.arrays import IntArray
+    from datacollect.flow.pools import Pool
+    from datacollect.methods.slotted.graph import TimeExpandedGraph
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
 Jobs: TypeAlias = "list[tuple[Pool, tuple[int, ...]]]"
 
 

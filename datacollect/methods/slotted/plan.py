@@ -8,29 +8,19 @@ of Cheng et al., "On a graph-theoretic approach to scheduling large-scale data t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.bottleneck import never_arrives
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
-from datacollect.layered import breakpoints_s, without_owners_limits
-from datacollect.methods.slot_pricing import cheapest
-from datacollect.methods.slotted_paths import Jobs, slotted_pieces
-from datacollect.methods.slotted_search import (
-    PartialGraph,
-    first_links,
-    least,
-    may_suffice,
-    partial_graph,
-    saturating,
-)
-from datacollect.methods.slotted_shared import cheapest_shared, shared_suffices
-from datacollect.preference import DEFAULT, path_costs
-from datacollect.schedule import HEURISTIC, OPTIMAL, TIME_LIMIT, Schedule
-from datacollect.slots import (
+from datacollect.flow.bottleneck import never_arrives
+from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.least import least
+from datacollect.flow.preference import DEFAULT, path_costs
+from datacollect.methods.names import COORDINATED
+from datacollect.methods.slots import (
     MOST_SLOTS,
+    fewest_slots,
     require_slots,
     slot_bandwidth_bytes_per_s,
     slots_until,
@@ -38,20 +28,29 @@ from datacollect.slots import (
     slotted_transfers,
     whole_slot_bytes,
 )
-from datacollect.timegraph import TimeExpansion
+from datacollect.methods.slotted.graph import TimeExpansion
+from datacollect.methods.slotted.paths import Jobs, slotted_pieces
+from datacollect.methods.slotted.pricing import cheapest
+from datacollect.methods.slotted.search import (
+    PartialGraph,
+    first_links,
+    may_suffice,
+    partial_graph,
+    saturating,
+)
+from datacollect.methods.slotted.shared import cheapest_shared, shared_suffices
+from datacollect.schedule.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
+from datacollect.schedule.schedule import Schedule
+from datacollect.solvers.networks import reachable
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from datacollect.budget import Budget
-    from datacollect.fluid import FluidOptimum
-    from datacollect.methods.slotted_search import Found
-    from datacollect.problem import Problem
-    from datacollect.timegraph import TimeExpandedGraph
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+    from datacollect.arrays import BoolArray, IntArray
+    from datacollect.flow.optimum import FluidOptimum
+    from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.methods.slotted.search import Found
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
 
 def slotted_schedule(
@@ -72,7 +71,7 @@ def slotted_schedule(
         Length of a slot in seconds.
     budget : Budget
     prefer : str
-        A key of ``PREFERENCES`` in `datacollect.preference`.
+        A key of ``PREFERENCES`` in `datacollect.flow.preference`.
     deadline_s : float, optional
         The plan may take all whole slots that end by then; without it, as few as possible.
 
@@ -89,7 +88,7 @@ def slotted_schedule(
         jobs, pieces = slotted_pieces(graph, flow)
     routes, columns = slotted_transfers(problem, jobs, pieces, slot_s)
     return Schedule(
-        method="coordinated",
+        method=COORDINATED,
         destination=problem.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
         lower_bound_s=optimum.makespan_s,
@@ -113,18 +112,14 @@ def _plan(
     deadline_s: float | None,
 ) -> tuple[TimeExpandedGraph, IntArray, str, str]:
     """Return graph, flow, status and solvers."""
-    fewest = max(1, slots_until(optimum.makespan_s * (1 - 1e-9), slot_s))
+    fewest = fewest_slots(optimum.makespan_s, slot_s)
     require_slots(fewest)
     allowed = None if deadline_s is None else _allowed_slots(deadline_s, slot_s)
     links = first_links(problem, optimum, max(fewest, allowed or 0), budget)
-    suffices = sufficiency(problem, budget)
-    require_arrival(problem, slot_s, links, suffices)
+    require_arrival(problem, slot_s, links, budget)
 
     def attempt(n_slots: int) -> Found | None:
-        expansion = TimeExpansion(problem, slot_s, n_slots)
-        if not may_suffice(expansion):
-            return None
-        return suffices(PartialGraph.in_all_slots(expansion, links))
+        return flow_in_slots(problem, slot_s, n_slots, links, budget)
 
     status = OPTIMAL
     if allowed is None:
@@ -159,7 +154,7 @@ def might_need_fewer(
     if relaxed is None:
         return False
     part = partial_graph(relaxed, slot_s, n_slots - 1, links)
-    return sufficiency(relaxed, budget)(part) is not None
+    return emptying(part, budget) is not None
 
 
 def _allowed_slots(deadline_s: float, slot_s: float) -> int:
@@ -172,11 +167,20 @@ def _allowed_slots(deadline_s: float, slot_s: float) -> int:
     return slots_within(deadline_s, slot_s)
 
 
-def sufficiency(problem: Problem, budget: Budget) -> Callable[[PartialGraph], Found | None]:
-    """Return the test whether a number of slots suffices."""
-    if problem.shared:
-        return lambda part: shared_suffices(problem, part, budget)
-    return lambda part: saturating(part, budget)
+def flow_in_slots(
+    problem: Problem, slot_s: float, n_slots: int, links: IntArray, budget: Budget
+) -> Found | None:
+    """Return a flow in so many slots, beginning with some links; None if there is none."""
+    expansion = TimeExpansion(problem, slot_s, n_slots)
+    if not may_suffice(expansion):
+        return None
+    return emptying(PartialGraph.in_all_slots(expansion, links), budget)
+
+
+def emptying(part: PartialGraph, budget: Budget) -> Found | None:
+    """Return a graph, and a flow through it that empties all pools; None if none does."""
+    problem = part.expansion.problem
+    return shared_suffices(problem, part, budget) if problem.shared else saturating(part, budget)
 
 
 def _too_early(
@@ -191,12 +195,7 @@ def _too_early(
     )
 
 
-def require_arrival(
-    problem: Problem,
-    slot_s: float,
-    links: IntArray,
-    suffices: Callable[[PartialGraph], Found | None],
-) -> None:
+def require_arrival(problem: Problem, slot_s: float, links: IntArray, budget: Budget) -> None:
     """Raise unless everything arrives in some number of slots.
 
     After the last change of bandwidth, data arrive some day wherever links and relays with
@@ -211,7 +210,7 @@ def require_arrival(
         raise _never_in_slots(problem, slot_s, stranded)
     require_slots(last)
     exits = np.flatnonzero(arriving)
-    if suffices(partial_graph(problem, slot_s, last, links, exits)) is None:
+    if emptying(partial_graph(problem, slot_s, last, links, exits), budget) is None:
         raise _never_in_slots(problem, slot_s, stranded)
 
 
@@ -228,13 +227,7 @@ def _eventually_arriving(problem: Problem, slot_s: float, slot: int) -> BoolArra
     stores[problem.destination_index] = True
     usable &= stores[problem.link_to]
     tail, head = problem.link_from[usable], problem.link_to[usable]
-    reached = np.zeros(problem.n_hosts, dtype=bool)
-    reached[problem.destination_index] = True
-    while True:
-        more = tail[reached[head] & ~reached[tail]]
-        if len(more) == 0:
-            return reached
-        reached[more] = True
+    return reachable(problem.n_hosts, head, tail, problem.destination_index)
 
 
 def _never_in_slots(problem: Problem, slot_s: float, hosts: list[int]) -> InfeasibleError:

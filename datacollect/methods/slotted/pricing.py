@@ -8,29 +8,26 @@ are added until there are none (column generation; Ford and Fulkerson, Managemen
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.flow import FlowNetwork
-from datacollect.shared_flow import with_copies
-from datacollect.timegraph import slot_costs
+from datacollect.arrays import FloatArray, IntArray, ranges
+from datacollect.flow.arc_copies import with_copies
+from datacollect.flow.few_arcs import UNREACHED
+from datacollect.methods.slotted.graph import slot_costs
+from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
-    from datacollect.budget import Budget
-    from datacollect.methods.slotted_search import Found, PartialGraph
-    from datacollect.preference import Costs
-    from datacollect.problem import Problem
-    from datacollect.timegraph import TimeExpandedGraph
+    from datacollect.flow.preference import Costs
+    from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.methods.slotted.search import Found, PartialGraph
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # A round lets in this many arcs per node: more rounds on small graphs, or fewer on large ones.
 NEW_ARCS_PER_NODE = 2
-
-UNREACHED = np.iinfo(np.int64).max // 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +157,7 @@ class _Residual:
         """Lower distances until no arc shortens one (Bellman-Ford; no cycle is negative)."""
         while len(changed):
             begin, count = self.first[changed], np.diff(self.first)[changed]
-            skipped = np.cumsum(count) - count
-            arcs = np.arange(int(count.sum())) + np.repeat(begin - skipped, count)
+            arcs = ranges(begin, count)
             found = np.repeat(distance[changed], count) + self.cost[arcs]
             nodes = self.tail[arcs]
             shorter = found < distance[nodes]

@@ -12,32 +12,29 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.flow import FlowNetwork, source_side
-from datacollect.fluid import fluid_paths
-from datacollect.slots import slots_until
-from datacollect.timegraph import TimeExpansion
+from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.paths import fluid_paths
+from datacollect.methods.slots import slots_until
+from datacollect.methods.slotted.graph import TimeExpansion
+from datacollect.methods.tolerances import SAME_SUM
+from datacollect.solvers.networks import FlowNetwork, source_side
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from datacollect.budget import Budget
-    from datacollect.fluid import FluidOptimum
-    from datacollect.problem import Problem
-    from datacollect.routes import PathFlow
-    from datacollect.timegraph import TimeExpandedGraph
+    from datacollect.arrays import BoolArray, IntArray
+    from datacollect.flow.optimum import FluidOptimum
+    from datacollect.flow.routes import PathFlow
+    from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Up to this many arcs (links times slots) all are used at once: quicker than choosing.
 ALL_ARCS = 20_000
 # The same for linear programs.
 ALL_ARCS_SHARED = 1_000
-
-# Sums of floats over links and slots are off by less than this part.
-ROUNDING = 1e-9
 
 # A graph, and a flow through it that empties all pools.
 Found: TypeAlias = "tuple[PartialGraph, IntArray]"
@@ -137,10 +134,9 @@ def _ways_on(problem: Problem) -> IntArray:
         links = np.flatnonzero(next_to)
         if len(links) == 0:
             return np.concatenate(chosen)
-        links = links[np.lexsort((-rate[links], problem.link_from[links]))]
-        _, first = np.unique(problem.link_from[links], return_index=True)
-        chosen.append(links[first])
-        reached[problem.link_from[links]] = True
+        tails = problem.link_from[links]
+        chosen.append(links[best_per_tail(tails, rate[links], 1, problem.n_hosts)])
+        reached[tails] = True
 
 
 def may_suffice(expansion: TimeExpansion) -> bool:
@@ -174,22 +170,7 @@ def may_suffice(expansion: TimeExpansion) -> bool:
         if not_yet.any():
             links = expansion.links_between(slot, sending, not_yet)
             reached[problem.link_to[links]] = slot + 1
-    return bool(arriving >= sum(pool.n_bytes for pool in expansion.pools) * (1 - ROUNDING))
-
-
-def least(attempt: Callable[[int], Found | None], fewest: int) -> Found:
-    """Find what `attempt` returns for the least number of slots >= `fewest` that suffices."""
-    n, step, failed = fewest, 1, fewest - 1
-    while (found := attempt(n)) is None:
-        failed, n, step = n, n + step, 2 * step
-    while n - failed > 1:
-        middle = (n + failed) // 2
-        better = attempt(middle)
-        if better is None:
-            failed = middle
-        else:
-            n, found = middle, better
-    return found
+    return bool(arriving >= sum(pool.n_bytes for pool in expansion.pools) * (1 - SAME_SUM))
 
 
 def saturating(part: PartialGraph, budget: Budget) -> Found | None:

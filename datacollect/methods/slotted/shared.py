@@ -6,30 +6,29 @@ which absent arcs are attractive, and these are added until there are none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.arc_pricing import TOLERANCE, SharedNetwork, cheapest, largest_share
 from datacollect.errors import InfeasibleError, SolverError
-from datacollect.flow import FlowNetwork, source_side
-from datacollect.methods.slot_pricing import attractive, least_cost_flow, most_worth, priced
-from datacollect.preference import Costs
-from datacollect.shared_flow import with_copies
-from datacollect.slots import whole_slot_bytes
-from datacollect.timegraph import slot_costs
+from datacollect.flow.arc_copies import with_copies
+from datacollect.flow.preference import Costs
+from datacollect.flow.shared.network import SharedNetwork
+from datacollect.flow.shared.pricing import cheapest, largest_share
+from datacollect.flow.tolerances import ATTAINED
+from datacollect.methods.slots import whole_slot_bytes
+from datacollect.methods.slotted.graph import slot_costs
+from datacollect.methods.slotted.pricing import attractive, least_cost_flow, most_worth, priced
+from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
-    from datacollect.arc_pricing import PricedFlow
-    from datacollect.budget import Budget
-    from datacollect.methods.slot_pricing import Discount
-    from datacollect.methods.slotted_search import Found, PartialGraph
-    from datacollect.problem import Problem
-    from datacollect.timegraph import TimeExpandedGraph
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+    from datacollect.arrays import IntArray
+    from datacollect.flow.shared.pricing import PricedFlow
+    from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.methods.slotted.pricing import Discount
+    from datacollect.methods.slotted.search import Found, PartialGraph
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
 
 
 def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Found | None:
@@ -40,7 +39,7 @@ def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Fou
         network = _program(problem, part.graph)
         found = largest_share(network, budget, np.arange(network.n_arcs))
         cost = slot_costs(free, part.graph)
-        if found.share >= 1 - TOLERANCE:
+        if found.share >= 1 - ATTAINED:
             return part, _whole(problem, part.graph, cost, found, budget)
         if part.is_complete:
             return None
@@ -121,29 +120,22 @@ def _worth_adding(
     price = found.node_price.copy()
     # Nodes without a way on have no price of their own: too high to send there, so that ways on
     # are attractive.
-    lost = ~_leading_on(network)
+    lost = ~reachable(network.n_nodes, network.head, network.tail, network.sink)
     largest_cost = float(max(costs.link.max(initial=0), 1)) + float(costs.arrival.max(initial=0))
     price[lost] = float(price[~lost].max()) + largest_cost
     tolls = -found.row_price.reshape(-1, graph.n_slots)
     keys, worth = attractive(part, costs, price, tolls)
     value = abs(float(found.flow_bytes @ cost)) or network.total_bytes
-    if float(worth.sum()) <= TOLERANCE * value:
+    if float(worth.sum()) <= ATTAINED * value:
         return keys[:0]
     return most_worth(part, keys, worth)
-
-
-def _leading_on(network: SharedNetwork) -> BoolArray:
-    """Mark the nodes from which arcs lead to the sink."""
-    room = np.ones(network.n_arcs, dtype=np.int64)
-    backwards = FlowNetwork(network.n_nodes, network.head, network.tail, room)
-    return source_side(backwards, np.zeros_like(room), network.sink)
 
 
 def _whole(
     problem: Problem, graph: TimeExpandedGraph, cost: IntArray, found: PricedFlow, budget: Budget
 ) -> IntArray:
     """Return the cheapest flow of whole bytes within the program's, rounded up."""
-    noise = TOLERANCE * float(sum(pool.n_bytes for pool in graph.pools))
+    noise = ATTAINED * float(sum(pool.n_bytes for pool in graph.pools))
 
     def within(allowance_bytes: float) -> IntArray:
         room = np.minimum(found.flow_bytes + allowance_bytes, graph.capacity_bytes)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.measures import Legs, legs
+from datacollect.schedule.tolerances import TIME_TOLERANCE
+from datacollect.schedule.use import Legs, legs
 
 if TYPE_CHECKING:
-    from datacollect.problem import Problem
-    from datacollect.schedule import Route, Schedule
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Instants may differ by this share of the makespan: rounding, no more.
-TIME_TOLERANCE = 1e-9
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.contents import ScheduleContents
+    from datacollect.schedule.transfers import Route
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +36,7 @@ class Case:
     """What is to be judged. All but the two fields takes well-formed transfers for granted."""
 
     problem: Problem
-    schedule: Schedule
+    schedule: ScheduleContents
 
     @cached_property
     def legs(self) -> Legs:

@@ -6,19 +6,18 @@ are linear in its position, and it suffices to look where straight lines can fir
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.check.case import counted, first_true, seconds
 from datacollect.errors import ScheduleError
+from datacollect.schedule.check.case import counted, first_true, seconds
+from datacollect.schedule.tolerances import TIME_TOLERANCE
 
 if TYPE_CHECKING:
-    from datacollect.check.case import Case
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.schedule.check.case import Case
 
 
 def leave_after_arrival(case: Case) -> None:
@@ -54,7 +53,7 @@ def leave_in_later_slot(case: Case) -> None:
     """
     rows, last_slot = case.handovers, int(case.slot[1].max(initial=0))
     # Rounding, in slots. It never moves a byte out of the slots that its transfer lasts.
-    noise = 1e-9 * last_slot + 1e-9
+    noise = TIME_TOLERANCE * last_slot + TIME_TOLERANCE
     low, high = rows.first_byte, rows.first_byte + rows.n_bytes - 1
 
     def arrival(byte: IntArray) -> IntArray:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.check.case import byte_range, counted, describe_route, first_true
+from datacollect.arrays import IntArray, ranges
 from datacollect.errors import ScheduleError
+from datacollect.schedule.check.case import byte_range, counted, describe_route, first_true
 
 if TYPE_CHECKING:
-    from datacollect.check.case import Case
+    from datacollect.schedule.check.case import Case
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
 # Half-open ranges of bytes, sorted, not overlapping.
 Ranges: TypeAlias = list[tuple[int, int]]
 
@@ -68,7 +68,7 @@ def _require_same_on_every_hop(
     start = np.flatnonzero(hop == 0)
     copies = n_hops[route[start]]
     wanted = np.repeat(start, copies)
-    wanted_hop = np.arange(len(wanted)) - np.repeat(np.cumsum(copies) - copies, copies)
+    wanted_hop = ranges(np.zeros_like(copies), copies)
     order = np.lexsort((low[wanted], wanted_hop, route[wanted]))
     wanted, wanted_hop = wanted[order], wanted_hop[order]
     if len(wanted) == len(route) and all(
@@ -135,8 +135,8 @@ def _require_all_that_lies_anywhere(
         wrong = _without(gone[pair], there.get(pair, []))
         if wrong:
             raise ScheduleError(_wrong_host(case, *pair, wrong))
-    for (host_index, owner), ranges in sorted(there.items()):
-        stays = _without(ranges, gone.get((host_index, owner), []))
+    for (host_index, owner), held in sorted(there.items()):
+        stays = _without(held, gone.get((host_index, owner), []))
         if stays:
             raise ScheduleError(
                 f"what lies at {problem.names[host_index]!r} must leave it, missing: "

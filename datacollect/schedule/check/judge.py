@@ -7,36 +7,31 @@ order of `RULES`; later ones rely on what earlier ones have proved.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.check.case import (
-    TIME_TOLERANCE,
+from datacollect.errors import ScheduleError, nearest_hint
+from datacollect.schedule.check.case import (
     Case,
     describe_route,
     first_true,
     seconds,
 )
-from datacollect.check.causality import leave_after_arrival, leave_in_later_slot
-from datacollect.check.completeness import every_byte_once
-from datacollect.check.limits import within_capacity, within_storage
-from datacollect.errors import ScheduleError, nearest_hint
+from datacollect.schedule.check.causality import leave_after_arrival, leave_in_later_slot
+from datacollect.schedule.check.completeness import every_byte_once
+from datacollect.schedule.check.limits import within_capacity, within_storage
+from datacollect.schedule.tolerances import BOUND_TOLERANCE, TIME_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.problem import Problem
-    from datacollect.schedule import Route, Schedule
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-
-# The lower bound comes from solvers that work to this precision.
-BOUND_TOLERANCE = 1e-6
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.contents import ScheduleContents
+    from datacollect.schedule.transfers import Route
 
 
-def check_schedule(problem: Problem, schedule: Schedule) -> None:
+def check_schedule(problem: Problem, schedule: ScheduleContents) -> None:
     """Prove that a schedule is valid for a problem.
 
     The problem need not be the one that the schedule was made for: bandwidths may have been
@@ -221,7 +216,7 @@ def _makespan_is_last_arrival(case: Case) -> None:
 def _not_below_lower_bound(case: Case) -> None:
     bound_s, makespan_s = case.schedule.lower_bound_s, case.schedule.makespan_s
     # Each transfer may carry a byte too much; of a handful of bytes that is a large part.
-    rounded = case.schedule.n_transfers / max(case.problem.total_bytes, 1)
+    rounded = len(case.schedule.columns) / max(case.problem.total_bytes, 1)
     if math.isfinite(bound_s) and bound_s > makespan_s * (1 + BOUND_TOLERANCE + rounded):
         raise ScheduleError(
             f"lower_bound_s must not exceed makespan_s, got {seconds(bound_s)} and "

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.check.case import counted, first_true, seconds
+from datacollect.arrays import FloatArray, IntArray, ranges, running_totals
 from datacollect.errors import ScheduleError
-from datacollect.measures import rounding_bytes, running_totals, stored_over_time
+from datacollect.schedule.check.case import counted, first_true, seconds
+from datacollect.schedule.tolerances import LIMIT_TOLERANCE, TIME_TOLERANCE
+from datacollect.schedule.use import rounding_bytes, stored_over_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.check.case import Case
-    from datacollect.problem import Problem
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-# Rates and amounts may exceed a limit by this share, or by one byte per transfer.
-RELATIVE_TOLERANCE = 1e-6
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.check.case import Case
 
 
 # Capacity ---------------------------------------------------------------------------------------
@@ -84,7 +78,7 @@ def _respect_bandwidths(case: Case, link: IntArray) -> None:
     last = np.searchsorted(edges_s, finish_s, side="left") - 1
     pieces = last - first + 1
     row = np.repeat(np.arange(len(link)), pieces)
-    piece = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces - first, pieces)
+    piece = ranges(first, pieces)
     n_pieces = len(edges_s)
     use = _Use(
         row,
@@ -115,7 +109,7 @@ def _forecast(
         return problem.periods_s, bandwidth[:, links]
     # A period that begins at a slot's end, but for rounding, does not touch that slot.
     begins = problem.periods_s / slot_s
-    noise = 1e-9 * np.maximum(begins, 1.0)
+    noise = TIME_TOLERANCE * np.maximum(begins, 1.0)
     low, high = np.floor(begins + noise), np.ceil(begins - noise)
     edges = np.unique(np.concatenate([low, high]))
     until = np.append(edges[1:], np.inf)
@@ -137,8 +131,7 @@ def _shared_use(problem: Problem, link: IntArray) -> tuple[IntArray, IntArray]:
     first = np.searchsorted(links, link, side="left")
     counts = np.searchsorted(links, link, side="right") - first
     row = np.repeat(np.arange(len(link)), counts)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return row, shared[first[row] + within]
+    return row, shared[ranges(first, counts)]
 
 
 def _respect(case: Case, use: _Use, name: Callable[[int], str]) -> None:
@@ -158,7 +151,7 @@ def _respect(case: Case, use: _Use, name: Callable[[int], str]) -> None:
     order = np.argsort(use.resource, kind="stable")
     of = order[np.searchsorted(use.resource, resource, sorter=order)]
     capacity, unit = use.capacity_bytes_per_s[of], unit[of]
-    over = (running > 0) & (total * unit > capacity * (1 + RELATIVE_TOLERANCE))
+    over = (running > 0) & (total * unit > capacity * (1 + LIMIT_TOLERANCE))
     # Transfers that follow each other may overlap by the rounding of instants.
     length_s = np.diff(time_s, append=0.0) - 4 * np.spacing(time_s)
     excess = np.where(over, (total * unit - capacity) * np.maximum(length_s, 0.0), 0.0)
@@ -169,7 +162,7 @@ def _respect(case: Case, use: _Use, name: Callable[[int], str]) -> None:
     started = np.diff(begun, prepend=0)
     excess_bytes = np.bincount(stretch, weights=excess[over])
     transfers = np.bincount(stretch, weights=np.where(new, running, started)[over])
-    bad = np.flatnonzero(excess_bytes > transfers * (1 + RELATIVE_TOLERANCE))
+    bad = np.flatnonzero(excess_bytes > transfers * (1 + LIMIT_TOLERANCE))
     if len(bad) == 0:
         return
     begins = np.flatnonzero(new)
@@ -229,7 +222,7 @@ def within_storage(case: Case) -> None:
     )
     limit = limits[host]
     allowed = limit + np.maximum(chunks, 0.0)
-    slack = np.maximum(RELATIVE_TOLERANCE * allowed, transfers)
+    slack = np.maximum(LIMIT_TOLERANCE * allowed, transfers)
     slack += rounding_bytes(columns, where)[host]
     if case.schedule.slot_s is not None:
         slack[limit == 0] = 0.5

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from datacollect.simulation.fluid.parts import SAME_RATE, FullRelay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.simulation.fluid_state import FluidConnection, FluidHost
+    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # A relay that was full takes data freely again when so much of its room is free.
 FREE_SHARE = 0.5
-SLACK_BYTES = 0.5
+ROOM_SLACK_BYTES = 0.5
 # Plans round what a slot carries up by so much; a range has to fit all the same.
 ROOM_ROUNDING = 1e-9
 
-# Rates that differ by less, relatively, are the same.
-SAME_RATE = 1e-9
-
 UNBOUNDED = 0  # the place of all hosts whose room has no limit
-
-
-class FullRelay(NamedTuple):
-    """Flows that bring others' data to a full relay, and those that take them away."""
-
-    brings: IntArray
-    takes: IntArray
 
 
 class RelayBuffers:
@@ -102,8 +91,8 @@ class RelayBuffers:
         if len(self._room) == 1:
             return []
         spare = self._room - self._stored
-        has_room = spare >= FREE_SHARE * self._room - SLACK_BYTES
-        self._is_full = (spare <= SLACK_BYTES) | (self._is_full & ~has_room)
+        has_room = spare >= FREE_SHARE * self._room - ROOM_SLACK_BYTES
+        self._is_full = (spare <= ROOM_SLACK_BYTES) | (self._is_full & ~has_room)
         relays = [
             FullRelay(
                 np.flatnonzero(active & (self._into == place)),
@@ -125,7 +114,7 @@ class RelayBuffers:
         brought = np.bincount(self._into, rate, n).astype(np.float64)
         self._net = brought - np.bincount(self._out_of, rate, n)
         self._net[UNBOUNDED] = 0.0
-        has_room = self._room - self._stored > SLACK_BYTES
+        has_room = self._room - self._stored > ROOM_SLACK_BYTES
         rests = self._is_full & has_room & (self._net >= -SAME_RATE * brought)
         self._is_full &= ~rests
         return bool(rests.any())
@@ -142,7 +131,7 @@ class RelayBuffers:
         stored, room, is_full = self._stored[:n], self._room[:n], self._is_full[:n]
         to_free = stored - (1 - FREE_SHARE) * room
         fills = ~is_full & (self._net > 0)
-        empties = is_full & (self._net < 0) & (to_free > SLACK_BYTES)
+        empties = is_full & (self._net < 0) & (to_free > ROOM_SLACK_BYTES)
         times_s = np.concatenate(
             [(room - stored)[fills] / self._net[fills], to_free[empties] / -self._net[empties]]
         )

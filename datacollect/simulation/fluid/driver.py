@@ -5,40 +5,37 @@ from __future__ import annotations
 import heapq
 import math
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.byteranges import ByteRanges
-from datacollect.control import (
-    Close,
+from datacollect.byte_ranges import ByteRanges
+from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe, require_possible
+from datacollect.control.events import (
     ConnectionClosed,
     ConnectionHasRoom,
     ConnectionOpened,
     ConnectionStalled,
-    Decision,
     Event,
     HostLost,
-    Open,
     RangeArrived,
-    Send,
     Timer,
-    WakeMe,
 )
 from datacollect.errors import ProblemError, SimulationError
-from datacollect.simulation.fluid_state import FluidState, QueuedRange
+from datacollect.simulation.fluid.parts import QueuedRange
+from datacollect.simulation.fluid.state import FluidState
 from datacollect.simulation.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from datacollect.control import Controller
-    from datacollect.hosts import Held
-    from datacollect.simulation.fluid_state import FluidConnection
-    from datacollect.simulation.fluid_wires import FluidNetwork, Path
+    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.control.controller import Controller
+    from datacollect.problem.hosts import Held
+    from datacollect.simulation.fluid.parts import FluidConnection
+    from datacollect.simulation.fluid.wires import FluidNetwork, FluidPath
+    from datacollect.simulation.run import OnProgress
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 PROGRESS_EVERY_EVENTS = 200
 
@@ -87,7 +84,7 @@ class FluidDriver:
         idle = np.zeros(len(self.state.left), dtype=bool)
         upstream = np.full(n + len(idle), -1)
 
-        def at(time_s: float, active: npt.NDArray[np.bool_]) -> FloatArray:
+        def at(time_s: float, active: BoolArray) -> FloatArray:
             capacity = self.network.capacity_bytes_per_s(time_s)
             return rates.rates(capacity, np.concatenate([active, idle]), upstream)[:n]
 
@@ -138,13 +135,13 @@ class FluidDriver:
         self,
         time_limit_s: float,
         event_limit: int,
-        progress: Callable[[float, int], None] | None,
+        progress: OnProgress | None,
     ) -> None:
-        """Go from event to event until all is collected, or nothing more happens."""
+        """Go from event to event until all is collected, or nothing more is to happen."""
         state = self.state
         self._decide(self.controller.start())
         state.settle()
-        while not self.recorder.is_complete:
+        while not (self.recorder.is_complete or self.controller.finished):
             next_s = state.next_s(self.stall_s)
             if self._agenda:
                 next_s = min(next_s, self._agenda[0][0])
@@ -170,7 +167,8 @@ class FluidDriver:
     def _stop(self, time_limit_s: float) -> None:
         """Count what has moved of ranges on their way."""
         state = self.state
-        if not self.recorder.is_complete and time_limit_s < math.inf:
+        is_over = self.recorder.is_complete or self.controller.finished
+        if not is_over and time_limit_s < math.inf:
             state.advance(max(time_limit_s, state.now_s))
         self.end_s = state.now_s
         for connection in state.connections:
@@ -297,6 +295,12 @@ class FluidDriver:
 
     def _decide(self, decisions: Iterable[Decision]) -> None:
         for decision in decisions:
+            require_possible(
+                decision,
+                hosts=self.network.hosts,
+                backlog_bytes=self.backlog_bytes,
+                opened=self._known,
+            )
             match decision:
                 case Send():
                     self._send(decision)
@@ -313,8 +317,6 @@ class FluidDriver:
 
     def _open(self, wanted: Open) -> None:
         number, state = wanted.connection, self.state
-        if number in self._known:
-            raise SimulationError(f"controller: connection {number} is opened twice; number anew")
         self.recorder.asked(number, wanted.from_host, wanted.to_host, state.now_s)
         path = self.network.path(wanted.from_host, wanted.to_host)
         ends = (state.host(wanted.from_host), state.host(wanted.to_host))
@@ -329,19 +331,10 @@ class FluidDriver:
 
     def _connection(self, number: int) -> FluidConnection | None:
         """Return a connection, None if it is gone."""
-        if number not in self._known:
-            raise SimulationError(f"controller: there is no connection {number}; open it first")
         connection = self._known[number]
         return None if connection is None or connection.is_gone else connection
 
     def _send(self, wanted: Send) -> None:
-        backlog = self.backlog_bytes.get(wanted.source, 0)
-        end = wanted.offset_bytes + wanted.n_bytes
-        if wanted.n_bytes <= 0 or wanted.offset_bytes < 0 or end > backlog:
-            raise SimulationError(
-                f"controller: bytes {wanted.offset_bytes} to {end} of {wanted.source!r} are not a "
-                f"range of its backlog of {backlog} bytes; is this a schedule for another problem?"
-            )
         connection = self._connection(wanted.connection)
         if connection is not None and not connection.is_closing:
             queued = QueuedRange(wanted.source, wanted.offset_bytes, wanted.n_bytes)
@@ -356,7 +349,7 @@ class FluidDriver:
             self._gone(connection)
 
 
-def _most_bytes_per_s(wanted: Open, path: Path) -> float | None:
+def _most_bytes_per_s(wanted: Open, path: FluidPath) -> float | None:
     """What pacing and the window allow: a window of bytes each round-trip time."""
     pace = wanted.pace_bytes_per_s
     if wanted.window_bytes is None or path.round_trip_s <= 0:

@@ -10,24 +10,39 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from datacollect.errors import ProblemError
-from datacollect.simulation.fluid_driver import FluidDriver
-from datacollect.simulation.fluid_wires import WireNetwork
+from datacollect.simulation.fluid.driver import FluidDriver
+from datacollect.simulation.fluid.problem_network import ProblemNetwork
+from datacollect.simulation.fluid.wires import WireNetwork
 from datacollect.simulation.network import SimulatedNetwork
-from datacollect.simulation.problem_network import ProblemNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from datacollect.control import Controller
-    from datacollect.hosts import Held
-    from datacollect.problem import Problem
-    from datacollect.simulation.fluid_wires import FluidNetwork
-    from datacollect.simulation.run import Run
+    from datacollect.control.controller import Controller
+    from datacollect.problem.hosts import Held
+    from datacollect.problem.problem import Problem
+    from datacollect.simulation.fluid.wires import FluidNetwork
+    from datacollect.simulation.run import OnProgress, Run
 
 VERSION = "fluid 1"
+
+
+class FluidOptions(TypedDict, total=False):
+    """What `simulate_fluid` takes that is no part of the problem."""
+
+    seed: int
+    time_limit_s: float
+    stall_s: float
+    relay_buffer_bytes: float
+    warm_up_s: float
+    udp_on_off: bool
+    header_bytes: int
+    lost_hosts_s: Mapping[str, float]
+    event_limit: int
+    progress: OnProgress
 
 
 def simulate_fluid(
@@ -47,7 +62,7 @@ def simulate_fluid(
     held: Iterable[Held] = (),
     lost_hosts_s: Mapping[str, float] | None = None,
     event_limit: int = 10_000_000,
-    progress: Callable[[float, int], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> Run:
     """Carry a collection out in a network of fluids.
 
@@ -110,7 +125,7 @@ def simulate_fluid(
     Examples
     --------
     >>> import datacollect as dc
-    >>> from datacollect.controllers import AsapController
+    >>> from datacollect.control.scheduled import AsapController
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> controller = AsapController(dc.direct(problem))
     >>> simulate_fluid(ProblemNetwork(problem), {"S": 10}, "D", controller).makespan_s
@@ -150,7 +165,7 @@ def simulate_fluid(
     drive.prepare(release_s or {}, tuple(held), lost_hosts_s or {})
     drive.run(time_limit_s, event_limit, progress)
     end_s = drive.end_s
-    settings["controller"] = getattr(controller, "answer", None)
+    settings["controller"] = controller.answer
     return drive.recorder.finish(
         engine="fluid",
         background=shares.background_table(
@@ -170,7 +185,11 @@ def simulate_fluid(
 
 
 def simulate_problem(
-    problem: Problem, controller: Controller, *, truth: Problem | None = None, **options: Any
+    problem: Problem,
+    controller: Controller,
+    *,
+    truth: Problem | None = None,
+    **options: Unpack[FluidOptions],
 ) -> Run:
     """Carry out a collection on a problem's own links, or on those of another.
 
@@ -189,7 +208,7 @@ def simulate_problem(
     A plan counts on 5 bytes per second and finds 4:
 
     >>> import datacollect as dc
-    >>> from datacollect.controllers import PlannedController
+    >>> from datacollect.control.scheduled import PlannedController
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
     >>> truth = dc.Problem.from_matrix(["S", "D"], [[0, 4.0], [0, 0]], [20, 0], "D")
     >>> plan = dc.direct(problem)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.simulation.fluid_wires import Path
+from datacollect.simulation.fluid.wires import FluidPath
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pandas as pd
 
-    from datacollect.problem import Problem
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.problem.problem import Problem
 
 
 class ProblemNetwork:
@@ -42,7 +41,7 @@ class ProblemNetwork:
     ([5.0, 4.0, 1.0], (0, 1))
     """
 
-    background_paths: tuple[Path, ...] = ()
+    background_paths: tuple[FluidPath, ...] = ()
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -75,24 +74,27 @@ class ProblemNetwork:
         """Number of links, host limits and shared bottlenecks."""
         return self._problem.n_links + len(self._limits)
 
+    @property
+    def hosts(self) -> Collection[str]:
+        """Names of the problem's hosts."""
+        return self._problem.host_index.keys()
+
     def require_host(self, host: str) -> None:
         """Raise ProblemError for a host that is not in the problem."""
-        if host not in self._problem.host_index:
+        if host not in self.hosts:
             hint = nearest_hint(host, self._problem.names)
             raise ProblemError(f"host {host!r} is not in the problem that is simulated{hint}")
 
-    def path(self, from_host: str, to_host: str) -> Path | None:
+    def path(self, from_host: str, to_host: str) -> FluidPath | None:
         """Return the link and the limits that it falls under, None where there is no link."""
         index = self._problem.host_index
-        if from_host not in index or to_host not in index:
-            return None
         tail, head = index[from_host], index[to_host]
         link = int(self._problem.link_indices(tail, head))
         if link < 0:
             return None
         resources = [link, *self._shared.get(link, [])]
         resources += [limits[host] for limits, host in self._ends(tail, head) if host in limits]
-        return Path(tuple(resources))
+        return FluidPath(tuple(resources))
 
     def _ends(self, tail: int, head: int) -> tuple[tuple[dict[int, int], int], ...]:
         return ((self._uplink, tail), (self._downlink, head))

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.fairshare import FairShare
-from datacollect.simulation.fluid_buffers import SAME_RATE, FullRelay
+from datacollect.simulation.fluid.parts import SAME_RATE, FullRelay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.simulation.fluid_wires import Path
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.simulation.fluid.wires import FluidPath
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Where nothing but its own machine limits a connection: two hosts at one node.
 LOCAL_BYTES_PER_S = 1e10
@@ -34,7 +31,7 @@ MOST_CUTS = 60
 class FluidRates:
     """Flows and what they use: others' flows first, then connections as they are added."""
 
-    def __init__(self, n_resources: int, background: Sequence[Path]) -> None:
+    def __init__(self, n_resources: int, background: Sequence[FluidPath]) -> None:
         self._n_resources = n_resources
         self.n_background = len(background)
         self._uses: list[tuple[int, ...]] = [path.resources for path in background]
@@ -43,7 +40,7 @@ class FluidRates:
         self._entries = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._limit_array = np.zeros(0)
 
-    def add(self, path: Path, pace_bytes_per_s: float | None) -> None:
+    def add(self, path: FluidPath, pace_bytes_per_s: float | None) -> None:
         """Add a connection."""
         limit = _limit(path)
         self._uses.append(path.resources)
@@ -118,7 +115,7 @@ class FluidRates:
         return self._shares, self._limit_array
 
 
-def _limit(path: Path) -> float:
+def _limit(path: FluidPath) -> float:
     return path.limit_bytes_per_s if path.resources else LOCAL_BYTES_PER_S
 
 

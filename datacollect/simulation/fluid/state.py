@@ -8,24 +8,26 @@ that come just now on another connection, its *upstream* one, which it can overt
 from __future__ import annotations
 
 import math
-from collections import deque
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from datacollect.byteranges import ByteRanges
-from datacollect.simulation.fluid_buffers import SAME_RATE, FullRelay, RelayBuffers
-from datacollect.simulation.fluid_rates import FluidRates
+from datacollect.byte_ranges import ByteRanges
+from datacollect.simulation.fluid.buffers import RelayBuffers
+from datacollect.simulation.fluid.parts import (
+    SAME_RATE,
+    FluidConnection,
+    FluidHost,
+    FullRelay,
+    QueuedRange,
+)
+from datacollect.simulation.fluid.rates import FluidRates
 
 if TYPE_CHECKING:
-    from datacollect.simulation.fluid_wires import FluidNetwork, Path
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.simulation.fluid.wires import FluidNetwork, FluidPath
     from datacollect.simulation.recorder import Recorder
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 NO_FLOW = -1
 
@@ -33,60 +35,7 @@ NO_FLOW = -1
 # anew for what rounding left.
 SAME_INSTANT = 1e-10
 # A range's position is a sum of many steps; nobody waits for less than this.
-SLACK_BYTES = 0.01
-
-
-@dataclass(slots=True, eq=False)
-class QueuedRange:
-    """A range on a connection, and at what times which part of it moved."""
-
-    source: str
-    offset_bytes: int
-    n_bytes: int
-    behind_s: float = 0.0  # delays of the hops before, where it was passed on as it came
-    moves: list[tuple[float, float, float]] = field(default_factory=list)
-
-    @property
-    def end_bytes(self) -> int:
-        """Position after its last byte."""
-        return self.offset_bytes + self.n_bytes
-
-
-@dataclass(slots=True, eq=False)
-class FluidHost:
-    """What a host has, and who waits for it."""
-
-    name: str
-    number: int
-    arrived: dict[str, ByteRanges] = field(default_factory=dict)
-    departed: dict[str, ByteRanges] = field(default_factory=dict)
-    incoming: dict[int, FluidConnection] = field(default_factory=dict)
-    # Connections out of it that wait for bytes, or will before their heads have left.
-    dependents: dict[int, FluidConnection] = field(default_factory=dict)
-    is_lost: bool = False
-
-    def ranges(self, source: str) -> ByteRanges:
-        """Return what of a source has arrived."""
-        return self.arrived.setdefault(source, ByteRanges())
-
-
-@dataclass(slots=True, eq=False)
-class FluidConnection:
-    """A connection and its queue; `index` counts connections, `number` is the controller's."""
-
-    number: int
-    index: int
-    from_host: FluidHost
-    to_host: FluidHost
-    path: Path
-    window_bytes: int | None
-    queue: deque[QueuedRange] = field(default_factory=deque)
-    queued_bytes: int = 0
-    is_open: bool = False
-    is_closing: bool = False
-    is_gone: bool = False
-    since_s: float = 0.0
-    since_left: float = 0.0
+POSITION_SLACK_BYTES = 0.01
 
 
 class FluidState:
@@ -143,7 +92,7 @@ class FluidState:
         number: int,
         from_host: FluidHost,
         to_host: FluidHost,
-        path: Path,
+        path: FluidPath,
         window_bytes: int | None,
     ) -> FluidConnection:
         """Add a connection, not yet open."""
@@ -307,7 +256,7 @@ class FluidState:
         """
         i, host = connection.index, connection.from_host
         position = head.end_bytes - float(self.left[i])
-        slack = SLACK_BYTES + 1e-12 * head.n_bytes + 2 * float(self.rate[i]) * self.tie_s
+        slack = POSITION_SLACK_BYTES + 1e-12 * head.n_bytes + 2 * float(self.rate[i]) * self.tie_s
         here = host.arrived.get(head.source)
         end = here.end_after(min(position + slack, head.end_bytes - 1)) if here else None
         if end is not None:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import pandas as pd
 
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.simulation.network import BackgroundFlow, SimulatedNetwork
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # What unresponsive traffic leaves to TCP on an overloaded wire, as a share of it. Nothing at all
 # would be wrong: TCP's packets find room in the queue as others' do.
@@ -28,7 +25,7 @@ LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
-class Path:
+class FluidPath:
     """What a connection uses.
 
     Attributes
@@ -56,8 +53,13 @@ class FluidNetwork(Protocol):
         ...
 
     @property
-    def background_paths(self) -> tuple[Path, ...]:
+    def background_paths(self) -> tuple[FluidPath, ...]:
         """Paths of others' flows that take what they get."""
+        ...
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Names of all hosts."""
         ...
 
     @property
@@ -65,7 +67,7 @@ class FluidNetwork(Protocol):
         """Room for others' data at hosts; unlimited at those left out."""
         ...
 
-    def path(self, from_host: str, to_host: str) -> Path | None:
+    def path(self, from_host: str, to_host: str) -> FluidPath | None:
         """Return what a connection uses, None where there is no way."""
         ...
 
@@ -134,7 +136,7 @@ class WireNetwork:
         self._tcp = [(i, flow) for i, flow in flows if flow.kind == "tcp"]
         udp = [(i, flow) for i, flow in flows if flow.kind == "udp"]
         self._tcp_start_s = np.array([flow.start_s - start_s for _, flow in self._tcp])
-        self._paths: dict[tuple[int, int], Path] = {}
+        self._paths: dict[tuple[int, int], FluidPath] = {}
         self.background_paths = tuple(
             self._between(flow.from_node, flow.to_node) for _, flow in self._tcp
         )
@@ -154,29 +156,32 @@ class WireNetwork:
         """Number of wires."""
         return self._network.n_wires
 
+    @property
+    def hosts(self) -> Collection[str]:
+        """Names of the hosts that are placed at nodes."""
+        return self._network.host_node.keys()
+
     def require_host(self, host: str) -> None:
         """Raise ProblemError for a host that is at no node."""
-        if host not in self._network.host_node:
+        if host not in self.hosts:
             raise ProblemError(f"host {host!r} is at no node of the network; place it")
 
-    def path(self, from_host: str, to_host: str) -> Path | None:
+    def path(self, from_host: str, to_host: str) -> FluidPath | None:
         """Return the wires between two hosts, None where there is no way."""
         node = self._network.host_node
-        if from_host not in node or to_host not in node:
-            return None
         try:
             return self._between(node[from_host], node[to_host])
         except ProblemError:
             return None
 
-    def _between(self, from_node: int, to_node: int) -> Path:
+    def _between(self, from_node: int, to_node: int) -> FluidPath:
         known = self._paths.get((from_node, to_node))
         if known is None:
             network = self._network
             wires = network.path(from_node, to_node)
             round_trip_s = network.base_round_trip_s(from_node, to_node)
             window = network.transport.buffer_bytes
-            known = self._paths[from_node, to_node] = Path(
+            known = self._paths[from_node, to_node] = FluidPath(
                 tuple(wires),
                 float(network.delay_s[wires].sum()),
                 round_trip_s,

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from datacollect.errors import ProblemError, SimulationError, nearest_hint
-from datacollect.simulation.ns3_process import NS3_VERSION, worker
-from datacollect.simulation.ns3_scenario import (
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.simulation.ns3.messages import Request
+from datacollect.simulation.ns3.network_text import (
     check_network,
     hosts_of,
     ns3_defaults,
     scenario_text,
 )
-from datacollect.simulation.recorder import Recorder
+from datacollect.simulation.ns3.process import NS3_VERSION, worker
+from datacollect.simulation.ns3.results import run_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    import pandas as pd
-
-    from datacollect.control import Controller
+    from datacollect.control.controller import Controller
     from datacollect.simulation.network import SimulatedNetwork
-    from datacollect.simulation.run import Run
+    from datacollect.simulation.run import OnProgress, Run
 
 
 def simulate_ns3(
@@ -39,7 +37,7 @@ def simulate_ns3(
     warm_up_s: float = 0.0,
     cool_down_s: float = 0.0,
     name: str = "",
-    progress: Callable[[float, int], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> Run:
     """Carry out a collection in ns-3 and return what was measured.
 
@@ -95,23 +93,17 @@ def simulate_ns3(
     backlog = check_backlog(network, backlog_bytes, destination)
     _check_options(network, time_limit_s, stall_s, warm_up_s, cool_down_s, relay_buffer_bytes, seed)
     apart = check_network(network)  # refuses what is too large before anything costs time
-    request = {
-        "scenario": scenario_text(
-            network,
-            backlog,
-            destination,
-            seed=seed,
-            warm_up_s=float(warm_up_s),
-            time_limit_s=float(time_limit_s),
-            stall_s=float(stall_s),
-            relay_buffer_bytes=relay_buffer_bytes,
-        ),
-        "hosts": hosts,
-        "backlog_bytes": backlog,
-        "apart": apart,
-        "controller": controller,
-        "cool_down_s": float(cool_down_s),
-    }
+    scenario = scenario_text(
+        network,
+        backlog,
+        destination,
+        seed=seed,
+        warm_up_s=float(warm_up_s),
+        time_limit_s=float(time_limit_s),
+        stall_s=float(stall_s),
+        relay_buffer_bytes=relay_buffer_bytes,
+    )
+    request = Request(scenario, hosts, backlog, apart, controller, float(cool_down_s))
     what = name or describe(network, seed)
     result = worker().run(request, what, progress)
     settings = {
@@ -124,12 +116,12 @@ def simulate_ns3(
         "cool_down_s": cool_down_s,
         "transport": asdict(network.transport),
         "ns3_defaults": ns3_defaults(network.transport),
-        "stopped": result["stopped"] or "complete",
-        "end_s": result["end_s"],
-        "peak_memory_bytes": result["peak_memory_bytes"],
-        "controller": result["answer"],
+        "stopped": result.stopped or "complete",
+        "end_s": result.end_s,
+        "peak_memory_bytes": result.peak_memory_bytes,
+        "controller": result.answer,
     }
-    return _assemble(network, hosts, backlog, destination, result, settings, what)
+    return run_of(network, backlog, destination, result, settings, what)
 
 
 def describe(network: SimulatedNetwork, seed: int) -> str:
@@ -180,82 +172,3 @@ def _check_options(
         )
     if not 0 < seed < 1 << 63:
         raise ProblemError(f"seed must be >= 1, got {seed}")
-
-
-def _assemble(
-    network: SimulatedNetwork,
-    hosts: list[str],
-    backlog: dict[str, int],
-    destination: str,
-    result: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    what: str,
-) -> Run:
-    seen = Recorder(backlog, destination)
-    for host, total in backlog.items():
-        seen.put(host, host, 0.0, total)
-    for entry, connection, *rest in result["log"]:
-        getattr(seen, entry)(connection, *rest)
-    rows = [line.split() for line in result["text"].splitlines()]
-    for _, connection, source, start, finish, n, stored, freed in _rows_of(rows, "move"):
-        number, sent_by = int(connection), hosts[int(source)]
-        seen.moved(
-            number,
-            sent_by,
-            float(start),
-            float(finish),
-            int(n),
-            stored_bytes=int(stored),
-            freed_bytes=int(freed),
-        )
-        if seen.connections[number].to_host == destination:
-            seen.collected(sent_by, float(finish), int(stored))
-    for _, connection, count in _rows_of(rows, "retransmissions"):
-        seen.connections[int(connection)].retransmissions = int(count)
-    for _, flow in _rows_of(rows, "broken"):
-        raise SimulationError(
-            f"{what}: background flow {flow} lost its connection; allow more data_retries or "
-            "syn_retries, or fewer flows"
-        )
-    drawn = sum(int(count) for _, count in _rows_of(rows, "drawn_syn_timeouts"))
-    return seen.finish(
-        engine="ns3",
-        background=_background_table(network, _rows_of(rows, "flow")),
-        wires=_wire_table(network, _rows_of(rows, "wire")),
-        events=result["events"],
-        cpu_s=result["cpu_s"],
-        settings={**settings, "drawn_syn_timeouts": drawn},
-    )
-
-
-def _rows_of(rows: list[list[str]], word: str) -> list[list[str]]:
-    return [row for row in rows if row[0] == word]
-
-
-def _background_table(network: SimulatedNetwork, rows: list[list[str]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            "flow": [int(row[1]) for row in rows],
-            "kind": [network.background[int(row[1])].kind for row in rows],
-            "phase": [row[2] for row in rows],
-            "goodput_bytes_per_s": [float(row[3]) for row in rows],
-        }
-    )
-
-
-def _wire_table(network: SimulatedNetwork, rows: list[list[str]]) -> pd.DataFrame:
-    import pandas as pd
-
-    wires = [int(row[1]) for row in rows]
-    used = [float(row[2]) for row in rows]
-    return pd.DataFrame(
-        {
-            "wire": wires,
-            "from": [network.node_names[network.tail[w]] for w in wires],
-            "to": [network.node_names[network.head[w]] for w in wires],
-            "utilisation": [u if math.isfinite(u) else 0.0 for u in used],
-            "dropped_packets": [int(row[3]) for row in rows],
-        }
-    )

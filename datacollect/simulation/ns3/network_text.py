@@ -1,4 +1,4 @@
-"""A simulated network as the text that `collect.h` reads, and what its results mean."""
+"""A simulated network as the text that the C++ program reads, and what its results mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from datacollect.simulation.network import NO_WIRE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.simulation.network import IntArray, SimulatedNetwork, Transport
+    from datacollect.arrays import IntArray
+    from datacollect.simulation.network import SimulatedNetwork, Transport
 
 VARIANTS = (
     "Bbr",

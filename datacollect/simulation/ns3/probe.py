@@ -6,19 +6,24 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from datacollect.control import Close, Open, RangeArrived, Send, Timer, WakeMe
+from datacollect.control.controller import Controller
+from datacollect.control.decisions import Close, Open, Send, WakeMe
+from datacollect.control.events import RangeArrived, Timer
 from datacollect.errors import ProblemError
-from datacollect.simulation.ns3 import describe
-from datacollect.simulation.ns3_process import worker
-from datacollect.simulation.ns3_scenario import check_network, hosts_of, scenario_text
+from datacollect.simulation.ns3.engine import describe
+from datacollect.simulation.ns3.messages import Request
+from datacollect.simulation.ns3.network_text import check_network, hosts_of, scenario_text
+from datacollect.simulation.ns3.process import worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
-    from datacollect.control import Decision, Event
+    from datacollect.control.decisions import Decision
+    from datacollect.control.events import Event
     from datacollect.simulation.network import SimulatedNetwork
+    from datacollect.simulation.run import OnProgress
 
 # A probe that is given up counts what has arrived, in so many parts.
 PARTS = 20
@@ -62,7 +67,7 @@ class Probes:
     cpu_s: float
 
 
-class ProbeController:
+class ProbeController(Controller):
     """Measure one pair after the other: a connection, a transfer, a pause.
 
     Attributes
@@ -153,7 +158,7 @@ def probe_ns3(
     seed: int = 1,
     warm_up_s: float = 0.0,
     give_up_s: float = 1000.0,
-    progress: Callable[[float, int], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> Probes:
     """Measure bandwidths by TCP transfers, one pair at a time, under the network's background.
 
@@ -196,31 +201,25 @@ def probe_ns3(
     controller = ProbeController(rounds, int(n_bytes), int(streams), float(give_up_s))
     backlog = dict.fromkeys((a for a, _ in rounds), int(n_bytes))
     limit_s = min(1e9, len(rounds) * (give_up_s + PAUSE_S) + 1.0)
-    request = {
-        "scenario": scenario_text(
-            network,
-            backlog,
-            None,
-            seed=seed,
-            warm_up_s=float(warm_up_s),
-            time_limit_s=limit_s,
-            stall_s=limit_s,
-            relay_buffer_bytes=None,
-        ),
-        "hosts": hosts,
-        "backlog_bytes": backlog,
-        "apart": apart,
-        "controller": controller,
-        "cool_down_s": 0.0,
-    }
+    scenario = scenario_text(
+        network,
+        backlog,
+        None,
+        seed=seed,
+        warm_up_s=float(warm_up_s),
+        time_limit_s=limit_s,
+        stall_s=limit_s,
+        relay_buffer_bytes=None,
+    )
+    request = Request(scenario, hosts, backlog, apart, controller, 0.0)
     result = worker().run(request, f"probes, {describe(network, seed)}", progress)
-    rows = result["answer"]
+    rows = result.answer
     return Probes(
         _samples(rows, streams),
         sum(row[3] for row in rows),
-        result["end_s"],
-        result["events"],
-        result["cpu_s"],
+        result.end_s,
+        result.events,
+        result.cpu_s,
     )
 
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib.util
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from importlib import metadata
-from typing import IO, TYPE_CHECKING, Any
+from multiprocessing import Pipe
+from multiprocessing.reduction import send_handle
+from typing import IO, TYPE_CHECKING
 
 from datacollect.errors import SimulationError
-from datacollect.simulation.ns3_worker import receive_message, send_message
+from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator
+
+    from datacollect.simulation.ns3.messages import Request
+    from datacollect.simulation.run import OnProgress
 
 NS3_VERSION = "3.44.post0"
 INSTALL = "pip install 'datacollect[ns3]'"
@@ -53,12 +58,12 @@ class Worker:
         check_installed()
         self._lock = threading.Lock()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
-        self._control, theirs = socket.socketpair()
+        self._control, theirs = Pipe()
         # What the caller can import, controllers among it, the worker can.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "datacollect.simulation.ns3_worker", str(theirs.fileno())],
+                [sys.executable, "-m", "datacollect.simulation.ns3.worker", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -66,14 +71,14 @@ class Worker:
                 env=environment,
                 start_new_session=True,  # Ctrl-C reaches us only
             )
-        self._control.settimeout(START_TIMEOUT_S)
         try:
-            receive_message(self._control)
+            if not self._control.poll(START_TIMEOUT_S):
+                raise TimeoutError("timed out")
+            self._control.recv()
         except (EOFError, OSError) as error:
             words = _last_words(self._stderr)
             self.stop()
             raise SimulationError(f"ns-3 could not be started ({error!r}); {words}") from error
-        self._control.settimeout(None)
 
     @property
     def pid(self) -> int:
@@ -87,38 +92,36 @@ class Worker:
 
     def run(
         self,
-        request: Mapping[str, Any],
+        request: Request,
         what: str,
-        progress: Callable[[float, int], None] | None = None,
-    ) -> dict[str, Any]:
-        """Return what `datacollect.simulation.ns3_worker.simulate` returns for a request.
+        progress: OnProgress | None = None,
+    ) -> Result:
+        """Have a request carried out.
 
         Raises
         ------
         SimulationError
             The run failed; the message begins with `what`.
         """
-        ours, theirs = socket.socketpair()
+        ours, theirs = Pipe()
         with ours, tempfile.TemporaryFile() as stderr:
-            with theirs, self._lock:
-                socket.send_fds(self._control, [b"r"], [theirs.fileno(), stderr.fileno()])
-            try:
-                send_message(ours, _main_script(request))
-                send_message(ours, request)
-                while True:
-                    kind, *content = receive_message(ours)
-                    if kind == "progress":
+            with _alive(what, stderr):
+                with theirs, self._lock:
+                    send_handle(self._control, theirs.fileno(), self.pid)
+                    send_handle(self._control, stderr.fileno(), self.pid)
+                ours.send(_main_script(request))
+                ours.send(request)
+            while True:
+                with _alive(what, stderr):
+                    message = ours.recv()
+                match message:
+                    case Heartbeat(time_s, collected_bytes):
                         if progress is not None:
-                            progress(*content)
-                    elif kind == "result":
-                        result: dict[str, Any] = content[0]
-                        return result
-                    else:
-                        raise _failure(what, kind, content, stderr)
-            except (EOFError, ConnectionError) as error:
-                raise SimulationError(
-                    f"{what}: the process of ns-3 ended; {_last_words(stderr)}"
-                ) from error
+                            progress(time_s, collected_bytes)
+                    case Result():
+                        return message
+                    case _:
+                        raise _failure(what, message, stderr)
 
     def stop(self) -> None:
         """End the process; runs end by themselves."""
@@ -131,24 +134,35 @@ class Worker:
         self._stderr.close()
 
 
-def _main_script(request: Mapping[str, Any]) -> str | None:
+def _main_script(request: Request) -> str | None:
     """Return the script to load for its controller, as multiprocessing does, if it has one."""
-    if type(request["controller"]).__module__ != "__main__":
+    if type(request.controller).__module__ != "__main__":
         return None
     path: str | None = getattr(sys.modules["__main__"], "__file__", None)
     return None if path is None else os.path.abspath(path)  # noqa: PTH100 - no symlinks resolved
 
 
-def _failure(what: str, kind: str, content: list[Any], stderr: IO[bytes]) -> SimulationError:
-    if kind == "refused":
-        return SimulationError(f"{what}: {content[0]}")
-    if kind == "failed":
-        error = SimulationError(f"{what}: the controller or engine failed: {content[0]}")
-        error.add_note(content[1])
-        return error
-    code = content[0]
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return SimulationError(f"{what}: ns-3 ended with {how}; {_last_words(stderr)}")
+def _failure(what: str, message: Refused | Failed | Died, stderr: IO[bytes]) -> SimulationError:
+    match message:
+        case Refused(words):
+            return SimulationError(f"{what}: {words}")
+        case Failed(words, traceback):
+            error = SimulationError(f"{what}: the controller or engine failed: {words}")
+            error.add_note(traceback)
+            return error
+        case Died(code):
+            how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            return SimulationError(f"{what}: ns-3 ended with {how}; {_last_words(stderr)}")
+
+
+@contextlib.contextmanager
+def _alive(what: str, stderr: IO[bytes]) -> Iterator[None]:
+    """Say so where the process is gone."""
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        words = _last_words(stderr)
+        raise SimulationError(f"{what}: the process of ns-3 ended; {words}") from error
 
 
 def _last_words(stderr: IO[bytes]) -> str:

@@ -9,7 +9,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from datacollect.intervals import ratio_interval, side_of_one
-from datacollect.report_tables import REFERENCES, groups_of, named, paired_ratio
+from datacollect.study.axes import paired
+from datacollect.study.report.setting_runs import REFERENCES, paired_ratio, settings_run
+from datacollect.study.report.tables import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,39 +19,39 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.intervals import Interval
-    from datacollect.report_tables import Labels
-    from datacollect.sweep_folders import SweepFolder
+    from datacollect.study.axes import Labels
+    from datacollect.study.report.folders import SweepFolder
 
 
 def across_table(sweep: SweepFolder) -> pd.DataFrame:
     """Return each method's makespan over that of others, over all settings together.
 
     In each setting the ratio is the geometric mean of paired runs, as in
-    `datacollect.report_tables.summary_table`; here settings count alike, however many seeds they
-    have. For each reference (`REFERENCES`) there are the geometric mean of the settings' ratios,
-    its 95 % interval as if settings had been drawn at random, the smallest and the largest, how
-    many settings there are, and in how many the setting's own interval lies wholly below 1
-    (``faster``) or above (``slower``). Empty where only one setting has been run.
+    `datacollect.study.report.tables.summary_table`; here settings count alike, however many seeds
+    they have. For each reference (`REFERENCES`) there are the geometric mean of the settings'
+    ratios, its 95 % interval as if settings had been drawn at random, the smallest and the
+    largest, how many settings there are, and in how many the setting's own interval lies wholly
+    below 1 (``faster``) or above (``slower``). Empty where only one setting has been run.
     """
     import pandas as pd
 
     ratios: dict[Labels, dict[str, list[Interval]]] = {}
     connections: dict[Labels, list[float]] = {}
-    groups = list(groups_of(sweep))
-    for group in groups:
-        for way, runs in group.ways.items():
+    settings = list(settings_run(sweep))
+    for setting in settings:
+        for way, runs in setting.ways.items():
             of_way = ratios.setdefault(way, {name: [] for name in REFERENCES})
             connections.setdefault(way, []).append(float(runs["connections"].mean()))
             for name in REFERENCES:
-                ratio = paired_ratio(runs, group.reference(way, name), "makespan_s")
+                ratio = paired_ratio(runs, setting.reference(way, name), "makespan_s")
                 if ratio.n:
                     of_way[name].append(ratio)
-    if len(groups) < 2:
+    if len(settings) < 2:
         return pd.DataFrame()
-    paired = groups[0].paired
+    names = [axis.name for axis in paired(sweep.axes)]
     rows = []
     for way, of_way in ratios.items():
-        row: dict[str, Any] = dict(zip(paired, way, strict=True))
+        row: dict[str, Any] = dict(zip(names, way, strict=True))
         row["settings"] = len(connections[way])
         row["connections"] = sum(connections[way]) / len(connections[way])
         for name, found in of_way.items():

@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from datacollect.intervals import Interval, mean_interval
-from datacollect.judging import (
+from datacollect.study.report.judging import (
     Finding,
     equal_connections,
     in_words,
@@ -29,17 +29,17 @@ from datacollect.judging import (
     too_few,
     with_interval,
 )
-from datacollect.paper_runs import (
+from datacollect.study.report.paper_runs import (
     BEST_PATH,
     COORDINATED,
     DIRECT,
     PaperRuns,
-    Setting,
+    PaperSetting,
     no_runs,
     paper_runs,
 )
-from datacollect.report_tables import paired_ratio
-from datacollect.verdicts import (
+from datacollect.study.report.setting_runs import paired_ratio
+from datacollect.study.report.verdicts import (
     CONTRADICTS,
     DIFFERS,
     HOLDS,
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.problem import Problem
-    from datacollect.sweep_folders import SweepFolder
+    from datacollect.problem.problem import Problem
+    from datacollect.study.report.folders import SweepFolder
 
 # "As well as": the paper's other effects are 60 % and more.
 ALIKE = 1.2
@@ -180,7 +180,7 @@ def wrong_estimates(runs: PaperRuns) -> list[Finding]:
             paper = f"{number}" if other else f"{number} two-sided"
             finding = Finding("C6", f"{100 * error:+.0f} %, {sides}", statement, paper)
             flows = runs.most_flows("1:3")
-            right = Setting("1:3", flows)
+            right = PaperSetting("1:3", flows)
             wrong = replace(right, error=error, other_error=other)
             above, below = runs.select(COORDINATED, wrong), runs.select(COORDINATED, right)
             equal = equal_connections(runs, [wrong])
@@ -197,8 +197,8 @@ def robustness(runs: PaperRuns) -> list[Finding]:
     """C7: best-path under wrong estimates."""
     flows = runs.most_flows("1:3")
 
-    def wrong(error: float) -> Setting:
-        return Setting("1:3", flows, error=error, other_error=-error)
+    def wrong(error: float) -> PaperSetting:
+        return PaperSetting("1:3", flows, error=error, other_error=-error)
 
     def best_path(error: float) -> pd.DataFrame:
         return runs.select(BEST_PATH, wrong(error))
@@ -206,7 +206,7 @@ def robustness(runs: PaperRuns) -> list[Finding]:
     def equal(error: float) -> str:
         return equal_connections(runs, [wrong(error)])
 
-    where = in_words(Setting("1:3", flows))
+    where = in_words(PaperSetting("1:3", flows))
     against = Finding(
         "C7",
         "over coordinated",
@@ -259,7 +259,7 @@ def storage(runs: PaperRuns) -> list[Finding]:
         statement = f"{way}: most that a source stores, over direct's, {said} {most}"
         finding = Finding("C8", way, statement, f"{said} {most}")
         settings = {
-            f"{split}, {flows} flows": Setting(split, flows)
+            f"{split}, {flows} flows": PaperSetting(split, flows)
             for split in ("1:1", "2:1")
             for flows in runs.flows(split)
         }
@@ -276,7 +276,7 @@ def background_throughput(runs: PaperRuns) -> list[Finding]:
         statement = (
             f"under {split} throughput of background TCP under coordinated, over that under direct"
         )
-        settings = {f"{n} flows": Setting(split, n) for n in runs.flows(split) if n}
+        settings = {f"{n} flows": PaperSetting(split, n) for n in runs.flows(split) if n}
         finding = Finding("C9", split, statement, "0.91 to 0.98")
         found.append(
             judge_several(
@@ -385,7 +385,7 @@ def _figure1_problems() -> tuple[Problem, Problem]:
     import tomllib
 
     from datacollect.examples import example_files
-    from datacollect.problem import Problem
+    from datacollect.problem.problem import Problem
 
     tree = tomllib.loads(example_files("figure1")["figure1.toml"])
     detours = [link for link in tree["links"] if "K" in (link["from"], link["to"])]
@@ -403,7 +403,7 @@ def _judge_trend(runs: PaperRuns, split: str, way: str) -> Finding:
         "the same order",
     )
     flows = runs.most_flows(split)
-    settings = {f"{100 * udp:g} % UDP": Setting(split, flows, udp) for udp in UDP_SHARES}
+    settings = {f"{100 * udp:g} % UDP": PaperSetting(split, flows, udp) for udp in UDP_SHARES}
     ratios = [
         paired_ratio(runs.select(way, at), runs.select(COORDINATED, at), "makespan_s")
         for at in settings.values()

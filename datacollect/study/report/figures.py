@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from datacollect.report_tables import Panel
+    from datacollect.arrays import FloatArray
+    from datacollect.study.report.panels import Panel
 
 # Dark and light by turns, so that neighbours differ in grey too; Okabe and Ito 2002 but the first.
 COLOURS = (
@@ -160,14 +161,14 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _errors(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _errors(points: pd.DataFrame) -> FloatArray:
     """Lengths of error bars below and above, shape (2, n); none where there is no interval.
 
     What is drawn cannot be negative, whatever Student's t says of few values.
     """
     below = points["mean"] - points["low"].clip(lower=0.0)
     above = points["high"] - points["mean"]
-    lengths: np.ndarray[Any, np.dtype[np.float64]] = np.array([below, above], dtype=np.float64)
+    lengths: FloatArray = np.array([below, above], dtype=np.float64)
     lengths[np.isnan(lengths)] = 0.0
     return lengths
 

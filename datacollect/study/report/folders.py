@@ -12,52 +12,30 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.experiment_fields import DATA, EXPERIMENT_FORMAT
-from datacollect.run_rows import COLUMNS, table_of
-from datacollect.run_store import RunStore, read_parquet
+from datacollect.scenario.places import put
+from datacollect.study.axes import (
+    Axis,
+    changes_of,
+    combinations,
+    labels_by_axis,
+    paired,
+    unpaired,
+)
+from datacollect.study.fields import DATA, EXPERIMENT_FORMAT
+from datacollect.study.store import RunStore
 
 if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
 
+    from datacollect.study.axes import Labels
+
 NEEDED = ("name", "engine", "scenario", "axes", "panels", "sha256")
-
-
-@dataclass(frozen=True)
-class ReadAxis:
-    """An axis, as the folder of a sweep says.
-
-    Attributes
-    ----------
-    name : str
-    paired : bool
-        Its values met the same network, run for run.
-    changes : mapping
-        What each label changes in the scenario, by place; in the file's order.
-    only : mapping
-        For each label, the labels of other axes that it was combined with.
-    """
-
-    name: str
-    paired: bool
-    changes: Mapping[str, Mapping[str, Any]]
-    only: Mapping[str, Mapping[str, list[str]]]
-
-    @property
-    def labels(self) -> list[str]:
-        """Labels, in the file's order."""
-        return list(self.changes)
-
-    @property
-    def changes_method(self) -> bool:
-        """Whether its values differ in the method, or in how it is carried out."""
-        return any(place.split(".")[0] == "method" for c in self.changes.values() for place in c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,30 +44,35 @@ class SweepFolder:
 
     Attributes
     ----------
-    folder : Path
+    store : RunStore
     name : str
         For files and headings; unique among the sweeps of a report.
     tree : mapping
         ``experiment.json``.
-    axes : tuple of ReadAxis
+    axes : tuple of Axis
     table : DataFrame
-        A row for each run: the axes, then ``datacollect.run_rows.COLUMNS``; sorted by key.
+        A row for each run: the axes, then ``datacollect.study.columns.COLUMNS``; sorted by key.
     n_unreadable : int
         Files of runs that are cut short or of another format.
     failures : tuple of mapping
         Why runs failed.
     """
 
-    folder: Path
+    store: RunStore
     name: str
     tree: Mapping[str, Any]
-    axes: tuple[ReadAxis, ...]
+    axes: tuple[Axis, ...]
     table: pd.DataFrame
     n_unreadable: int
     failures: tuple[Mapping[str, Any], ...]
 
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self.store.folder
+
     @cached_property
-    def axis(self) -> dict[str, ReadAxis]:
+    def axis(self) -> dict[str, Axis]:
         """The axes by name."""
         return {axis.name: axis for axis in self.axes}
 
@@ -103,23 +86,26 @@ class SweepFolder:
         """Factor on backlogs and probes."""
         return float(self.tree["scenario"].get("scale", 1.0))
 
-    def settings(self) -> list[dict[str, str]]:
+    def settings(self) -> list[Labels]:
         """Return the labels of every setting, in the file's order."""
-        axes = [axis for axis in self.axes if not axis.paired]
-        found = []
-        for values in product(*(axis.labels for axis in axes)):
-            labels = dict(zip((axis.name for axis in axes), values, strict=True))
-            only = [axis.only[labels[axis.name]] for axis in axes]
-            if all(labels[name] in some for table in only for name, some in table.items()):
-                found.append(labels)
-        return found
+        return combinations(unpaired(self.axes))
+
+    def ways(self) -> list[Labels]:
+        """Return the labels of every run of a setting and seed, in the file's order."""
+        return combinations(paired(self.axes))
+
+    def labels(self, setting: Labels, way: Labels) -> dict[str, str]:
+        """Return the label of every axis, by its name, in the file's order."""
+        return labels_by_axis(self.axes, setting, way)
 
     def scenario(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        """Return the scenario of a run with these labels, seed apart."""
+        """Return the scenario of a run with these labels, seed apart.
+
+        As it was written, not read anew: folders of earlier versions stay readable.
+        """
         tree = copy.deepcopy(dict(self.tree["scenario"]))
-        for name, label in labels.items():
-            for place, value in self.axis[name].changes[label].items():
-                _put(tree, place, value)
+        for place, value in changes_of(self.axes, labels).items():
+            put(tree, place, value)
         return tree
 
     def command(self, n_seeds: int) -> str:
@@ -138,11 +124,7 @@ class SweepFolder:
 
     def document(self, key: str) -> dict[str, Any] | None:
         """Return what is kept of a run in ns-3; None where there is nothing that can be read."""
-        try:
-            tree = json.loads((self.folder / "runs" / f"{key}.json").read_bytes())
-        except (OSError, ValueError):
-            return None
-        return tree if isinstance(tree, dict) else None
+        return self.store.document(key)
 
 
 def read_sweeps(directory: str | PathLike[str]) -> list[SweepFolder]:
@@ -180,12 +162,12 @@ def read_sweeps(directory: str | PathLike[str]) -> list[SweepFolder]:
 
 def _read(folder: Path) -> SweepFolder:
     tree = _experiment_tree(folder / "experiment.json")
-    axes = tuple(_axis(axis) for axis in tree["axes"])
+    axes = tuple(Axis.from_dict(axis) for axis in tree["axes"])
     names = tuple(axis.name for axis in axes)
     store = RunStore(folder, tree["sha256"], names)
-    table, n_unreadable = _all_rows(store)
+    table, n_unreadable = store.table()
     return SweepFolder(
-        folder, tree["name"], tree, axes, table, n_unreadable, tuple(store.failures())
+        store, tree["name"], tree, axes, table, n_unreadable, tuple(store.failures())
     )
 
 
@@ -208,56 +190,6 @@ def _experiment_tree(file: Path) -> Mapping[str, Any]:
             f"{file}: {', '.join(missing)} missing; name a folder that `datacollect sweep` made"
         )
     return tree
-
-
-def _axis(tree: Mapping[str, Any]) -> ReadAxis:
-    values = {value["label"]: value for value in tree["values"]}
-    return ReadAxis(
-        name=tree["name"],
-        paired=bool(tree["paired"]),
-        changes={label: value.get("set", {}) for label, value in values.items()},
-        only={label: value.get("only", {}) for label, value in values.items()},
-    )
-
-
-def _all_rows(store: RunStore) -> tuple[pd.DataFrame, int]:
-    """The table on disk and what it lacks yet; how many files cannot be read."""
-    import pandas as pd
-
-    columns = [*(axis for axis in store.axes if axis not in COLUMNS), *COLUMNS]
-    tables, n_unreadable = [], 0
-    files = [store.folder / "results.parquet", *sorted((store.folder / "shards").glob("*.parquet"))]
-    for file in files:
-        table = read_parquet(file) if file.exists() else None
-        if table is not None and set(columns) <= set(table.columns):
-            tables.append(table[columns])
-        elif file.exists():
-            n_unreadable += 1
-    known = {key for table in tables for key in table["key"]}
-    rows = []
-    for file in sorted((store.folder / "runs").glob("*.json")):
-        if file.stem in known:
-            continue
-        row = store.row(file.stem)
-        if row is None or not set(columns) <= set(row):
-            n_unreadable += 1
-        else:
-            rows.append(row)
-    if rows or not tables:
-        tables.append(table_of(rows, store.axes))
-    found = pd.concat(tables) if len(tables) > 1 else tables[0]
-    return found.drop_duplicates("key").sort_values("key", ignore_index=True), n_unreadable
-
-
-def _put(tree: dict[str, Any], place: str, value: Any) -> None:
-    """Change one place; None takes it out."""
-    *tables, key = place.split(".")
-    for name in tables:
-        tree = tree.setdefault(name, {})
-    if value is None:
-        tree.pop(key, None)
-    else:
-        tree[key] = value
 
 
 def _with_own_names(sweeps: list[SweepFolder]) -> list[SweepFolder]:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from datacollect.paper_runs import AS_MANY, COORDINATED, Setting
-from datacollect.report_tables import are_as_many, paired_ratio
-from datacollect.verdicts import NOT_RUN
+from datacollect.study.report.paper_runs import AS_MANY, COORDINATED, PaperSetting
+from datacollect.study.report.setting_runs import are_as_many, paired_ratio
+from datacollect.study.report.verdicts import NOT_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.intervals import Interval
-    from datacollect.paper_runs import PaperRuns
-    from datacollect.verdicts import Verdict
+    from datacollect.study.report.paper_runs import PaperRuns
+    from datacollect.study.report.verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def judge_pair(
     judge: Callable[[Interval], Verdict],
 ) -> Finding:
     """Judge one method's makespan over another's, at 5 % UDP and most flows."""
-    setting = Setting(split, runs.most_flows(split))
+    setting = PaperSetting(split, runs.most_flows(split))
     return judge_ratio(
         runs,
         finding,
@@ -142,7 +142,7 @@ def judge_several(
     runs: PaperRuns,
     finding: Finding,
     ways: tuple[str, str],
-    settings: Mapping[str, Setting],
+    settings: Mapping[str, PaperSetting],
     judge: Callable[[Sequence[Interval]], Verdict],
     setting: str,
     column: str = "makespan_s",
@@ -180,7 +180,7 @@ def _range_words(furthest: str, known: Mapping[str, Interval]) -> str:
     return f"; furthest from 1 at {furthest}; means {min(means):.3g} to {max(means):.3g}"
 
 
-def equal_connections(runs: PaperRuns, settings: Iterable[Setting]) -> str:
+def equal_connections(runs: PaperRuns, settings: Iterable[PaperSetting]) -> str:
     """Return direct's makespan with as many connections over coordinated's, in words.
 
     Of several settings the range of means is told; left out are those where the numbers of
@@ -214,10 +214,10 @@ def range_words(numbers: pd.Series[float]) -> str:
     return f"{numbers.min():.0f} to {numbers.max():.0f}"
 
 
-def in_words(setting: Setting) -> str:
+def in_words(setting: PaperSetting) -> str:
     """Return a setting's background in words.
 
-    >>> in_words(Setting("2:1", 60))
+    >>> in_words(PaperSetting("2:1", 60))
     '2:1, 60 flows, 5 % UDP'
     """
     return f"{setting.split}, {setting.flows} flows, {100 * setting.udp:g} % UDP"

@@ -12,14 +12,20 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError
-from datacollect.report_figures import COLOURS, DOT_CHART, MOST_STYLES, chart_kind, value_words
+from datacollect.study.report.figures import (
+    COLOURS,
+    DOT_CHART,
+    MOST_STYLES,
+    chart_kind,
+    value_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.report_cells import Cells
-    from datacollect.report_tables import Panel
-    from datacollect.sweep_folders import SweepFolder
+    from datacollect.study.report.cells import Cells
+    from datacollect.study.report.folders import SweepFolder
+    from datacollect.study.report.panels import Panel
 
 # Of single runs: how many in a page, and how many transfers and hosts of each.
 MOST_RUNS, MOST_BARS, MOST_HOSTS = 150, 400, 10
@@ -101,8 +107,8 @@ def page_html(
     return _PAGE.format(
         title=html.escape(title),
         introduction=html.escape(_INTRODUCTION),
-        style=_asset("report_page.css"),
-        script=_asset("report_page.js"),
+        style=_asset("page.css"),
+        script=_asset("page.js"),
         plotly=plotly,
         # In a script nothing is escaped, but "</script>" and "<!--" would end or change it.
         data=text.replace("<", "\\u003c"),
@@ -246,4 +252,4 @@ def _number(value: Any) -> str:
 
 
 def _asset(name: str) -> str:
-    return (files("datacollect") / name).read_text(encoding="utf-8")
+    return (files("datacollect.study.report") / name).read_text(encoding="utf-8")

@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from datacollect.report_tables import is_plain_direct
+from datacollect.study.report.setting_runs import is_plain_direct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from datacollect.sweep_folders import SweepFolder
+    from datacollect.study.report.folders import SweepFolder
 
 DIRECT, AS_MANY, BEST_PATH, COORDINATED = "direct", "direct-as-many", "best-path", "coordinated"
 
@@ -37,7 +38,7 @@ NAMES = ("format", "name", "$schema")
 
 
 @dataclass(frozen=True)
-class Setting:
+class PaperSetting:
     """Background and errors of estimates.
 
     Attributes
@@ -99,17 +100,24 @@ class PaperRuns:
         """Return the largest number of background flows with a split; 0 where there are none."""
         return max(self.flows(split), default=0)
 
-    def select(self, way: str, setting: Setting) -> pd.DataFrame:
+    def select(self, way: str, setting: PaperSetting) -> pd.DataFrame:
         """Return the runs of one method in one setting, by seed.
 
         Direct plans on no estimates: its runs with right ones serve for wrong ones.
         """
         if way in (DIRECT, AS_MANY):
             setting = replace(setting, error=0.0, other_error=0.0)
-        picked = self.table["way"] == way
-        for name, value in asdict(setting).items():
-            picked &= self.table[name] == value
-        return self.table[picked].drop_duplicates("seed").set_index("seed").sort_index()
+        found = self._by_setting.get((way, *astuple(setting)))
+        return self.table.iloc[:0].set_index("seed") if found is None else found
+
+    @cached_property
+    def _by_setting(self) -> dict[tuple[Any, ...], pd.DataFrame]:
+        """Runs by method and setting: claims ask for each of them again and again."""
+        names = ["way", *(field.name for field in fields(PaperSetting))]
+        return {
+            key: runs.drop_duplicates("seed").set_index("seed").sort_index()
+            for key, runs in self.table.groupby(names)
+        }
 
 
 def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:

@@ -7,20 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.claims import claims_table, findings
 from datacollect.documents import write_atomically
-from datacollect.errors import ProblemError
-from datacollect.report_across import across_table
-from datacollect.report_cells import Cells, cells_of
-from datacollect.report_figures import draw_panels, panel_groups, picture_bytes
-from datacollect.report_page import MOST_RUNS, page_html, plotly_script, run_tree, sweep_tree
-from datacollect.report_tables import (
-    panels_of,
-    panels_table,
-    prediction_table,
-    summary_table,
-)
-from datacollect.sweep_folders import read_sweeps
+from datacollect.study.report.across import across_table
+from datacollect.study.report.cells import Cells, cells_of
+from datacollect.study.report.claims import claims_table, findings
+from datacollect.study.report.figures import draw_panels, panel_groups, picture_bytes
+from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.page import MOST_RUNS, page_html, plotly_script, run_tree, sweep_tree
+from datacollect.study.report.panels import panels_of, panels_table
+from datacollect.study.report.tables import prediction_table, summary_table
+from datacollect.study.store import make_folder
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
@@ -28,8 +24,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.report_tables import Panel
-    from datacollect.sweep_folders import SweepFolder
+    from datacollect.study.report.folders import SweepFolder
+    from datacollect.study.report.panels import Panel
 
 PAGE, CLAIMS, SWEEPS, FOLDER = "index.html", "claims.csv", "sweeps.csv", "report"
 
@@ -42,7 +38,7 @@ class Report:
     ----------
     folder, page : Path
     claims : DataFrame
-        The fields of `datacollect.judging.Finding`.
+        The fields of `datacollect.study.report.judging.Finding`.
     files : tuple of str
         Names of all files in the folder, sorted.
     n_runs : int
@@ -64,7 +60,7 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
     Parameters
     ----------
     directory : path-like
-        Folder that `datacollect.sweeping.sweep` filled, or one that holds several such. A sweep
+        Folder that `datacollect.study.sweep.sweep` filled, or one that holds several such. A sweep
         that is still running has a report of what is finished.
     output : path-like, optional
         Folder to write to; by default ``report`` in `directory`. Made if need be.
@@ -115,12 +111,7 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
     plotly = plotly_script()
     sweeps = read_sweeps(directory)
     folder = Path(directory, FOLDER) if output is None else Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProblemError(
-            f"{folder}: the folder of the report cannot be made: {error.strerror}; name another"
-        ) from None
+    make_folder(folder, "the report")
     files: dict[str, bytes] = {}
     trees: list[dict[str, Any]] = []
     runs: dict[str, Any] = {}

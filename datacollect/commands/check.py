@@ -1,0 +1,29 @@
+"""The command ``datacollect check``."""
+
+from __future__ import annotations
+
+from datacollect.commands.console import emit, working
+from datacollect.commands.options import ProblemFile, ScheduleFile
+from datacollect.commands.reading import read_both
+from datacollect.errors import ScheduleError
+
+
+def check(problem_file: ProblemFile, schedule_file: ScheduleFile) -> None:
+    """Check a schedule.
+
+    Exit code 0 if it is valid; else 1, and the first rule that it breaks: what, where, when and
+    by how much.
+    """
+    from datacollect.commands.answers import bound_ratio
+    from datacollect.units import format_duration
+
+    problem, schedule = read_both(problem_file, schedule_file)
+    with working("checking"):
+        try:
+            schedule.check(problem)
+        except ScheduleError as error:
+            raise ScheduleError(f"{schedule_file}: invalid: {error}") from error
+    emit(
+        f"valid: {schedule.method}, makespan {format_duration(schedule.makespan_s)}"
+        f" ({bound_ratio(schedule.makespan_s, schedule.lower_bound_s)})"
+    )

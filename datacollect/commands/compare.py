@@ -1,0 +1,41 @@
+"""The command ``datacollect compare``."""
+
+from __future__ import annotations
+
+from datacollect.commands.console import emit_json, working
+from datacollect.commands.options import (
+    Chunk,
+    Json,
+    ProblemFile,
+    Slot,
+    Solver,
+    SolverName,
+    TimeLimit,
+    require_at_most_one,
+)
+from datacollect.commands.reading import read_problem
+
+
+def compare(
+    problem_file: ProblemFile,
+    slot_s: Slot = None,
+    chunk_s: Chunk = None,
+    solver: SolverName = Solver.auto,
+    time_limit_s: TimeLimit = None,
+    as_json: Json = False,
+) -> None:
+    """Compare all methods and the lower bound, and say what binds."""
+    from datacollect.methods.comparison import compare as compare_methods
+
+    require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
+    problem = read_problem(problem_file)
+    with working("planning with every method"):
+        found = compare_methods(
+            problem, slot_s=slot_s, chunk_s=chunk_s, solver=solver.value, time_limit_s=time_limit_s
+        )
+    if as_json:
+        emit_json(found.to_dict())
+    else:
+        from datacollect.commands.answers import show_comparison
+
+        show_comparison(found)

@@ -1,0 +1,43 @@
+"""The command ``datacollect example``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datacollect.commands.console import emit_table, note
+from datacollect.commands.reading import write_text
+from datacollect.errors import ProblemError, nearest_hint
+
+
+def example(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Example; without it, list them.")
+    ] = None,
+    folder: Annotated[
+        str, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")
+    ] = ".",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
+) -> None:
+    """Write a shipped example to start from, or list them all."""
+    from datacollect.examples import example_files, example_names, example_summary, scenario_names
+
+    names = (*example_names(), *scenario_names())
+    if name is None:
+        emit_table(("example", "shows"), [(each, example_summary(each)) for each in names])
+        note("write one with: datacollect example NAME")
+        return
+    if name not in names:
+        hint = nearest_hint(name, names) or f"; there are {', '.join(names)}"
+        raise ProblemError(f"no example is called {name!r}{hint}")
+    paths = {str(Path(folder, file)): text for file, text in example_files(name).items()}
+    for path in paths:
+        if os.path.lexists(path) and not force:
+            raise ProblemError(f"{path}: exists already; --force overwrites, -o DIR avoids it")
+    for path, text in paths.items():
+        write_text(text.removesuffix("\n"), path)
+    command = "simulate --engine fluid" if name in scenario_names() else "compare"
+    note(f"try: datacollect {command} {next(iter(paths))}")

@@ -1,0 +1,113 @@
+"""JSON Schemas of problem, schedule, scenario and experiment files, from their tables of fields.
+
+Editors complete and check by them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from datacollect.field_tables import Table
+from datacollect.problem.fields import PROBLEM
+from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
+from datacollect.schedule.fields import SCHEDULE
+from datacollect.study.fields import EXPERIMENT
+
+if TYPE_CHECKING:
+    from datacollect.kinds import Schema
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def problem_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of problem files, TOML or JSON.
+
+    It checks each value by itself. What values say together (hosts that links name, forecasts as
+    long as periods_s) only reading the file checks.
+
+    Examples
+    --------
+    >>> schema = problem_schema()
+    >>> schema["required"]
+    ['destination', 'hosts']
+    >>> schema["$defs"]["host"]["properties"]["release_s"]["default"]
+    0.0
+    """
+    return _document("datacollect problem", PROBLEM)
+
+
+def schedule_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of schedule files in JSON.
+
+    Examples
+    --------
+    >>> schedule_schema()["$defs"]["transfer"]["properties"]["hop"]["minimum"]
+    0
+    """
+    return _document("datacollect schedule", SCHEDULE)
+
+
+def scenario_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of scenario files, TOML or JSON.
+
+    It checks each value by itself, and that there is either a topology with hosts or a problem.
+    What else values say together (the least above the most, nodes that the topology does not
+    have) only reading the file, and building what it says, checks.
+
+    Examples
+    --------
+    >>> schema = scenario_schema()
+    >>> schema["$defs"]["run"]["properties"]["seed"]["default"]
+    1
+    >>> schema["$defs"]["line_topology"]["required"]
+    ['kind', 'n_nodes', 'rate_bytes_per_s']
+    """
+    needless = dict.fromkeys(("topology", "hosts", *WITH_TOPOLOGY), False)
+    return {
+        **_document("datacollect scenario", SCENARIO),
+        "if": {"required": ["problem"]},
+        "then": {"properties": needless},
+        "else": {"required": ["topology", "hosts"], "properties": {"truth_csv": False}},
+    }
+
+
+def experiment_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of experiment files, TOML or JSON.
+
+    It checks each value by itself. What the scenario says to an axis' values only reading the file
+    checks.
+
+    Examples
+    --------
+    >>> experiment_schema()["$defs"]["seeds"]["properties"]["batch"]["default"]
+    5
+    """
+    return _document("datacollect experiment", EXPERIMENT)
+
+
+SCHEMAS = {
+    "problem": problem_schema,
+    "schedule": schedule_schema,
+    "scenario": scenario_schema,
+    "experiment": experiment_schema,
+}
+
+
+def _document(title: str, table: Table) -> Schema:
+    definitions: Schema = {}
+    schema = _with_names(table.definition(), definitions)
+    return {"$schema": DRAFT, "title": title, **schema, "$defs": definitions}
+
+
+def _with_names(tree: Any, definitions: Schema) -> Any:
+    """Return the tree with names for the tables that it refers to; they join the definitions."""
+    if isinstance(tree, Table):
+        name = tree.name.removeprefix("the ").replace(" ", "_")
+        if name not in definitions:
+            definitions[name] = _with_names(tree.definition(), definitions)
+        return f"#/$defs/{name}"
+    if isinstance(tree, dict):
+        return {key: _with_names(value, definitions) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_with_names(value, definitions) for value in tree]
+    return tree

@@ -1,0 +1,127 @@
+"""The command line: ``datacollect plan``, ``compare``, ``check`` and so on.
+
+Exit codes: 0 done; 1 the answer is no; 2 bad input or usage; 3 a solver or simulator failed.
+Results go to standard output, all else to standard error. Imports stand inside the commands, so
+that help and mistakes in the usage appear at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from datacollect.commands.check import check
+from datacollect.commands.compare import compare
+from datacollect.commands.console import emit, note
+from datacollect.commands.estimate import estimate
+from datacollect.commands.example import example
+from datacollect.commands.explain import explain
+from datacollect.commands.front import front
+from datacollect.commands.options import Version
+from datacollect.commands.plan import plan
+from datacollect.commands.plot import plot
+from datacollect.commands.pulls import pulls
+from datacollect.commands.replan import replan
+from datacollect.commands.report import report
+from datacollect.commands.schema import schema
+from datacollect.commands.simulate import simulate
+from datacollect.commands.sweep import sweep
+from datacollect.errors import DatacollectError, nearest_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAM = "datacollect"
+BAD_INPUT, FAILED, INTERRUPTED = 2, 3, 130
+
+app = typer.Typer(
+    name=PROGRAM,
+    rich_markup_mode=None,  # rich would double the time that help takes
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Version = False,  # noqa: ARG001
+) -> None:
+    """Plan the collection of large data from many hosts to one destination.
+
+    Begin with: datacollect example upload, then datacollect compare upload.toml
+    """
+    if context.invoked_subcommand is None:
+        emit(context.get_help())
+
+
+# In the order in which help lists them.
+for command in (
+    *(plan, compare, check, pulls, plot, schema, example, estimate),
+    *(replan, explain, front, simulate, sweep, report),
+):
+    app.command()(command)
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # File names and hosts may hold what the terminal's encoding lacks.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line; return the exit code.
+
+    Every error ends here as one message on standard error.
+    """
+    try:
+        code = typer.main.get_command(app)(
+            list(arguments), prog_name=PROGRAM, standalone_mode=False
+        )
+    except DatacollectError as error:
+        note(f"error: {error}")
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        note("interrupted")
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001
+        if hasattr(error, "format_message"):  # typer's own, its class depends on typer's version
+            return _usage_error(error)
+        return _internal_error(error)
+    return code if isinstance(code, int) else 0
+
+
+def _usage_error(error: Any) -> int:
+    message = error.format_message().replace("Value error, ", "")
+    given, _, choices = message.partition(" is not one of ")
+    # "Invalid value for '--x': 'y' is not one of 'z', ...": the last quoted word was given
+    word = given.rpartition(": ")[2].strip("'")
+    hint = nearest_hint(word, choices.rstrip(".").replace("'", "").split(", ")) if choices else ""
+    note(f"error: {message.removesuffix('.') if hint else message}{hint}")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else PROGRAM
+    note(f"try: {command} --help")
+    return BAD_INPUT
+
+
+def _internal_error(error: Exception) -> int:
+    if os.environ.get("DATACOLLECT_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    note(
+        f"error: internal error: {type(error).__name__}: {error}; please report it with the "
+        "command and its files (DATACOLLECT_DEBUG=1 shows where it happened)"
+    )
+    return FAILED
+
+
+if __name__ == "__main__":
+    main()

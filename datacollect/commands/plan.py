@@ -1,0 +1,85 @@
+"""The command ``datacollect plan``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.commands.console import emit_json, working
+from datacollect.commands.options import (
+    AtATime,
+    Chunk,
+    Deadline,
+    Json,
+    Method,
+    Order,
+    PreferName,
+    ProblemFile,
+    ScheduleOutput,
+    Slot,
+    Solver,
+    SolverName,
+    TimeLimit,
+    TimeSlot,
+    require_fit,
+    require_schedule_name,
+    split_names,
+)
+from datacollect.commands.reading import read_problem
+
+if TYPE_CHECKING:
+    from datacollect.methods.choice import MethodOptions
+
+
+def plan(
+    problem_file: ProblemFile,
+    method: Annotated[Method, typer.Option("--method", help="Planning method.")] = (
+        Method.coordinated
+    ),
+    slot_s: Slot = None,
+    chunk_s: Chunk = None,
+    solver: SolverName = Solver.auto,
+    prefer: PreferName = None,
+    deadline_s: Deadline = None,
+    time_limit_s: TimeLimit = None,
+    order: Order = None,
+    at_a_time: AtATime = None,
+    time_slot_s: TimeSlot = None,
+    output: ScheduleOutput = None,
+    as_json: Json = False,
+) -> None:
+    """Plan: print how long it takes and why, write the schedule."""
+    from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
+    from datacollect.methods.choice import plan as plan_by
+
+    turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
+    shape, wishes = (
+        {"--slot": slot_s, "--chunk": chunk_s},
+        {"--prefer": prefer, "--deadline": deadline_s},
+    )
+    require_fit(method, shape, turns, wishes, time_limit_s)
+    require_schedule_name(output, problem_file)
+    options: MethodOptions
+    if method is Method.direct:
+        options = DirectOptions(split_names(order), at_a_time, time_slot_s, solver.value)
+    elif method is Method.best_path:
+        options = BestPathOptions(slot_s, chunk_s, solver=solver.value)
+    else:
+        wish = None if prefer is None else prefer.value
+        options = CoordinatedOptions(slot_s, chunk_s, wish, deadline_s, solver.value, time_limit_s)
+    problem = read_problem(problem_file)
+    with working("planning"):
+        schedule = plan_by(problem, options)
+    if output is not None:
+        schedule.to_file(output)
+    from datacollect.schedule.summary import summary
+    from datacollect.schedule.use import plan_money
+
+    money = plan_money(problem, schedule)
+    if as_json:
+        emit_json(summary(schedule, money))
+    else:
+        from datacollect.commands.answers import show_plan
+
+        show_plan(schedule, problem_file, output, money)

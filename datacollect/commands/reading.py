@@ -1,0 +1,53 @@
+"""What several commands read and write: problems, the schedules made for them, texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from datacollect.commands.console import emit, note, working
+from datacollect.commands.options import require_one_standard_input
+
+if TYPE_CHECKING:
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+
+
+def read_problem(path: str) -> Problem:
+    """Read a problem, showing that something is going on."""
+    from datacollect.problem.problem import Problem
+
+    with working("reading"):
+        return Problem.from_file(path)
+
+
+def read_schedule(path: str) -> Schedule:
+    """Read a schedule, showing that something is going on."""
+    from datacollect.schedule.schedule import Schedule
+
+    with working("reading"):
+        return Schedule.from_file(path)
+
+
+def read_both(problem_file: str, schedule_file: str) -> tuple[Problem, Schedule]:
+    """Read a problem and a schedule; note where they do not belong together."""
+    require_one_standard_input({"PROBLEM": problem_file, "SCHEDULE": schedule_file})
+    problem, schedule = read_problem(problem_file), read_schedule(schedule_file)
+    note_another_problem(problem, schedule)
+    return problem, schedule
+
+
+def note_another_problem(problem: Problem, schedule: Schedule) -> None:
+    """Say so where the schedule was not made for this problem."""
+    if schedule.problem_sha256 != problem.sha256:
+        note("note: this schedule was made for another problem, or the problem has changed since")
+
+
+def write_text(text: str, path: str | None) -> None:
+    """Write a text to a file, or to standard output."""
+    if path is None:
+        emit(text)
+        return
+    from datacollect.documents import write_atomically
+
+    write_atomically(path, f"{text}\n".encode())
+    note(f"saved to {path}")

@@ -1,0 +1,78 @@
+"""What a driver tells a controller: what has happened, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOpened:
+    """The connection carries data from now on."""
+
+    time_s: float
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionStalled:
+    """Nothing has moved on the connection for the driver's stall time although data wait."""
+
+    time_s: float
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionClosed:
+    """The connection is gone; ranges still queued on it are not sent."""
+
+    time_s: float
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeArrived:
+    """A whole range, as it was queued by one `Send`, is at the connection's receiving host."""
+
+    time_s: float
+    connection: int
+    host: str
+    source: str
+    offset_bytes: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionHasRoom:
+    """Less than the connection's window of queued bytes has yet to leave."""
+
+    time_s: float
+    connection: int
+    room_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostLost:
+    """A host no longer answers; its connections are closed and what it stored is lost."""
+
+    time_s: float
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """The instant that a `WakeMe` asked for."""
+
+    time_s: float
+    tag: int
+
+
+Event: TypeAlias = (
+    ConnectionOpened
+    | ConnectionStalled
+    | ConnectionClosed
+    | RangeArrived
+    | ConnectionHasRoom
+    | HostLost
+    | Timer
+)

@@ -1,0 +1,163 @@
+"""What an explanation holds: plain data, and the trees that programs read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from datacollect.explanation.plan_relaxations import PlanAdvice
+from datacollect.methods.names import FAIR_METHODS
+from datacollect.schedule.transfers import Bottleneck, bottleneck_tree
+
+if TYPE_CHECKING:
+    from datacollect.explanation.excess import Excess
+    from datacollect.explanation.plan_limits import Limit
+    from datacollect.explanation.relaxations import Advice
+    from datacollect.explanation.sources import BindingInterval, SourceExplanation
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """What a plan with a deadline saves by ending later than it could.
+
+    Attributes
+    ----------
+    deadline_s : float
+    prefer : str
+        What the plan minimises, see `datacollect.explanation.plan_relaxations.plan_cost`.
+    cost : float
+        Of the plan.
+    fastest_s, fastest_cost : float
+        The fastest plan of the same kind ends then, and costs that.
+    proved : bool
+        No plan in time costs less, whatever its chunks.
+    gap : float or None
+        The plan costs at most this part more than the least of all plans in time; None where that
+        is not known.
+    """
+
+    deadline_s: float
+    prefer: str
+    cost: float
+    fastest_s: float
+    fastest_cost: float
+    proved: bool
+    gap: float | None = None
+
+
+@dataclass(frozen=True)
+class PlanExplanation:
+    """What a plan is, when its constraints bind, and what relaxing them gains.
+
+    All is predicted: as the plan says, not measured.
+
+    Attributes
+    ----------
+    method : str
+    makespan_s : float
+    excess_s : float
+        Makespan less lower bound.
+    parts : tuple of Excess
+        Causes, see `datacollect.explanation.excess`; they add up to `excess_s`.
+    slot_s, chunk_s : float or None
+        As in the schedule.
+    prefer : str or None
+        What it was planned to minimise, where known.
+    money : float or None
+        Price of all links; None where they have none.
+    deadline : Deadline or None
+        Where it was planned for one.
+    coordinated_s : float or None
+        When a coordinated plan ends; None for such a plan itself, and where there is none.
+    binds : tuple of Limit
+        What holds data back in the plan, and when; those that do so to the end first.
+    advice : PlanAdvice
+        What to relax first in it.
+    """
+
+    method: str
+    makespan_s: float
+    excess_s: float
+    parts: tuple[Excess, ...]
+    slot_s: float | None = None
+    chunk_s: float | None = None
+    prefer: str | None = None
+    money: float | None = None
+    deadline: Deadline | None = None
+    coordinated_s: float | None = None
+    binds: tuple[Limit, ...] = ()
+    advice: PlanAdvice = field(default_factory=PlanAdvice)
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether sources share max-min fairly, so that each has a bottleneck of its own."""
+        return self.method in FAIR_METHODS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree."""
+        return {
+            "method": self.method,
+            "makespan_s": self.makespan_s,
+            "excess_s": self.excess_s,
+            "parts": [asdict(part) for part in self.parts],
+            "slot_s": self.slot_s,
+            "chunk_s": self.chunk_s,
+            "prefer": self.prefer,
+            "money": self.money,
+            "deadline": None if self.deadline is None else asdict(self.deadline),
+            "coordinated_s": self.coordinated_s,
+            "binds": [limit.to_dict() | {"sources": list(limit.sources)} for limit in self.binds],
+            "relax": self.advice.to_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What `explain` found; ``str()`` is its text.
+
+    Attributes
+    ----------
+    lower_bound_s : float
+        The earliest instant by which all can have arrived.
+    bottleneck : Bottleneck
+        What forbids an earlier one.
+    binds : tuple of BindingInterval
+        What binds when, if all is coordinated.
+    advice : Advice
+        What to relax first, if all is coordinated.
+    sources : tuple of SourceExplanation
+        Latest first.
+    plan : PlanExplanation or None
+    text : str
+        All of it in words, in lines of at most 80 columns; long lists are shortened.
+    """
+
+    lower_bound_s: float
+    bottleneck: Bottleneck
+    binds: tuple[BindingInterval, ...]
+    advice: Advice
+    sources: tuple[SourceExplanation, ...]
+    plan: PlanExplanation | None
+    text: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that ``datacollect explain --json`` prints."""
+        return {
+            "lower_bound_s": self.lower_bound_s,
+            "bottleneck": bottleneck_tree(self.bottleneck),
+            "binds": [
+                {
+                    "from_s": interval.from_s,
+                    "to_s": interval.to_s,
+                    "rate_bytes_per_s": interval.rate_bytes_per_s,
+                    **bottleneck_tree(interval.bottleneck),
+                }
+                for interval in self.binds
+            ],
+            "relax": self.advice.to_dict(),
+            "sources": [source.to_dict() for source in self.sources],
+            "plan": None if self.plan is None else self.plan.to_dict(),
+        }

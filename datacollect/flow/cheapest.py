@@ -1,0 +1,70 @@
+"""The cheapest flow through a layered network, by a preference.
+
+Among all flows that empty every pool in the given pieces of time: bytes times the costs of
+`datacollect.flow.preference` on links, in storage, and at arrival.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datacollect.flow.few_arcs import cheapest_flow
+from datacollect.flow.preference import arc_costs, path_costs
+from datacollect.flow.quickest import ScaledFlow
+
+if TYPE_CHECKING:
+    from datacollect.arrays import FloatArray
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.quickest import Quickest
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.networks import FlowSolver
+
+
+@dataclass(frozen=True, eq=False)
+class CheapestFlow:
+    """The cheapest flow by a preference, in given pieces of time.
+
+    Attributes
+    ----------
+    network : LayeredNetwork
+    lengths_s : ndarray of float, shape (n_pieces,)
+        Data move during the first ``lengths_s[k]`` seconds of piece k.
+    flow_bytes : ndarray of float, shape (n_arcs,)
+    solver : str
+    gap : float
+        Another flow is cheaper by at most this part of the costs; 0 where that is proved.
+    """
+
+    network: LayeredNetwork
+    lengths_s: FloatArray
+    flow_bytes: FloatArray
+    solver: str
+    gap: float = 0.0
+
+    @property
+    def makespan_s(self) -> float:
+        """The end of the last piece."""
+        return float(self.network.starts_s[-1] + self.lengths_s[-1])
+
+
+def cheapest_by_preference(
+    problem: Problem, found: Quickest, prefer: str, solver: FlowSolver
+) -> CheapestFlow:
+    """Return the cheapest flow that empties all pools in the pieces of `found`.
+
+    Raises
+    ------
+    InfeasibleError
+        The pieces are too short.
+    """
+    network, lengths = found.network, found.lengths_s
+    scaled = found.scaled or ScaledFlow(network, solver)
+    costs = path_costs(problem, prefer, lengths, network.n_nodes)
+    units = cheapest_flow(
+        scaled.supplied(lengths),
+        arc_costs(costs, network, network.piece),
+        solver,
+        scaled.active.copy(),
+    )
+    return CheapestFlow(network, lengths, units / scaled.scale, solver.name)

@@ -1,0 +1,133 @@
+"""Which routes data take: the cheapest of the fastest flows, or of those that meet a deadline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.errors import InfeasibleError
+from datacollect.flow.cheapest import cheapest_by_preference
+from datacollect.flow.layered import breakpoints_s, layered_network, lengths_until_s
+from datacollect.flow.optimum import quickest_or_infeasible
+from datacollect.flow.plan import FluidPlan
+from datacollect.flow.preference import DEFAULT
+from datacollect.flow.quickest import Quickest
+from datacollect.flow.routes import decompose, without_loops
+from datacollect.flow.shared.cheapest import cheapest_with_shared
+
+if TYPE_CHECKING:
+    from datacollect.arrays import FloatArray
+    from datacollect.flow.cheapest import CheapestFlow
+    from datacollect.flow.optimum import FluidOptimum
+    from datacollect.problem.problem import Problem
+    from datacollect.solvers.budget import Budget
+
+
+# A fastest plan by two hops has the fewest hops, and nothing is stored where nothing changes.
+TWO_HOPS_SATISFY = ("relay-bytes", "storage", "earliest-arrival")
+
+
+def fluid_paths(
+    problem: Problem,
+    optimum: FluidOptimum,
+    guard_s: float,
+    budget: Budget,
+    prefer: str = DEFAULT,
+    end_s: float | None = None,
+    starts_s: FloatArray | None = None,
+) -> FluidPlan:
+    """Return the cheapest plan by a preference that ends as early as possible, or by `end_s`.
+
+    Parameters
+    ----------
+    problem : Problem
+    optimum : FluidOptimum
+        Of the problem.
+    guard_s : float
+        Every piece of time that another follows ends this much early: pipelines drain before
+        rates change.
+    budget : Budget
+    prefer : str
+        A key of `PREFERENCES`. ``"earliest-arrival"`` is met at the ends of pieces: it needs
+        pieces that begin wherever the most that can have arrived bends.
+    end_s : float, optional
+        The last piece ends by then.
+    starts_s : ndarray of float, optional
+        Instants at which pieces begin; `breakpoints_s` and maybe more.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot arrive, or not by `end_s`.
+    """
+    starts = breakpoints_s(problem) if starts_s is None else starts_s
+    nothing_changes = len(starts) == 1 and end_s is None
+    if optimum.plan is not None and nothing_changes and prefer in TWO_HOPS_SATISFY:
+        return optimum.plan
+    if end_s is None or problem.shared:
+        pieces = _earliest(problem, optimum, starts, guard_s, budget)
+    else:
+        pieces = _up_to(problem, starts, guard_s, end_s)
+    if problem.shared:
+        known = optimum.shared_end if pieces is optimum.quickest else None
+        found = cheapest_with_shared(problem, starts, guard_s, pieces, budget, prefer, end_s, known)
+    else:
+        try:
+            found = cheapest_by_preference(problem, pieces, prefer, budget.flow_solver())
+        except InfeasibleError:
+            raise _too_early(problem, pieces.makespan_s) from None
+    network, lengths = found.network, found.lengths_s
+    if end_s is not None:
+        lengths = np.append(lengths[:-1], _needed_s(problem, found))
+    unlimited = np.isinf(problem.storage_bytes).tolist()
+    paths = [
+        without_loops(path, unlimited)
+        for path in decompose(network, network.piece, found.flow_bytes)
+    ]
+    return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
+
+
+def _earliest(
+    problem: Problem, optimum: FluidOptimum, starts_s: FloatArray, guard_s: float, budget: Budget
+) -> Quickest:
+    """Return the earliest end over these pieces without shared bottlenecks."""
+    known = optimum.quickest
+    if known is not None and guard_s == 0 and len(starts_s) == len(breakpoints_s(problem)):
+        return known
+    scaled = known.scaled if known is not None else None
+    return quickest_or_infeasible(problem, starts_s, guard_s, budget.flow_solver(), scaled)
+
+
+def _up_to(problem: Problem, starts_s: FloatArray, guard_s: float, end_s: float) -> Quickest:
+    """Return the layered network of all pieces until `end_s`, whether or not that suffices."""
+    late = [p.source for p in problem.parcels if p.release_s >= end_s]
+    lengths = lengths_until_s(starts_s, guard_s, end_s)
+    if late or len(lengths) == 0:
+        raise _too_early(problem, end_s)
+    network = layered_network(problem, starts_s[: len(lengths)])
+    return Quickest(network, lengths, cut=None)
+
+
+def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
+    return InfeasibleError(
+        f"not all data can arrive at {problem.destination!r} by {end_s:g} s", problem.sources
+    )
+
+
+def _needed_s(problem: Problem, found: CheapestFlow) -> float:
+    """Return how much of the last piece a flow needs: a plan need not dawdle."""
+    network, flow_bytes = found.network, found.flow_bytes
+    in_last = np.flatnonzero((network.piece == network.n_pieces - 1) & (flow_bytes > 0))
+    needed_s = flow_bytes[in_last] / network.rate_bytes_per_s[in_last]  # 0 for stored data
+    longest_s = float(needed_s.max(initial=0.0))
+    on_link = np.bincount(
+        np.maximum(network.link[in_last], 0),
+        np.where(network.link[in_last] >= 0, flow_bytes[in_last], 0.0),
+        minlength=problem.n_links,
+    )
+    for shared, links in zip(problem.shared, problem.shared_links, strict=True):
+        together = float(on_link[links].sum())
+        if together > 0:
+            longest_s = max(longest_s, together / shared.bandwidth_bytes_per_s)
+    return min(longest_s, float(found.lengths_s[-1]))

@@ -1,0 +1,1 @@
+"""The fluid optimum where links share bottlenecks: linear programs with priced arcs."""

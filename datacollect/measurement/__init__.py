@@ -1,0 +1,1 @@
+"""From samples of measured bandwidth to one estimate per link."""

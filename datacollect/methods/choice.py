@@ -1,0 +1,155 @@
+"""Which method with which options: the one table of methods.
+
+The command line, scenarios, the comparison and explanations plan through `plan`. A new method is
+one name, one options class, one entry in `METHODS` and one case in `plan`. To read the table costs
+nothing: what plans is imported on first use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from datacollect.methods.arguments import HYSTERESIS
+from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT
+
+if TYPE_CHECKING:
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class DirectOptions:
+    """Options of `datacollect.methods.direct.direct`, which says what they mean."""
+
+    order: tuple[str, ...] | None = None
+    at_a_time: int | None = None
+    time_slot_s: float | None = None
+    solver: str = "auto"
+
+    @classmethod
+    def like(cls, schedule: Schedule, solver: str) -> DirectOptions:
+        """Return those that a schedule records."""
+        turns = schedule.turns
+        if turns is None:
+            return cls(solver=solver)
+        return cls(turns.order or None, turns.at_a_time, turns.time_slot_s, solver)
+
+
+@dataclass(frozen=True)
+class BestPathOptions:
+    """Options of `datacollect.methods.best_path.best_path`, which says what they mean."""
+
+    slot_s: float | None = None
+    chunk_s: float | None = None
+    hysteresis: float = HYSTERESIS
+    solver: str = "auto"
+
+    @classmethod
+    def like(cls, schedule: Schedule, solver: str) -> BestPathOptions:
+        """Return those that a schedule records."""
+        hysteresis = schedule.hysteresis or HYSTERESIS
+        return cls(schedule.slot_s, _chunk_s(schedule), hysteresis, solver)
+
+
+@dataclass(frozen=True)
+class CoordinatedOptions:
+    """Options of `datacollect.methods.coordinated.coordinated`, which says what they mean."""
+
+    slot_s: float | None = None
+    chunk_s: float | None = None
+    prefer: str | None = None
+    deadline_s: float | None = None
+    solver: str = "auto"
+    time_limit_s: float | None = None
+
+    @classmethod
+    def like(cls, schedule: Schedule, solver: str) -> CoordinatedOptions:
+        """Return those that a schedule records."""
+        chunk_s = _chunk_s(schedule)
+        return cls(schedule.slot_s, chunk_s, schedule.prefer, schedule.deadline_s, solver)
+
+
+def _chunk_s(schedule: Schedule) -> float | None:
+    return None if schedule.slot_s is not None else schedule.chunk_s
+
+
+MethodOptions: TypeAlias = DirectOptions | BestPathOptions | CoordinatedOptions
+
+# By name, in the order in which they are shown.
+METHODS: dict[str, type[MethodOptions]] = {
+    DIRECT: DirectOptions,
+    BEST_PATH: BestPathOptions,
+    COORDINATED: CoordinatedOptions,
+}
+
+
+def plan(problem: Problem, options: MethodOptions) -> Schedule:
+    """Plan by the method that the options are for.
+
+    Methods are imported on first use: one that is not chosen costs nothing.
+
+    Parameters
+    ----------
+    problem : Problem
+    options : DirectOptions, BestPathOptions or CoordinatedOptions
+
+    Raises
+    ------
+    ProblemError, InfeasibleError, SolverError
+        As the method's function.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> plan(problem, DirectOptions()).makespan_s
+    2.0
+    """
+    match options:
+        case DirectOptions():
+            from datacollect.methods.direct import direct
+
+            return direct(
+                problem,
+                order=options.order,
+                at_a_time=options.at_a_time,
+                time_slot_s=options.time_slot_s,
+                solver=options.solver,
+            )
+        case BestPathOptions():
+            from datacollect.methods.best_path import best_path
+
+            return best_path(
+                problem,
+                slot_s=options.slot_s,
+                chunk_s=options.chunk_s,
+                hysteresis=options.hysteresis,
+                solver=options.solver,
+            )
+        case CoordinatedOptions():
+            from datacollect.methods.coordinated import coordinated
+
+            return coordinated(
+                problem,
+                slot_s=options.slot_s,
+                chunk_s=options.chunk_s,
+                prefer=options.prefer,
+                deadline_s=options.deadline_s,
+                solver=options.solver,
+                time_limit_s=options.time_limit_s,
+            )
+
+
+def options_like(schedule: Schedule, solver: str = "auto") -> MethodOptions | None:
+    """Return the options that a schedule records; None where its method is not known.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> options_like(dc.direct(problem, at_a_time=1))
+    DirectOptions(order=None, at_a_time=1, time_slot_s=None, solver='auto')
+    """
+    options = METHODS.get(schedule.method)
+    return None if options is None else options.like(schedule, solver)

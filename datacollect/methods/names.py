@@ -1,0 +1,8 @@
+"""Names of the methods, as people and files write them."""
+
+from __future__ import annotations
+
+DIRECT, BEST_PATH, COORDINATED = "direct", "best-path", "coordinated"
+
+# Those whose rates are max-min fair.
+FAIR_METHODS = (DIRECT, BEST_PATH)

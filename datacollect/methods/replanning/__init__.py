@@ -1,0 +1,1 @@
+"""Planning the rest of a collection anew, near the plan before."""

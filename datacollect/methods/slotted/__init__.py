@@ -1,0 +1,1 @@
+"""Store-and-forward plans in slots, on the time-expanded graph."""

@@ -1,0 +1,31 @@
+"""When numbers are equal, plans proved and rests nothing, in all methods.
+
+Each is a part of what it is compared with.
+"""
+
+from __future__ import annotations
+
+# Instants, and ends, that differ by less than this part of the makespan are one.
+SAME_INSTANT = 1e-9
+
+# Slots' boundaries that differ by less than this part are one: both are multiples of a slot.
+SAME_BOUNDARY = 1e-12
+
+# What a slot carries is rounded down to whole bytes, after this allowance for rounding.
+SLOT_ROUNDING = 1e-9
+
+# Sums of what links carry in slots are off by less than this part.
+SAME_SUM = 1e-9
+
+# Rates that differ by less are one rate, and what is left of a job below this part is nothing.
+SAME_RATE = 1e-9
+NOTHING_LEFT = 1e-12
+
+# Less than this part of all data may be what linear programs leave of nothing.
+SAME_BYTES = 1e-8
+
+# Prices of paths that differ by less than this part are equal.
+SAME_PRICE = 1e-9
+
+# A plan that another may better by no more than this part counts as best.
+PROVED = 1e-6

@@ -1,0 +1,1 @@
+"""What must be collected: hosts, links, what is shared, held and released."""

@@ -1,0 +1,173 @@
+"""Problems from Python objects and from matrices of bandwidth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.problem.contents import ProblemContents
+from datacollect.problem.rules import index_of_names, one_per_host, whole_backlogs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from datacollect.arrays import BoolArray, FloatArray, IndexArray
+    from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+
+
+def contents_of_hosts(
+    hosts: Iterable[Host],
+    links: Iterable[Link],
+    destination: str,
+    *,
+    shared: Iterable[SharedBottleneck] = (),
+    held: Iterable[Held] = (),
+    periods_s: Sequence[float] | None = None,
+) -> ProblemContents:
+    """Bring Python objects into columns, see `Problem.from_hosts`.
+
+    Raises
+    ------
+    ProblemError
+        A name, a backlog or a link's bandwidth fits no column.
+
+    Examples
+    --------
+    >>> from datacollect.problem.hosts import Host, Link
+    >>> contents_of_hosts([Host("S", 10), Host("D")], [Link("S", "D", 5.0)], "D").link_to
+    array([1], dtype=int32)
+    """
+    hosts, links = tuple(hosts), tuple(links)
+    names = tuple(host.name for host in hosts)
+    index = index_of_names(names)
+    starts = _starts(periods_s)
+    bandwidth = np.empty((len(starts), len(links)))
+    for i, link in enumerate(links):
+        bandwidth[:, i] = _forecast(link, len(starts))
+    return ProblemContents(
+        names=names,
+        destination=destination,
+        backlog_bytes=whole_backlogs(names, [host.backlog_bytes for host in hosts]),
+        release_s=np.array([host.release_s for host in hosts], dtype=float),
+        storage_bytes=np.array([host.storage_bytes for host in hosts], dtype=float),
+        uplink_bytes_per_s=np.array([host.uplink_bytes_per_s for host in hosts], dtype=float),
+        downlink_bytes_per_s=np.array([host.downlink_bytes_per_s for host in hosts], dtype=float),
+        link_from=_host_indices(index, [link.from_host for link in links], "a link's from"),
+        link_to=_host_indices(index, [link.to_host for link in links], "a link's to"),
+        bandwidth_bytes_per_s=bandwidth,
+        periods_s=starts,
+        price_per_gb=np.array([link.price_per_gb for link in links], dtype=float),
+        shared=tuple(shared),
+        held=tuple(held),
+    )
+
+
+def contents_of_matrix(
+    names: Sequence[str],
+    bandwidth_bytes_per_s: npt.ArrayLike,
+    backlog_bytes: npt.ArrayLike,
+    destination: str,
+    *,
+    limits: Mapping[str, npt.ArrayLike],
+    periods_s: npt.ArrayLike | None = None,
+    shared: Iterable[SharedBottleneck] = (),
+    held: Iterable[Held] = (),
+) -> ProblemContents:
+    """Bring a matrix of bandwidth into columns, see `Problem.from_matrix`.
+
+    Parameters
+    ----------
+    names, bandwidth_bytes_per_s, backlog_bytes, destination, periods_s, shared, held
+        As there.
+    limits : mapping of str to array_like
+        ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s`` and ``downlink_bytes_per_s``: a
+        number for all hosts or one each.
+
+    Raises
+    ------
+    ProblemError
+        The matrix is not square, or something has not one number per host.
+
+    Examples
+    --------
+    >>> import math
+    >>> rates = [[0, 5.0], [0, 0]]
+    >>> contents_of_matrix(["S", "D"], rates, [10, 0], "D", limits={
+    ...     "release_s": 0.0,
+    ...     "storage_bytes": math.inf,
+    ...     "uplink_bytes_per_s": math.inf,
+    ...     "downlink_bytes_per_s": [math.inf, 7.0],
+    ... }).downlink_bytes_per_s
+    array([inf,  7.])
+    """
+    names = tuple(names)
+    n = len(names)
+    matrix = np.asarray(bandwidth_bytes_per_s, dtype=float)
+    starts = _starts(periods_s)
+    if matrix.ndim == 2:
+        matrix = matrix[np.newaxis]
+    if matrix.shape != (len(starts), n, n):
+        raise ProblemError(
+            f"bandwidth_bytes_per_s must have shape ({n}, {n}) for {n} names, or "
+            f"({len(starts)}, {n}, {n}) with {len(starts)} period(s), got {matrix.shape}"
+        )
+    used = _off_diagonal_nonzero(matrix)
+    number = np.arange(n, dtype=np.int32)
+    return ProblemContents(
+        names=names,
+        destination=destination,
+        backlog_bytes=whole_backlogs(names, backlog_bytes),
+        link_from=_read_only(np.repeat(number, used.sum(axis=1))),
+        link_to=_read_only(np.broadcast_to(number, (n, n))[used]),
+        bandwidth_bytes_per_s=_read_only(matrix[:, used]),
+        periods_s=starts,
+        shared=tuple(shared),
+        held=tuple(held),
+        **{key: one_per_host(key, value, n) for key, value in limits.items()},
+    )
+
+
+def _starts(periods_s: npt.ArrayLike | None) -> FloatArray:
+    return np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
+
+
+def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> IndexArray:
+    try:
+        return np.array([index[name] for name in names], dtype=np.int32)
+    except KeyError as error:
+        unknown = error.args[0]
+        raise ProblemError(
+            f"{what}: unknown host {unknown!r}{nearest_hint(str(unknown), index)}"
+        ) from None
+
+
+def _forecast(link: Link, n_periods: int) -> FloatArray:
+    try:
+        values = np.asarray(link.bandwidth_bytes_per_s, dtype=float)
+    except (TypeError, ValueError):
+        raise ProblemError(
+            f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number "
+            f"or one number per period, got {link.bandwidth_bytes_per_s!r}"
+        ) from None
+    if values.ndim == 0 or values.shape == (n_periods,):
+        return np.broadcast_to(values, (n_periods,))
+    raise ProblemError(
+        f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number or "
+        f"one number per period ({n_periods}), got {values.size} numbers"
+    )
+
+
+def _off_diagonal_nonzero(matrix: FloatArray) -> BoolArray:
+    """Mark the pairs (row, column) that have capacity in some period; NaN counts, to be found."""
+    used: BoolArray = np.any(matrix != 0, axis=0)
+    np.fill_diagonal(used, val=False)
+    return used
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Mark a fresh array so that it need not be copied."""
+    array.flags.writeable = False
+    return array

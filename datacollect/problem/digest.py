@@ -1,0 +1,65 @@
+"""Hashes of what a problem says: equal for equal problems, however they were built."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.problem.rules import HOST_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from datacollect.arrays import IntArray
+    from datacollect.problem.contents import ProblemContents
+    from datacollect.problem.hosts import HeldColumns
+
+
+def of_links(problem: ProblemContents) -> bytes:
+    """Hash which links there are."""
+    return _sha256(problem.link_from, problem.link_to)
+
+
+def of_bandwidth(problem: ProblemContents) -> bytes:
+    """Hash the links' bandwidths and when they change."""
+    return _sha256(problem.periods_s, problem.bandwidth_bytes_per_s)
+
+
+def of_shared(problem: ProblemContents, shared_links: Sequence[IntArray]) -> bytes:
+    """Hash shared bottlenecks, given the indices of each one's links."""
+    # One type each: the hash reads 5, 5.0 and np.float64(5) as they are written.
+    rates = [(str(s.name), float(s.bandwidth_bytes_per_s)) for s in problem.shared]
+    return _sha256(repr(rates).encode(), *(np.sort(members) for members in shared_links))
+
+
+def of_all(
+    problem: ProblemContents, held: HeldColumns, links: bytes, bandwidth: bytes, shared: bytes
+) -> str:
+    """Hash a problem, given the hashes of its larger parts: a hash of hashes.
+
+    What a copy has in common with the original need not be hashed again.
+    """
+    order = np.lexsort(held[::-1])
+    return _sha256(
+        repr((problem.names, problem.destination)).encode(),
+        *(column[order] for column in held),
+        *(getattr(problem, key) for key in HOST_COLUMNS),
+        links,
+        bandwidth,
+        b"" if problem.price_per_gb is None else problem.price_per_gb,
+        shared,
+    ).hex()
+
+
+def _sha256(*parts: bytes | npt.NDArray[Any]) -> bytes:
+    """Hash parts, each with its length: no two sequences of parts look alike."""
+    digest = hashlib.sha256()
+    for part in parts:
+        content = part if isinstance(part, bytes) else np.ascontiguousarray(part).data
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(content)
+    return digest.digest()

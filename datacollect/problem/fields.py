@@ -1,0 +1,149 @@
+"""The fields of problem files: names, kinds, units, defaults.
+
+The one source for reading and checking files, for the hints in messages and for the JSON Schema.
+"""
+
+from __future__ import annotations
+
+from datacollect.documents import PROBLEM_FORMAT
+from datacollect.field_tables import ByName, Field, Rows, Table
+from datacollect.kinds import Forecast, ListOf, Number, Starts, Text, Whole
+
+UNLIMITED = "leave it out for unlimited"
+NONE = "leave it out for 0"
+NAME = Text()
+PAIR = ListOf(NAME, 2, 2, 'must be a pair ["from", "to"]')
+SOURCE_NAME = "Whose backlog the data are part of."
+BYTES_RANGE = "First byte of the range, counted within the source's backlog."
+
+
+def _bandwidth(remedy: str = "use 0 for no capacity") -> Number:
+    return Number("bytes per second", remedy=remedy)
+
+
+HOST = Table(
+    "the host",
+    "A machine that takes part.",
+    (
+        Field(
+            "backlog_bytes",
+            Whole("bytes", remedy=NONE),
+            "Bytes that the host holds at its release time and that must reach the destination.",
+            default=0,
+        ),
+        Field(
+            "release_s",
+            Number("seconds", remedy=NONE),
+            "Instant from which the backlog may leave the host, in seconds.",
+            default=0.0,
+        ),
+        Field(
+            "storage_bytes",
+            Whole("bytes", stop=None, remedy=UNLIMITED),
+            "Room for other hosts' data, in bytes; unlimited if absent; 0: never a "
+            "store-and-forward relay.",
+        ),
+        Field(
+            "uplink_bytes_per_s",
+            _bandwidth(UNLIMITED),
+            "What all links out of the host carry together, in bytes per second; unlimited if "
+            "absent.",
+        ),
+        Field(
+            "downlink_bytes_per_s",
+            _bandwidth(UNLIMITED),
+            "What all links into the host carry together, in bytes per second; unlimited if "
+            "absent.",
+        ),
+    ),
+)
+
+LINK = Table(
+    "the link",
+    "An ordered pair of hosts with an estimated available bandwidth.",
+    (
+        Field("from", NAME, "Host that sends.", required=True),
+        Field("to", NAME, "Host that receives.", required=True),
+        Field(
+            "bandwidth_bytes_per_s",
+            Forecast(_bandwidth()),
+            "Available bandwidth in bytes per second: a number, or with periods_s a list of one "
+            "number per period; 0 means no capacity.",
+            required=True,
+        ),
+        Field(
+            "price_per_gb",
+            Number("currency per 10^9 bytes", remedy=NONE),
+            "Price per 10^9 bytes, in any currency.",
+            default=0.0,
+        ),
+    ),
+)
+
+SHARED = Table(
+    "the shared bottleneck",
+    "A capacity that several links use together.",
+    (
+        Field("name", NAME, "Unique name of the bottleneck.", required=True),
+        Field(
+            "bandwidth_bytes_per_s",
+            _bandwidth(),
+            "What its links carry together, in bytes per second.",
+            required=True,
+        ),
+        Field(
+            "links",
+            ListOf(PAIR, 1, None, 'must be a list of pairs ["from", "to"], at least one'),
+            'Its links as pairs ["from", "to"]; each must be a link of the problem.',
+            required=True,
+        ),
+    ),
+)
+
+HELD = Table(
+    "the held range",
+    "Part of a source's backlog that already lies at another host.",
+    (
+        Field(
+            "host",
+            NAME,
+            "Host where the data lie; at the destination they count as collected.",
+            required=True,
+        ),
+        Field("source", NAME, SOURCE_NAME, required=True),
+        Field("offset_bytes", Whole("bytes"), BYTES_RANGE, required=True),
+        Field("bytes", Whole("bytes"), "Length of the range in bytes.", required=True),
+    ),
+)
+
+PROBLEM = Table(
+    "the problem",
+    "What each host holds, what bandwidth lies between hosts, and where all must go.",
+    (
+        Field("$schema", Text(), "JSON Schema of this file, for editors."),
+        Field("format", Text((PROBLEM_FORMAT,)), "Format and its version."),
+        Field("destination", NAME, "The one host that collects everything.", required=True),
+        Field(
+            "bandwidth_csv",
+            Text(),
+            "CSV file with links, besides or instead of the list of links; relative to this file. "
+            "Columns from, to, one of bandwidth_bytes_per_s, bandwidth_bit_per_s and "
+            "bandwidth_mbit_per_s; optionally period (from 0) and price_per_gb.",
+        ),
+        Field(
+            "periods_s",
+            Starts(),
+            "Starts of the forecast's periods in seconds, the first 0, increasing; the last "
+            "period lasts for ever.",
+        ),
+        Field("hosts", ByName(HOST), "Every host, by name.", required=True),
+        Field("links", Rows(LINK), "Links, each ordered pair of hosts at most once.", default=()),
+        Field("shared", Rows(SHARED), "Capacities that several links share.", default=()),
+        Field(
+            "held",
+            Rows(HELD),
+            "Parts of backlogs that already lie elsewhere, for planning anew.",
+            default=(),
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What a scenario file says, the setting that it builds, and the run that comes of it."""

@@ -1,0 +1,219 @@
+"""How a schedule is carried out: what [method] says becomes a controller."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from datacollect.control.direct import DirectController, streams_in_proportion
+from datacollect.control.replanning import ReplanningController
+from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.errors import ProblemError
+from datacollect.methods.choice import plan
+from datacollect.methods.replanning.replan import replan
+from datacollect.schedule.progress import remaining_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from datacollect.control.controller import Controller
+    from datacollect.problem.problem import Problem
+    from datacollect.scenario.options import ExecutionOptions
+    from datacollect.schedule.progress import Progress
+    from datacollect.schedule.schedule import Schedule
+
+
+class RestPlanner:
+    """Plans the rest of a collection anew, time after time, each from the plan before.
+
+    Estimates once replaced stay so until they are replaced again.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        The first plan.
+    solver : str
+    time_limit_s : float, optional
+        For each planning.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+    >>> plan_rest = RestPlanner(problem, dc.coordinated(problem))
+    >>> plan_rest(dc.Progress(2.0, held=[dc.Held("D", "S", 0, 10)])).makespan_s
+    2.0
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        schedule: Schedule,
+        solver: str = "auto",
+        time_limit_s: float | None = None,
+    ) -> None:
+        self._problem, self._schedule, self._begun_s = problem, schedule, 0.0
+        self._solver, self._time_limit_s = solver, time_limit_s
+
+    def __call__(self, progress: Progress) -> Schedule:
+        """Return a schedule for the rest; the progress' clock begins with the collection."""
+        at_s = progress.at_s
+        progress = replace(progress, at_s=at_s - self._begun_s)
+        rest = replan(
+            self._problem,
+            self._schedule,
+            progress,
+            solver=self._solver,
+            time_limit_s=self._time_limit_s,
+        )
+        self._problem = remaining_problem(self._problem, progress)
+        self._schedule, self._begun_s = rest, at_s
+        return rest
+
+
+def controller_of(
+    problem: Problem,
+    schedule: Schedule,
+    how: ExecutionOptions,
+    relay_buffer_bytes: int | None = None,
+) -> tuple[Controller, int]:
+    """Return what carries the schedule out as [method] says, and how many connections it uses.
+
+    Where the rest is planned anew on the way, they are those of the first plan.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the planner knew.
+    schedule : Schedule
+    how : ExecutionOptions
+    relay_buffer_bytes : int, optional
+        Room for others' data at each relay.
+
+    Raises
+    ------
+    ProblemError
+        Options do not fit the problem or the schedule.
+    """
+    if how.replan_s is not None:
+        room_bytes = _room_bytes(problem, relay_buffer_bytes)
+        controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
+        return controller, n_connections(schedule, how)
+    if schedule.method == "direct":
+        streams = _streams(problem, how)
+        return _direct(problem, schedule, how, streams), sum(streams.values())
+    return _scheduled(schedule, how), n_connections(schedule, how)
+
+
+def n_connections(schedule: Schedule, how: ExecutionOptions) -> int:
+    """Return how many connections a schedule's routes use, as [method] says."""
+    hops = [
+        (None if how.shared_connections else number, *pair)
+        for number, route in enumerate(schedule.routes)
+        for pair in pairwise(route.hosts)
+    ]
+    return len(set(hops)) * how.lanes
+
+
+# One function per controller -----------------------------------------------------------------
+
+
+def _replanning(
+    problem: Problem,
+    schedule: Schedule,
+    how: ExecutionOptions,
+    replan_s: float,
+    room_bytes: Mapping[str, float],
+) -> Controller:
+    return ReplanningController(
+        problem,
+        schedule,
+        RestPlanner(problem, schedule, how.solver, how.time_limit_s),
+        replan_s=replan_s,
+        lanes=how.lanes,
+        shared_connections=how.shared_connections,
+        room_bytes=room_bytes,
+        window_bytes=how.window_bytes,
+        recovery=how.recovery,
+    )
+
+
+def _direct(
+    problem: Problem, schedule: Schedule, how: ExecutionOptions, streams: Mapping[str, int]
+) -> Controller:
+    return DirectController(
+        problem,
+        streams,
+        at_a_time=how.at_a_time,
+        order=how.order,
+        pace_bytes_per_s=_planned_rates(schedule) if how.pace else None,
+        window_bytes=how.window_bytes,
+        recovery=how.recovery,
+    )
+
+
+def _scheduled(schedule: Schedule, how: ExecutionOptions) -> Controller:
+    if how.timing == "planned":
+        return PlannedController(
+            schedule,
+            open_ahead_s=how.open_ahead_s,
+            shared_connections=how.shared_connections,
+            lanes=how.lanes,
+            pace=how.pace,
+            window_bytes=how.window_bytes,
+            recovery=how.recovery,
+        )
+    return AsapController(
+        schedule,
+        shared_connections=how.shared_connections,
+        lanes=how.lanes,
+        pace=how.pace,
+        window_bytes=how.window_bytes,
+        recovery=how.recovery,
+    )
+
+
+# What they take ------------------------------------------------------------------------------
+
+
+def _room_bytes(problem: Problem, relay_buffer_bytes: int | None) -> dict[str, float]:
+    """Room for others' data at each host where it is bounded."""
+    every = math.inf if relay_buffer_bytes is None else relay_buffer_bytes
+    rooms = zip(problem.names, problem.storage_bytes.tolist(), strict=True)
+    return {name: min(own, every) for name, own in rooms if min(own, every) < math.inf}
+
+
+def _streams(problem: Problem, how: ExecutionOptions) -> dict[str, int]:
+    """Connections of each source of a direct collection."""
+    holders = list(dict.fromkeys(problem.names[parcel.host] for parcel in problem.parcels))
+    total = how.total_streams
+    if how.streams_as is not None:
+        other = plan(problem, how.planning(how.streams_as))
+        total = max(len(holders), n_connections(other, how))
+    if total is None:
+        return dict.fromkeys(holders, how.streams)
+    if total < len(holders):
+        raise ProblemError(
+            f"method.total_streams must be >= {len(holders)}, one for each source, got {total}"
+        )
+    if how.streams_shared == "by-data":
+        return streams_in_proportion(problem, total)
+    each, more = divmod(total, len(holders)) if holders else (0, 0)
+    return {host: each + (i < more) for i, host in enumerate(holders)}
+
+
+def _planned_rates(schedule: Schedule) -> dict[str, float]:
+    """Highest planned rate of each host, in bytes per second."""
+    columns = schedule.columns
+    rates: dict[str, float] = {}
+    spans = (columns.finish_s - columns.start_s).tolist()
+    for route, n_bytes, span_s in zip(
+        columns.route.tolist(), columns.n_bytes.tolist(), spans, strict=True
+    ):
+        host = schedule.routes[route].hosts[0]
+        if span_s > 0:
+            rates[host] = max(rates.get(host, 0.0), n_bytes / span_s)
+    return rates

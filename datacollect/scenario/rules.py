@@ -1,0 +1,137 @@
+"""Rules for what the values of a scenario file say together; each by itself its kind checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from datacollect.errors import ProblemError
+from datacollect.kinds import wrong
+from datacollect.scenario.fields import SCENARIO_FORMAT, WITH_TOPOLOGY
+
+
+def reject_other_format(tree: Any) -> None:
+    """Refuse what is no table, and files of other formats, with a word on what they are."""
+    if not isinstance(tree, Mapping):
+        remedy = "`datacollect example scenario_small` writes one to compare with"
+        raise wrong("", "must be a table of keys and values", tree, remedy)
+    given = tree.get("format")
+    if isinstance(given, str) and given != SCENARIO_FORMAT and given.startswith("datacollect-"):
+        what = given.removeprefix("datacollect-").partition("/")[0]
+        remedy = "carry it out with --schedule" if what == "schedule" else "a scenario can name it"
+        raise ProblemError(
+            f'format must be "{SCENARIO_FORMAT}", got {given!r}: this is a {what} file; {remedy}'
+        )
+    if "destination" in tree and "topology" not in tree:
+        raise ProblemError(
+            "this looks like a problem file, not a scenario; write a scenario with "
+            'problem = "FILE" in it'
+        )
+
+
+def require_one_network(values: Mapping[str, Any]) -> None:
+    """Refuse a scenario with neither a topology nor a problem, or with parts of both."""
+    if values["problem"] is not None:
+        for name in ("topology", "hosts", *WITH_TOPOLOGY):
+            if values[name] is not None:
+                raise ProblemError(
+                    f"{name}: a scenario with a problem has no {name}, which needs a topology; "
+                    "remove one of them"
+                )
+        return
+    if values["truth_csv"] is not None:
+        raise ProblemError("truth_csv needs a problem; add problem = ..., or remove it")
+    for name in ("topology", "hosts"):
+        if values[name] is None:
+            raise ProblemError(f"key {name} is missing; add [{name}], or name a problem instead")
+
+
+def check_together(sections: Mapping[str, Any]) -> None:
+    """Refuse values of one section that contradict each other.
+
+    Raises
+    ------
+    ProblemError
+        The message names place, rule, value and remedy.
+    """
+    _check_method(sections["method"])
+    if "topology" in sections:
+        _check_hosts(sections["hosts"])
+        _check_background(sections["background"])
+        _check_estimates(sections["estimates"])
+        _check_backlog(sections["backlog"])
+
+
+def _check_hosts(hosts: Mapping[str, Any]) -> None:
+    if not hosts["sources"]:
+        raise ProblemError("hosts.sources must not be empty; add [[hosts.sources]]")
+    places = [("hosts.destination", hosts["destination"])]
+    for group in ("sources", "relays"):
+        places += [(f"hosts.{group}[{i}]", entry) for i, entry in enumerate(hosts[group])]
+    for place, entry in places:
+        if entry["at"] is not None:
+            for key in ("domain", "among"):
+                if entry[key] is not None:
+                    raise wrong(f"{place}.{key}", "excludes at", entry[key], "keep one of them")
+
+
+def _check_background(background: Mapping[str, Any]) -> None:
+    if background["least_mean_s"] > background["most_mean_s"]:
+        raise wrong(
+            "background.least_mean_s",
+            f"must be <= most_mean_s ({background['most_mean_s']:g})",
+            background["least_mean_s"],
+            "exchange them",
+        )
+    for i, pair in enumerate(background["pairs"]):
+        if (pair["kind"] == "udp") != (pair["rate_bytes_per_s"] is not None):
+            rule = "is for UDP and is needed there"
+            raise wrong(f"background.pairs[{i}].rate_bytes_per_s", rule, pair["rate_bytes_per_s"])
+
+
+def _check_estimates(estimates: Mapping[str, Any]) -> None:
+    if (estimates["kind"] == "given") != (estimates["file"] is not None):
+        raise wrong(
+            "estimates.file",
+            'is for kind = "given" and is needed there',
+            estimates["file"],
+            f"kind is {estimates['kind']!r}",
+        )
+    for i, wire in enumerate(estimates["shared"] or ()):
+        if wire["bandwidth_bytes_per_s"] is not None and wire["connections"] is not None:
+            raise ProblemError(
+                f"estimates.shared[{i}]: bandwidth_bytes_per_s and connections exclude each other; "
+                "give one of them, or none for the wire's rate"
+            )
+
+
+def _check_backlog(backlog: Mapping[str, Any]) -> None:
+    least, most = backlog["least_bytes"], backlog["most_bytes"]
+    if (least is None) != (most is None):
+        raise ProblemError("backlog: least_bytes and most_bytes belong together; give both")
+    if least is not None and least > most:
+        raise wrong(
+            "backlog.least_bytes", f"must be <= most_bytes ({most})", least, "exchange them"
+        )
+
+
+def _check_method(method: Mapping[str, Any]) -> None:
+    if method["slot_s"] is not None and method["chunk_s"] is not None:
+        raise ProblemError("method: slot_s and chunk_s exclude each other; give one of them")
+    totals = [key for key in ("total_streams", "streams_as") if method[key] is not None]
+    if len(totals) > 1:
+        raise ProblemError("method: total_streams and streams_as exclude each other; give one")
+    if method["replan_s"] is not None:
+        _check_replanning(method)
+
+
+def _check_replanning(method: Mapping[str, Any]) -> None:
+    """What is planned anew on the way is coordinated, pipelined, and leaves as soon as it can."""
+    needed = {"name": "coordinated", "timing": "asap", "pace": False}
+    for key, value in needed.items():
+        if method[key] != value:
+            rule = f"must be {str(value).lower()} with replan_s"
+            raise wrong(f"method.{key}", rule, method[key], "or leave out method.replan_s")
+    if method["slot_s"] is not None:
+        rule = "excludes replan_s, which is for pipelined plans"
+        raise wrong("method.slot_s", rule, method["slot_s"], "leave out one of them")

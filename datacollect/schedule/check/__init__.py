@@ -1,0 +1,1 @@
+"""The judge of schedules, from first principles."""

@@ -1,0 +1,53 @@
+"""What schedules and progress say, as plain data.
+
+Readers and writers of files, the judge, and all that is computed from transfers know these only.
+`datacollect.schedule.schedule.Schedule` and `datacollect.schedule.progress.Progress` have the same
+attributes, and answer questions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datacollect.problem.hosts import Held
+    from datacollect.schedule.new_links import NewLinks
+    from datacollect.schedule.transfers import Bottleneck, Route, Transfers, Turns
+
+OPTIMAL = "optimal"  # in the fluid model or in slots fastest, then best by preference, to 1e-6
+HEURISTIC = "heuristic"  # direct and best-path: valid, no claim to be fastest
+TIME_LIMIT = "time_limit"  # complete and valid, stopped before it was proved or made best
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleContents:
+    """The attributes of a `datacollect.schedule.schedule.Schedule`."""
+
+    method: str
+    destination: str
+    makespan_s: float
+    lower_bound_s: float
+    slot_s: float | None
+    chunk_s: float | None
+    solver: str
+    problem_sha256: str
+    routes: tuple[Route, ...]
+    columns: Transfers
+    status: str = OPTIMAL
+    bottleneck: Bottleneck | None = None
+    plan_time_s: float = 0.0
+    prefer: str | None = None
+    deadline_s: float | None = None
+    turns: Turns | None = None
+    hysteresis: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ProgressContents:
+    """The attributes of a `datacollect.schedule.progress.Progress`, not checked yet."""
+
+    at_s: float
+    held: tuple[Held, ...] = ()
+    links: NewLinks | None = None
+    lost_hosts: tuple[str, ...] = ()

@@ -1,0 +1,142 @@
+"""What a schedule is made of: routes, transfers as columns, why it cannot be faster, turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from datacollect.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Route:
+    """Hosts from where a source's data lie to the destination.
+
+    ``source`` owns the data; ``hosts[0]`` is the source, or the host that holds them.
+    """
+
+    source: str
+    hosts: tuple[str, ...]
+
+    @property
+    def n_hops(self) -> int:
+        """Number of links on the route."""
+        return len(self.hosts) - 1
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """Why a plan cannot be faster.
+
+    Attributes
+    ----------
+    kind : str
+        ``"destination"``: all that leads into the destination; ``"source"``: what leads out of
+        one source; ``"hosts"``: what leads out of several hosts together; ``"shared"``: a shared
+        bottleneck takes part; ``"none"``: nothing is to be moved.
+    hosts : tuple of str
+        The sources whose backlog must cross it.
+    text : str
+        The same in words.
+    """
+
+    kind: str
+    hosts: tuple[str, ...]
+    text: str
+
+
+def bottleneck_tree(bottleneck: Bottleneck) -> dict[str, Any]:
+    """Return a bottleneck as files and ``--json`` show it.
+
+    >>> bottleneck_tree(Bottleneck("source", ("S",), "what leads out of S"))
+    {'kind': 'source', 'hosts': ['S'], 'text': 'what leads out of S'}
+    """
+    return {"kind": bottleneck.kind, "hosts": list(bottleneck.hosts), "text": bottleneck.text}
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How a direct plan's hosts take turns.
+
+    Attributes
+    ----------
+    order : tuple of str
+        Hosts that come first, in this order; all others follow in the problem's order.
+    at_a_time : int
+        So many send at once.
+    time_slot_s : float or None
+        How long a turn lasts; None: until the host has sent everything.
+    """
+
+    order: tuple[str, ...]
+    at_a_time: int
+    time_slot_s: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """Columns of the transfers' table; all of shape (n_transfers,).
+
+    Attributes
+    ----------
+    route : ndarray of int64
+        Index into `Schedule.routes`.
+    hop : ndarray of int64
+        The transfer uses the link ``hosts[hop] -> hosts[hop + 1]`` of its route.
+    offset_bytes, n_bytes : ndarray of int64
+        Range within the source's backlog.
+    start_s, finish_s : ndarray of float
+    streams : ndarray of int64
+        Parallel connections.
+    """
+
+    route: IntArray
+    hop: IntArray
+    offset_bytes: IntArray
+    n_bytes: IntArray
+    start_s: FloatArray
+    finish_s: FloatArray
+    streams: IntArray
+
+    def __post_init__(self) -> None:
+        for name, kind in self._kinds().items():
+            column: npt.NDArray[Any] = np.asarray(getattr(self, name), dtype=kind)
+            if column.shape != (len(self.route),):
+                raise ProblemError(
+                    f"transfers: column {name} must have {len(self.route)} rows, got {column.shape}"
+                )
+            column = column.view()
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    @staticmethod
+    def _kinds() -> dict[str, type]:
+        times = ("start_s", "finish_s")
+        whole = ("route", "hop", "offset_bytes", "n_bytes", "streams")
+        return dict.fromkeys(whole, np.int64) | dict.fromkeys(times, np.float64)
+
+    @classmethod
+    def build(cls, **columns: npt.ArrayLike) -> Transfers:
+        """Build from columns; ``streams`` defaults to 1. Rows are sorted by start, route, hop."""
+        kinds = cls._kinds()
+        columns = {"streams": np.ones(len(np.asarray(columns["route"])))} | columns
+        if columns.keys() != kinds.keys():
+            raise ProblemError(
+                f"transfers: columns must be {', '.join(kinds)}, got {', '.join(columns)}"
+            )
+        arrays: dict[str, npt.NDArray[Any]] = {
+            name: np.asarray(columns[name], dtype=kind) for name, kind in kinds.items()
+        }
+        order = np.lexsort(
+            (arrays["offset_bytes"], arrays["hop"], arrays["route"], arrays["start_s"])
+        )
+        return cls(**{name: array[order] for name, array in arrays.items()})
+
+    def __len__(self) -> int:
+        return len(self.route)

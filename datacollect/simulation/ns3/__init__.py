@@ -1,0 +1,1 @@
+"""The engine that simulates packet by packet, in ns-3."""

@@ -1,0 +1,164 @@
+"""The packet engine's driver: tells a controller what ns-3 reports, and does what it decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from datacollect.control.decisions import Close, Open, Send, WakeMe, refuse, require_possible
+from datacollect.control.events import (
+    ConnectionClosed,
+    ConnectionHasRoom,
+    ConnectionOpened,
+    ConnectionStalled,
+    RangeArrived,
+    Timer,
+)
+from datacollect.simulation.ns3.messages import ConnectionAsked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from datacollect.control.controller import Controller
+    from datacollect.control.decisions import Decision
+    from datacollect.control.events import Event
+    from datacollect.simulation.ns3.messages import LogEntry
+
+# As the C++ program numbers what it reports, and why it has stopped.
+OPENED, STALLED, CLOSED, ARRIVED, ROOM, TIMER = range(6)
+EVENTS, TICK, LIMIT, COOLED, NOTHING = range(5)
+
+
+class Ns3Driver:
+    """Carry out a controller's decisions in one simulation, and keep the log of connections.
+
+    Parameters
+    ----------
+    simulation : collect::Simulation
+    controller : Controller
+    hosts : sequence of str
+        By number.
+    backlog_bytes : mapping of str to int
+    apart : set of pairs of str
+        Hosts that cannot reach each other.
+    """
+
+    def __init__(
+        self,
+        simulation: Any,
+        controller: Controller,
+        hosts: Sequence[str],
+        backlog_bytes: Mapping[str, int],
+        apart: set[tuple[str, str]],
+    ) -> None:
+        self._simulation = simulation
+        self._controller = controller
+        self._hosts = hosts
+        self._number = {name: i for i, name in enumerate(hosts)}
+        self._backlog_bytes = backlog_bytes
+        self._apart = apart
+        self._opened: set[int] = set()
+        self._closed: set[int] = set()
+        self.log: list[LogEntry] = []
+
+    def run(self, beat: Callable[[], None]) -> str:
+        """Simulate until all is collected; return why it stopped, "" if it is complete."""
+        simulation = self._simulation
+        simulation.WarmUp()
+        self._apply(self._controller.start())
+        while not simulation.Complete():
+            if self._controller.finished:
+                return "the controller has finished"
+            if simulation.Idle() and not self._handle_events():
+                return "nothing left to do: no data queued, no connection opening, no timer set"
+            reason = simulation.Run()
+            if reason == EVENTS:
+                self._handle_events()
+            elif reason == TICK:
+                beat()
+            elif reason == LIMIT:
+                self._handle_events()
+                return "" if simulation.Complete() else "time limit"
+        self._handle_events()
+        return ""
+
+    def cool_down(self, cool_down_s: float, beat: Callable[[], None]) -> None:
+        """End all connections and let the background go on."""
+        for connection in sorted(self._opened - self._closed):
+            self._simulation.Close(connection, True)
+        self._handle_events()
+        self._simulation.CoolDown(cool_down_s)
+        while (reason := self._simulation.Run()) not in (COOLED, NOTHING):
+            if reason == EVENTS:
+                self._simulation.TakeEvents()
+            beat()
+
+    def _handle_events(self) -> bool:
+        """Hand all that happened to the controller; True if anything had."""
+        any_event = False
+        while events := list(self._simulation.TakeEvents()):
+            any_event = True
+            for raw in events:
+                event = self._event(raw)
+                if not self._simulation.Complete():
+                    self._apply(self._controller.handle(event))
+        return any_event
+
+    def _event(self, raw: Any) -> Event:
+        """Return what a report says; note it where it is about a connection itself."""
+        kind, time_s, connection = raw.kind, raw.time_s, raw.connection
+        if kind == ARRIVED:
+            return RangeArrived(
+                time_s,
+                connection,
+                self._hosts[raw.host],
+                self._hosts[raw.source],
+                raw.offset,
+                raw.bytes,
+            )
+        if kind == ROOM:
+            return ConnectionHasRoom(time_s, connection, raw.bytes)
+        if kind == TIMER:
+            return Timer(time_s, raw.offset)
+        event: ConnectionOpened | ConnectionStalled | ConnectionClosed
+        if kind == OPENED:
+            event = ConnectionOpened(time_s, connection)
+        elif kind == STALLED:
+            event = ConnectionStalled(time_s, connection)
+        else:
+            event = ConnectionClosed(time_s, connection)
+            self._closed.add(connection)
+        self.log.append(event)
+        return event
+
+    def _apply(self, decisions: Iterable[Decision]) -> None:
+        for decision in decisions:
+            require_possible(
+                decision,
+                hosts=self._number,
+                backlog_bytes=self._backlog_bytes,
+                opened=self._opened,
+            )
+            match decision:
+                case Send(connection, source, offset, n):
+                    self._simulation.Send(connection, self._number[source], offset, n)
+                case Open():
+                    self._open(decision)
+                case Close(connection, drop):
+                    self._simulation.Close(connection, drop)
+                case WakeMe(time_s, tag):
+                    self._simulation.WakeAt(time_s, tag)
+
+    def _open(self, wanted: Open) -> None:
+        ends = (wanted.from_host, wanted.to_host)
+        if ends in self._apart or ends[0] == ends[1]:
+            refuse(wanted, f"no route between {ends[0]!r} and {ends[1]!r}")
+        self._opened.add(wanted.connection)
+        self.log.append(ConnectionAsked(self._simulation.Now(), wanted.connection, *ends))
+        tail, head = (self._number[host] for host in ends)
+        self._simulation.Open(
+            wanted.connection,
+            tail,
+            head,
+            wanted.window_bytes or 0,
+            wanted.pace_bytes_per_s or 0.0,
+        )

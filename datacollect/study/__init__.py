@@ -1,0 +1,1 @@
+"""Experiments: what their files say, sweeps over seeds and axes, the runs they leave."""

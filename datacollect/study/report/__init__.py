@@ -1,0 +1,1 @@
+"""What sweeps have found: tables, intervals, figures, verdicts, a page."""
