@@ -12,15 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracle import fluid_makespan_s, least_cost, most_arrived_bytes, slotted_makespan_slots
-from plan_values import arrived_bytes, cost_of
-from slotted_oracle import least_slotted_cost
-from small_problems import MB
+from instances.small_problems import MB
+from judges.oracle import fluid_makespan_s, least_cost, most_arrived_bytes, slotted_makespan_slots
+from judges.plan_values import arrived_bytes, cost_of
+from judges.slotted_oracle import least_slotted_cost
 
 import datacollect as dc
-from datacollect.layered import breakpoints_s
-from datacollect.preference import PREFERENCES
-from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
+from datacollect.flow.layered import breakpoints_s
+from datacollect.flow.preference import PREFERENCES
+from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+from datacollect.problem.problem import Problem
 
 METHODS = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
 SLOT_S = 0.5

@@ -4,7 +4,8 @@ Each document runs from top to bottom in one empty folder:
 
 - ``python`` blocks share one namespace; lines after ``>>>`` are doctests;
 - ``console`` blocks hold shell commands after ``$`` and what they print (``...`` for anything);
-  a command that is to fail ends in ``|| echo "exit $?"``;
+  a command that is to fail ends in ``|| echo "exit $?"``; what is ``datacollect`` and nothing else
+  runs in this process, which has long imported what each command would import anew;
 - a block with a ``:caption:`` becomes a file of that name.
 
 Blocks in other languages (``sh``, ``text``) are only shown.
@@ -13,9 +14,12 @@ Blocks in other languages (``sh``, ``text``) are only shown.
 from __future__ import annotations
 
 import doctest
+import io
 import os
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +28,8 @@ from sybil import Region, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.myst.lexers import DirectiveLexer
 
+from datacollect.commands.main import run as run_datacollect
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,26 +37,36 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+SHELL_ONLY = set("|&;<>()$`*?~#\n")
 
 
 def run_commands(example: Example) -> str | None:
     """Run the commands of a console block; return what differs, or None."""
     for command in ("\n" + example.parsed).split("\n$ ")[1:]:
         line, _, expected = command.partition("\n")
-        done = subprocess.run(
-            ["bash", "-c", line],
-            check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        if done.returncode != 0:
-            return f"$ {line}\nexit code {done.returncode}:\n{done.stdout}"
+        exit_code, output = run_line(line)
+        if exit_code != 0:
+            return f"$ {line}\nexit code {exit_code}:\n{output}"
         if expected.strip() and not doctest.OutputChecker().check_output(
-            expected.strip(), done.stdout.strip(), FLAGS
+            expected.strip(), output.strip(), FLAGS
         ):
-            return f"$ {line}\nExpected:\n{expected.strip()}\nGot:\n{done.stdout.strip()}"
+            return f"$ {line}\nExpected:\n{expected.strip()}\nGot:\n{output.strip()}"
     return None
+
+
+def run_line(line: str) -> tuple[int, str]:
+    """Run a command; return its exit code and what it wrote, to either stream."""
+    if line.startswith("datacollect ") and not SHELL_ONLY & set(line):
+        with io.StringIO() as both, redirect_stdout(both), redirect_stderr(both):
+            return run_datacollect(shlex.split(line)[1:]), both.getvalue()
+    done = subprocess.run(
+        ["bash", "-c", line],
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode, done.stdout
 
 
 def captioned_files(document: Document) -> Iterator[Region]:

@@ -8,9 +8,9 @@ import tomllib
 import pytest
 
 import datacollect as dc
-from datacollect.cli import run
+from datacollect.commands.main import run
 from datacollect.examples import example_files, example_names, example_summary
-from datacollect.fields import HELD, HOST, LINK, PROBLEM, SHARED
+from datacollect.problem.fields import HELD, HOST, LINK, PROBLEM, SHARED
 
 
 @pytest.fixture

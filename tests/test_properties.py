@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import FEATURES, problems
+from instances.strategies import FEATURES, problems
 
 import datacollect as dc
-from datacollect.problem import Problem
+from datacollect.problem.problem import Problem
 
 LIBERAL = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 CONSTANT = FEATURES - {"forecast", "release", "storage"}

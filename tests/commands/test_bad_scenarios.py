@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from datacollect.cli import run
+from datacollect.commands.main import run
 
 GOOD = """
 [topology]

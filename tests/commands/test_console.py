@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from datacollect import console
-from datacollect.cli import run
+from datacollect.commands import console
+from datacollect.commands.main import run
 from datacollect.methods import coordinated as module
 
 BOX = re.compile(r"[\u2500-\u257f]")

@@ -10,15 +10,14 @@ import tomllib
 
 import jsonschema
 import pytest
-from broken_files import JSON, TOML
-from broken_trees import SCHEDULE, SCHEDULES, TREE, places, values, with_value
 from hypothesis import given
 from hypothesis import strategies as st
+from instances.broken_files import JSON, TOML
+from instances.broken_trees import SCHEDULE, SCHEDULES, TREE, places, values, with_value
 
 import datacollect as dc
+from datacollect.commands.json_schemas import SCHEMAS, problem_schema, schedule_schema
 from datacollect.examples import example_files, example_names
-from datacollect.files import problem_from_tree, problem_to_tree, schedule_from_tree
-from datacollect.schema import SCHEMAS, problem_schema, schedule_schema
 
 VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
 OF_SCHEDULES = jsonschema.Draft202012Validator(schedule_schema())
@@ -39,7 +38,7 @@ def test_examples_are_accepted(name):
 
 
 def test_what_is_written_is_accepted():
-    VALIDATOR.validate(problem_to_tree(problem_from_tree(TREE)))
+    VALIDATOR.validate(dc.Problem.from_dict(TREE).to_dict())
 
 
 # What one value alone shows, the schema sees; what values say together only reading does.
@@ -78,7 +77,7 @@ def test_broken_trees_are_refused_by_both(case):
     tree = tomllib.loads(text)
     assert not accepts(tree)
     with pytest.raises(dc.ProblemError):
-        problem_from_tree(tree)
+        dc.Problem.from_dict(tree)
 
 
 @pytest.mark.parametrize("case", ["list at the top", "text at the top", "null", "list for hosts"])
@@ -90,7 +89,7 @@ def test_broken_json_is_refused(case):
 def test_what_reading_accepts_the_schema_accepts(place, value):
     tree = with_value(TREE, place, value)
     try:
-        problem_from_tree(tree)
+        dc.Problem.from_dict(tree)
     except dc.ProblemError:
         return
     assert accepts(tree)
@@ -102,23 +101,25 @@ def test_what_reading_accepts_the_schema_accepts(place, value):
 @pytest.mark.parametrize("method", [dc.direct, dc.best_path, dc.coordinated])
 def test_schedules_that_are_written_are_accepted(method):
     """With a bottleneck and without a slot, which is null."""
-    OF_SCHEDULES.validate(method(problem_from_tree(TREE | {"held": [], "shared": []})).to_dict())
+    OF_SCHEDULES.validate(method(dc.Problem.from_dict(TREE | {"held": [], "shared": []})).to_dict())
 
 
-@pytest.mark.parametrize("case", SCHEDULES.keys() - {"hop beyond the route", "infinite time"})
+@pytest.mark.parametrize(
+    "case", sorted(SCHEDULES.keys() - {"hop beyond the route", "infinite time"})
+)
 def test_broken_schedules_are_refused_by_both(case):
     """But for what two values say together, and for numbers that JSON does not have."""
     tree, _ = SCHEDULES[case]
     assert not OF_SCHEDULES.is_valid(tree)
     with pytest.raises(dc.ProblemError):
-        schedule_from_tree(tree)
+        dc.Schedule.from_dict(tree)
 
 
 @given(st.sampled_from(list(places(SCHEDULE))), values)
 def test_what_is_read_as_a_schedule_its_schema_accepts(place, value):
     tree = with_value(SCHEDULE, place, value)
     try:
-        schedule_from_tree(tree)
+        dc.Schedule.from_dict(tree)
     except dc.ProblemError:
         return
     OF_SCHEDULES.validate(tree)

@@ -7,19 +7,18 @@ import tomllib
 
 import jsonschema
 import pytest
-from broken_scenarios import ALONE
-from broken_trees import places, values, with_value
 from conftest import REPOSITORY
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_scenarios import scenarios
-from small_scenarios import PAPER, changed
+from instances.broken_scenarios import ALONE
+from instances.broken_trees import places, values, with_value
+from instances.random_scenarios import scenarios
+from instances.small_scenarios import PAPER, changed
 
 import datacollect as dc
-from datacollect.cli import run
+from datacollect.commands.json_schemas import scenario_schema
 from datacollect.examples import example_files, scenario_names
-from datacollect.scenario_fields import SCENARIO
-from datacollect.schema import SCHEMAS, scenario_schema
+from datacollect.scenario.fields import SCENARIO
 
 SCHEMA = scenario_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -132,9 +131,3 @@ def test_defaults_and_kinds_are_told():
     assert tables["peering_wires"]["properties"]["rate_bytes_per_s"]["default"] == 625_000
     assert tables["estimates"]["properties"]["repeats"]["exclusiveMaximum"] == 1001
     assert SCHEMA["properties"]["scale"]["exclusiveMinimum"] == 0
-
-
-@pytest.mark.parametrize("kind", SCHEMAS)
-def test_the_command_prints_each_schema(kind, capsys):
-    assert run(["schema", kind]) == 0
-    assert json.loads(capsys.readouterr().out) == SCHEMAS[kind]()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -10,47 +9,9 @@ import subprocess
 import sys
 
 import pytest
-
-import datacollect as dc
-from datacollect.cli import run
+from instances.command_line import problem_without, start
 
 HEAVY = {"numpy", "pandas", "pyarrow", "ortools", "networkx", "pulp", "scipy", "matplotlib", "rich"}
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty working folder with the example of the paper's Figure 1 in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    assert run(["example", "figure1"]) == 0
-    return tmp_path
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command; return exit code, standard output and standard error."""
-
-    def call(*arguments):
-        capsys.readouterr()
-        code = run(arguments)
-        return code, *capsys.readouterr()
-
-    return call
-
-
-def start(*arguments, **options):
-    """Run a command in a process of its own."""
-    command = [sys.executable, "-m", "datacollect.cli", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, **options)
-
-
-def problem_without(place, here):
-    """Cut all that leads out of a host of figure1."""
-    problem = dc.Problem.from_file(here / "figure1.toml").to_dict()
-    problem["links"] = [link for link in problem["links"] if link["from"] != place]
-    del problem["shared"]
-    (here / "cut.json").write_text(json.dumps(problem))
-    return "cut.json"
 
 
 # Help and usage -----------------------------------------------------------------------------
@@ -77,7 +38,7 @@ def test_every_command_has_help(command, call):
 
 def test_help_imports_nothing_heavy():
     script = (
-        "import sys; from datacollect.cli import run; "
+        "import sys; from datacollect.commands.main import run; "
         f"assert run(['--help']) == 0; sys.exit(str(sorted({HEAVY} & set(sys.modules))))"
     )
     done = subprocess.run(
@@ -143,7 +104,7 @@ def test_internal_error_is_three_without_traceback(debug, here, call, monkeypatc
     def fail(path):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("datacollect.files.read_problem", fail)
+    monkeypatch.setattr("datacollect.problem.problem.Problem.from_file", fail)
     monkeypatch.setenv("DATACOLLECT_DEBUG", debug)
     code, out, err = call("plan", "figure1.toml")
     assert (code, out) == (3, "")
@@ -155,7 +116,7 @@ def test_interrupt_is_130(here, call, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("datacollect.files.read_problem", interrupt)
+    monkeypatch.setattr("datacollect.problem.problem.Problem.from_file", interrupt)
     code, out, err = call("plan", "figure1.toml")
     assert (code, out) == (130, "")
     assert "Traceback" not in err
@@ -171,7 +132,9 @@ def test_interrupt_is_130(here, call, monkeypatch):
 )
 def test_output_that_goes_nowhere_ends_in_no_traceback(reader, expected, message, here):
     # `sleep` gives the reader time to go away.
-    line = f"(sleep 0.3; {sys.executable} -m datacollect.cli schema; echo $? >code) {reader}"
+    line = (
+        f"(sleep 0.3; {sys.executable} -m datacollect.commands.main schema; echo $? >code) {reader}"
+    )
     done = subprocess.run(
         ["bash", "-c", line], check=False, capture_output=True, text=True, cwd=here
     )
@@ -179,13 +142,26 @@ def test_output_that_goes_nowhere_ends_in_no_traceback(reader, expected, message
     assert done.stderr.strip() == message
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan", "cut.json"],
+        ["explain", "cut.json"],
+        ["plan", "figure1.toml", "--deadline", "0.5"],
+        ["plan", "figure1.toml", "--slot", "0.5", "--deadline", "1.2"],
+    ],
+)
+def test_what_cannot_be_done_is_one(arguments, here, call):
+    problem_without("S1", here)
+    code, out, err = call(*arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+
+
 def test_exit_codes_reach_the_shell(here):
     (here / "bad.toml").write_text("destination = 5\n[hosts.D]\n")
     for arguments, expected in (
         (["plan", problem_without("S1", here)], 1),
-        (["explain", problem_without("S1", here)], 1),
-        (["plan", "figure1.toml", "--deadline", "0.5"], 1),
-        (["plan", "figure1.toml", "--slot", "0.5", "--deadline", "1.2"], 1),
         (["plan", "bad.toml"], 2),
         (["plan", "figure1.toml", "--solver", "networkx"], 3),
     ):

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import datacollect as dc
-from datacollect.cli import run
+from datacollect.commands.main import run
 from datacollect.examples import example_files, scenario_names
-from datacollect.setting import build
-from datacollect.simulation import ns3_process
+from datacollect.scenario.setting import build
+from datacollect.simulation.ns3 import process as ns3_process
 
 
 @pytest.fixture
@@ -54,12 +54,13 @@ def test_people_read_makespan_sources_storage_and_background(here, call):
 
 def test_people_read_how_often_the_rest_was_planned_anew(here, call):
     file = here / "scenario_small.toml"
-    file.write_text(file.read_text() + "\n[method]\nreplan_s = 5\n")
+    tenth = file.read_text().replace("\n[topology]", "\nscale = 0.1\n[topology]")
+    file.write_text(tenth + "\n[method]\nreplan_s = 0.5\n")
     code, out, err = call()
     assert (code, err) == (0, "")
     replanning = json.loads(call("--json")[1])["settings"]["replanning"]
-    assert replanning["at_s"][:2] == [5.0, 10.0]
-    assert f"re-planned  {replanning['replans']} times, at 5 s, 10 s" in out
+    assert replanning["at_s"][:2] == [0.5, 1.0]
+    assert f"re-planned  {replanning['replans']} times, at 0.5 s, 1 s" in out
     assert "open at once" in out
     assert all(len(line) <= 80 for line in out.splitlines())
 
@@ -222,7 +223,7 @@ def test_the_small_scenario_shows_what_its_first_line_says():
 
 
 def test_the_base_scenario_is_the_paper_s():
-    scenario = dc.Scenario.from_file(Path(__file__).parents[1] / "experiments/base.toml")
+    scenario = dc.Scenario.from_file(Path(__file__).parents[2] / "experiments/base.toml")
     setting = build(scenario)
     assert setting.topology.n_nodes == 152 + 8
     assert sum(setting.backlog_bytes.values()) == 350_000_000
@@ -279,13 +280,11 @@ def test_packets_take_what_arithmetic_says_and_the_plan_promised(idle_line):
 
 
 def test_methods_meet_the_same_background(ns3, here):
-    runs = [
-        dc.simulate(
-            dc.Scenario.from_file("scenario_small.toml").with_values({"estimates.kind": "exact"}),
-            method=method,
-        )
-        for method in ("direct", "coordinated")
-    ]
+    scenario = dc.Scenario.from_file("scenario_small.toml").with_values(
+        {"estimates.kind": "exact", "scale": 0.1, "run.warm_up_s": 5.0}
+    )
+    runs = [dc.simulate(scenario, method=method) for method in ("direct", "coordinated")]
     before = [run.background[run.background["phase"] == "before"] for run in runs]
+    assert (before[0]["goodput_bytes_per_s"] > 0).any()
     pd.testing.assert_frame_equal(*before, check_exact=True)
-    assert all(run.complete and run.collected_bytes == 12_000_000 for run in runs)
+    assert all(run.complete and run.collected_bytes == 1_200_000 for run in runs)

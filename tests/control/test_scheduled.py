@@ -1,35 +1,15 @@
-"""Controllers by themselves: events in, decisions out, no engine."""
-
-import pickle
+"""Controllers that carry out a schedule, by themselves: events in, decisions out, no engine."""
 
 import pytest
-from by_hand import ByHand, opens, sends, wakes
-from hand_made_plans import line_in_pieces, line_problem, plan_of
-from small_problems import shared_relay
+from instances.by_hand import ByHand, opens, sends, wakes
+from instances.hand_made_plans import line_in_pieces, plan_of
 
-from datacollect.control import (
-    Close,
-    ConnectionClosed,
-    ConnectionStalled,
-    HostLost,
-    Open,
-    Send,
-    Timer,
-)
-from datacollect.controllers import (
-    AsapController,
-    DirectController,
-    PlannedController,
-    Recovery,
-    streams_in_proportion,
-)
+from datacollect.control.decisions import Close, Open, Send
+from datacollect.control.events import ConnectionClosed, HostLost, Timer
+from datacollect.control.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
-from datacollect.problem import Host, Link, Problem
 
 HALF = 2_500_000
-
-
-# Schedules -----------------------------------------------------------------------------------
 
 
 def test_planned_slotted_waits_for_the_start_and_for_the_whole_range():
@@ -141,65 +121,6 @@ def test_pace_is_the_greatest_planned_rate_of_a_lane():
     assert [d.pace_bytes_per_s for d in decisions if isinstance(d, Open)] == [10.0, 10.0]
 
 
-def test_controllers_can_be_sent_to_another_process():
-    for controller in (
-        PlannedController(line_in_pieces(2)),
-        AsapController(line_in_pieces(2)),
-        DirectController(line_problem()),
-    ):
-        assert pickle.loads(pickle.dumps(controller)).start() == controller.start()
-
-
-# Trouble --------------------------------------------------------------------------------------
-
-
-def test_stalled_connection_is_replaced_with_what_has_not_arrived():
-    drive = ByHand(AsapController(line_in_pieces(2)))
-    drive.start()
-    drive.arrive(8.0, 0)
-    decisions = drive.tell(ConnectionStalled(20.0, 0))
-    assert decisions == [
-        Close(0, drop_queue=True),
-        Open(2, "S", "K"),
-        Send(2, "S", HALF, HALF),
-    ]
-    assert drive.tell(ConnectionClosed(20.0, 0)) == []  # asked for
-
-
-def test_patience_with_a_stall_ends_unless_something_arrives():
-    def stalled_then(arrives):
-        controller = AsapController(line_in_pieces(2), recovery=Recovery(stall_patience_s=5.0))
-        drive = ByHand(controller)
-        drive.start()
-        (wake,) = drive.tell(ConnectionStalled(20.0, 0))
-        assert wake.time_s == 25.0
-        if arrives:
-            drive.arrive(21.0, 0)
-        return opens(drive.tell(Timer(25.0, wake.tag)))
-
-    assert stalled_then(arrives=False) == [(2, "S", "K")]
-    assert stalled_then(arrives=True) == []
-
-
-def test_lost_connection_is_opened_again_at_doubling_intervals_then_given_up():
-    drive = ByHand(
-        AsapController(line_in_pieces(1), recovery=Recovery(retry_s=1.0, most_retries=3))
-    )
-    drive.start()
-    time_s, number, waits = 10.0, 0, []
-    while True:
-        decisions = drive.tell(ConnectionClosed(time_s, number))
-        if not decisions:
-            break
-        (wake,) = decisions
-        waits.append(wake.time_s - time_s)
-        time_s = wake.time_s
-        (opened, sent) = drive.tell(Timer(time_s, wake.tag))
-        assert (sent.offset_bytes, sent.n_bytes) == (0, 2 * HALF)
-        number = opened.connection
-    assert waits == [1.0, 2.0, 4.0]
-
-
 def test_what_a_lost_relay_held_is_sent_straight_from_its_source():
     """10 bytes in two ranges over K; the first is at D, the second at K when K is lost."""
     rows = [(0, hop, i * 5, 5, i + hop, i + hop + 1.0) for i in (0, 1) for hop in (0, 1)]
@@ -232,78 +153,11 @@ def test_lost_relay_clears_the_way_for_others_on_shared_connections():
     assert (straight, 0, 5) in sends(decisions)
 
 
-# Direct ---------------------------------------------------------------------------------------
-
-
-def three_sources(**hosts):
-    held = {"A": 6, "B": 3, "C": 3}
-    return Problem.from_hosts(
-        [*(Host(name, n, **hosts.get(name, {})) for name, n in held.items()), Host("D")],
-        [Link(name, "D", 1.0) for name in held],
-        "D",
-    )
-
-
-def test_direct_divides_evenly_over_each_hosts_streams():
-    decisions = DirectController(three_sources(), {"A": 2}).start()
-    assert opens(decisions) == [(0, "A", "D"), (1, "A", "D"), (2, "B", "D"), (3, "C", "D")]
-    assert sends(decisions) == [(0, 0, 3), (1, 3, 3), (2, 0, 3), (3, 0, 3)]
-
-
-def test_direct_one_after_another_in_the_order_given():
-    drive = ByHand(DirectController(three_sources(), order=["C", "A"]))
-    assert opens(drive.start()) == [(0, "C", "D")]
-    assert opens(drive.arrive(1.0, 0)) == [(1, "A", "D")]
-    assert opens(drive.arrive(2.0, 1)) == [(2, "B", "D")]
-
-
-def test_direct_k_at_a_time_waits_for_all_of_a_hosts_streams():
-    drive = ByHand(DirectController(three_sources(), 2, at_a_time=2))
-    assert [ends[1] for ends in opens(drive.start())] == ["A", "A", "B", "B"]
-    assert opens(drive.arrive(1.0, 2)) == []
-    assert [ends[1] for ends in opens(drive.arrive(2.0, 3))] == ["C", "C"]
-
-
-def test_direct_turns_to_hosts_whose_data_are_there():
-    """A's data come at 5 s: B and C go first."""
-    drive = ByHand(DirectController(three_sources(A={"release_s": 5.0}), at_a_time=1))
-    assert opens(drive.start()) == [(0, "B", "D")]
-    assert opens(drive.arrive(1.0, 0)) == [(1, "C", "D")]
-    assert wakes(drive.arrive(2.0, 1)) == [5.0]
-    assert opens(drive.tell(Timer(5.0, 0))) == [(2, "A", "D")]
-
-
-def test_direct_goes_on_when_a_source_is_lost():
-    drive = ByHand(DirectController(three_sources(), at_a_time=1))
-    drive.start()
-    assert opens(drive.tell(HostLost(1.0, "A"))) == [(1, "B", "D")]
-
-
-@pytest.mark.parametrize(
-    ("total", "expected"),
-    [(4, {"A": 2, "B": 1, "C": 1}), (3, {"A": 1, "B": 1, "C": 1}), (8, {"A": 4, "B": 2, "C": 2})],
-)
-def test_streams_in_proportion_to_data(total, expected):
-    assert streams_in_proportion(three_sources(), total) == expected
-
-
-def test_small_sources_keep_a_stream():
-    """1000 : 1 : 1 over 5 streams would be 5 : 0 : 0."""
-    problem = shared_relay().replace(backlog_bytes=[1000, 1, 1, 0])
-    assert streams_in_proportion(problem, 5) == {"A": 3, "B": 1, "K": 1}
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: DirectController(three_sources(), 0), "streams must be >= 1, got 0"),
-        (lambda: DirectController(three_sources(), at_a_time=0), "at_a_time must be >= 1, got 0"),
-        (lambda: DirectController(three_sources(), order=["X"]), "'X' is no host with data"),
-        (lambda: DirectController(three_sources(), order=["A", "A"]), "named twice"),
-        (lambda: streams_in_proportion(three_sources(), 2), "for each of 3 hosts"),
         (lambda: AsapController(line_in_pieces(1), lanes=0), "lanes must be >= 1, got 0"),
         (lambda: PlannedController(line_in_pieces(1), open_ahead_s=-1), "open_ahead_s must be"),
-        (lambda: Recovery(retry_s=0), "retry_s must be > 0, got 0"),
     ],
 )
 def test_bad_options_are_refused(make, message):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -13,18 +11,18 @@ import pytest
 
 import datacollect as dc
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def experiment():
-    """The script, as a module."""
-    sys.path.insert(0, str(REPOSITORY / "experiments"))
-    try:
-        yield importlib.import_module("cloud_forecast")
-    finally:
-        sys.path.pop(0)
-        del sys.modules["cloud_forecast"], sys.modules["cloud_regions"]
+def experiment(scripts):
+    return scripts("cloud_forecast")
+
+
+@pytest.fixture(scope="module")
+def rows(experiment, scripts):
+    """Rows of the results in the repository."""
+    return scripts("cloud_grids").read_rows(experiment.Row, experiment.RESULTS)
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +31,10 @@ def grids(experiment, cloud_grids):
 
 
 @pytest.fixture(scope="module")
-def published(experiment):
-    """Rows of the results in the repository, by workload and limits."""
+def published(rows):
+    """The same by workload and limits."""
     cases = defaultdict(list)
-    for row in experiment.read_rows(experiment.RESULTS):
+    for row in rows:
         cases[row.workload, row.limits].append(row)
     return cases
 
@@ -113,9 +111,9 @@ def test_a_shorter_chunk_comes_closer_to_the_bound(experiment, grids):
         assert plan.makespan_s / plan.lower_bound_s == pytest.approx(ratio, abs=5e-4)
 
 
-def test_the_page_shows_the_published_results(experiment):
+def test_the_page_shows_the_published_results(experiment, rows):
     page = (REPOSITORY / "docs/clouds.md").read_text(encoding="utf-8")
-    assert experiment.markdown_table(experiment.read_rows(experiment.RESULTS)) in page
+    assert experiment.markdown_table(rows) in page
 
 
 def test_the_page_says_what_the_forecast_is(experiment, grids):

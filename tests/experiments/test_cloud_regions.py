@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 GBIT = 1e9
 GB = 1e9
 
 
 @pytest.fixture(scope="module")
-def experiment():
-    """The script, as a module."""
-    spec = importlib.util.spec_from_file_location(
-        "cloud_regions", REPOSITORY / "experiments/cloud_regions.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclass looks itself up there
-    try:
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        del sys.modules[spec.name]
+def experiment(scripts):
+    return scripts("cloud_regions")
 
 
 @pytest.fixture(scope="module")
-def published(experiment):
-    """Rows of the results in the repository, by workload and limits."""
+def rows(experiment, scripts):
+    """Rows of the results in the repository."""
+    return scripts("cloud_grids").read_rows(experiment.Row, experiment.RESULTS)
+
+
+@pytest.fixture(scope="module")
+def published(rows):
+    """The same by workload and limits."""
     cases = defaultdict(list)
-    for row in experiment.read_rows(experiment.RESULTS):
+    for row in rows:
         cases[row.workload, row.limits].append(row)
     return cases
 
@@ -132,10 +126,9 @@ def test_with_limits_the_destinations_machine_binds(published):
             assert "downlink" in row.bottleneck
 
 
-def test_the_page_shows_the_published_results(experiment):
+def test_the_page_shows_the_published_results(experiment, rows):
     page = (REPOSITORY / "docs/clouds.md").read_text(encoding="utf-8")
     words = " ".join(page.split())
-    rows = experiment.read_rows(experiment.RESULTS)
     for workload in experiment.WORKLOADS:
         assert experiment.markdown_table(rows, workload) in page
     for row in rows:

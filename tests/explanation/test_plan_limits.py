@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fair_oracle import direct_plan
-from hand_made import links
 from hypothesis import assume, given, settings
-from small_problems import MB, figure_1, relay
-from strategies import problems
+from instances.hand_made import links
+from instances.how_many import many
+from instances.small_problems import MB, figure_1, relay
+from instances.strategies import problems
+from judges.fair_oracle import direct_plan
 
 import datacollect as dc
-from datacollect import full_capacities
-from datacollect.plan_limits import plan_limits
-from datacollect.problem import Host, Link, Problem
+from datacollect.explanation import full_capacities
+from datacollect.explanation.plan_limits import plan_limits
+from datacollect.problem.hosts import Host, Link
+from datacollect.problem.problem import Problem
 
 
 def limits_of(problem, plan, source):
@@ -172,7 +174,7 @@ def test_nothing_to_move_is_held_back_by_nothing():
 
 def judge_direct(problem):
     """What holds whom back at each instant is what stops its rate in progressive filling."""
-    assume(problem.total_bytes > MB)
+    assume(problem.total_bytes)
     found = direct_plan(problem)
     try:
         plan = dc.direct(problem)
@@ -200,14 +202,14 @@ ONE_HOP = frozenset({"limits", "shared", "forecast", "release"})
 
 
 @settings(max_examples=60)
-@given(problem=problems(features=ONE_HOP))
+@given(problem=problems(ONE_HOP, large=True))
 def test_direct_plans_are_held_back_by_what_stops_progressive_filling(problem):
     judge_direct(problem)
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
-@given(problem=problems(features=ONE_HOP, most_hosts=5))
+@settings(max_examples=many(2000))
+@given(problem=problems(ONE_HOP, 5, large=True))
 def test_many_direct_plans_are_held_back_by_what_stops_progressive_filling(problem):
     judge_direct(problem)
 
@@ -245,10 +247,10 @@ def naive_limits(problem, plan, time_s):
 
 
 @settings(max_examples=25)
-@given(problem=problems(features=ONE_HOP))
+@given(problem=problems(ONE_HOP, large=True))
 def test_capacities_that_hold_back_are_those_that_are_full(problem):
     """At instants between all events, in plans with relays, slots or without."""
-    assume(problem.total_bytes > MB)
+    assume(problem.total_bytes)
     for method, shape in (
         (dc.best_path, {"chunk_s": 0.0}),
         (dc.best_path, {"slot_s": 0.5}),

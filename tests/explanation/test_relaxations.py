@@ -1,21 +1,22 @@
-"""Explanations against answers derived by hand, and gains against an independent program."""
+"""What to relax first, if all is coordinated: by hand, and against an independent program."""
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import assume, given, settings
-from oracle import fluid_makespan_s
-from small_problems import MB, figure_1, relay
-from strategies import problems
+from instances.hand_made import links
+from instances.small_problems import MB, relay
+from instances.strategies import problems
+from instances.words import flat
+from judges.oracle import fluid_makespan_s
 
 import datacollect as dc
-from datacollect import source_explanation
-from datacollect.cli import run
-from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
+from datacollect.explanation.relaxations import advise
+from datacollect.flow.arrival_curve import arrival_curve
+from datacollect.problem.hosts import Host, Link, SharedBottleneck
+from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 STEP = 125_000.0  # 1 Mbit/s in bytes per second
 
@@ -29,11 +30,6 @@ def gains(found, kind):
     }
 
 
-def flat(text):
-    """The text without its line breaks."""
-    return " ".join(text.split())
-
-
 def in_series(first, second):
     """S holds 4 MB and reaches D through K only."""
     return Problem.from_hosts(
@@ -42,27 +38,6 @@ def in_series(first, second):
 
 
 # What to relax --------------------------------------------------------------------------------
-
-
-def test_figure_1(linear_solver):
-    """Two wires of 8 Mbit/s let 2 MB through in 1 s; one of them wider by 1 Mbit/s: 16/17 s.
-
-    Without the wire to D, S1 and S2 send 1 MB/s each to D and 1 MB/s together to K: 2/3 s.
-    Alone, S1 has 1 MB/s to D and 1 MB/s through K: half a second.
-    """
-    found = dc.explain(figure_1(), solver=linear_solver)
-    assert found.lower_bound_s == pytest.approx(1.0)
-    assert [(i.from_s, i.to_s, i.rate_bytes_per_s) for i in found.binds] == [
-        pytest.approx((0.0, 1.0, 2e6))
-    ]
-    wires = gains(found, "shared")
-    assert wires.keys() == {"shared bottleneck 'N1-D'", "shared bottleneck 'hosts-K'"}
-    for gain in wires.values():
-        assert gain == pytest.approx((1 / 17, 1 / 3), rel=1e-4)
-    assert [source.alone_s for source in found.sources] == pytest.approx([0.5, 0.5])
-    assert {source.limited_by for source in found.sources} == {"binding cut"}
-    assert found.plan is None
-    assert "1 Mbit/s more saves 0.05882 s" in flat(found.text)
 
 
 def test_the_narrow_one_of_two_cuts(solver):
@@ -220,7 +195,7 @@ def test_gains_are_those_of_an_independent_program(problem):
     """Of what is tried exactly, and nothing of what is not, unless there are too many."""
     before_s = fluid_makespan_s(problem)
     assume(before_s)
-    advice = dc.explain(problem).advice
+    advice = advise(problem, arrival_curve(problem, Budget()), Budget())
     claimed = {
         (r.resources[0].kind, r.resources[0].number): (r.saves_s, r.steps) for r in advice.alone
     }
@@ -248,128 +223,3 @@ def test_what_binds_first_need_not_bind_at_the_end():
     assert "from 2 s on (the downlink of 'D')" in found.binds[-1].bottleneck.text
     gains = {r.names[0]: r.saves_unlimited_s for r in found.advice.alone}
     assert gains["downlink of 'D'"] == pytest.approx(0.5)
-
-
-# Sources and plans ----------------------------------------------------------------------------
-
-
-def test_a_source_that_binds_itself():
-    """A alone needs 4 s of the 4 s; B shares the destination's links with it."""
-    problem = Problem.from_hosts(
-        [Host("A", 4 * MB), Host("B", MB), Host("D")], links("A -> D 1e6, B -> D 1e6"), "D"
-    )
-    plan = dc.coordinated(problem)
-    first, second = dc.explain(problem, plan).sources
-    assert (first.source, first.limited_by, first.alone_s) == ("A", "itself", 4.0)
-    assert first.finish_s == plan.source_completion_s()["A"]
-    assert second.source == "B"
-    assert second.alone_s == 1.0
-
-
-def test_data_held_elsewhere_belong_to_their_source():
-    """1 MB of S lies at K already: alone, K sends it in 1 s while S sends 3 MB in 3 s."""
-    problem = Problem.from_hosts(
-        [Host("S", 4 * MB), Host("T", 2 * MB), Host("K"), Host("D")],
-        links("S -> D 1e6, K -> D 1e6, T -> D 1e6"),
-        "D",
-        held=[Held("K", "S", 0, MB)],
-    )
-    by_source = {source.source: source for source in dc.explain(problem).sources}
-    assert by_source["S"].n_bytes == 4 * MB
-    assert by_source["S"].alone_s == pytest.approx(3.0)
-    assert by_source["T"].alone_s == pytest.approx(2.0)
-
-
-def test_in_large_problems_only_the_latest_are_solved_for_alone(monkeypatch):
-    """What was not computed is not said."""
-    monkeypatch.setattr(source_explanation, "MOST_LINKS_SOLVED", 0)
-    monkeypatch.setattr(source_explanation, "FEWEST_SOURCES_SOLVED", 1)
-    found = dc.explain(figure_1())
-    assert [source.alone_s for source in found.sources] == [pytest.approx(0.5), None]
-    assert found.text.count("alone at") == 1
-
-
-def test_nothing_to_move():
-    problem = Problem.from_hosts([Host("S"), Host("D")], links("S -> D 1"), "D")
-    found = dc.explain(problem)
-    assert found.binds == found.sources == found.advice.alone == ()
-    assert "Nothing is to be moved" in found.text
-
-
-# The command ----------------------------------------------------------------------------------
-
-
-@settings(max_examples=30)
-@given(problem=problems())
-def test_the_text_fits_and_the_tree_is_json(problem):
-    try:
-        found = dc.explain(problem)
-    except dc.InfeasibleError:
-        assume(False)
-    assert max(map(len, found.text.splitlines())) <= 80
-    tree = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert tree["lower_bound_s"] == found.lower_bound_s
-    assert {source["source"] for source in tree["sources"]} == set(problem.sources)
-    assert str(found) == found.text
-
-
-def test_long_lists_are_shortened_in_text_only():
-    hosts = [Host(f"S{i}", i) for i in range(1, 31)]
-    into = ", ".join(f"S{i} -> D 1" for i in range(1, 31))
-    found = dc.explain(Problem.from_hosts([*hosts, Host("D")], links(into), "D"))
-    assert "and 24 more intervals" in found.text
-    assert "and 22 more sources" in found.text
-    assert len(found.to_dict()["binds"]) == len(found.to_dict()["sources"]) == 30
-
-
-def test_of_many_shared_bottlenecks_one_is_named():
-    """Five sources, each behind a wire of its own: all wires bind together."""
-    hosts = [*(Host(f"S{i}", MB) for i in range(5)), Host("D")]
-    wires = [SharedBottleneck(f"wire{i}", 1e6, [(f"S{i}", "D")]) for i in range(5)]
-    into = ", ".join(f"S{i} -> D 2e6" for i in range(5))
-    found = dc.explain(Problem.from_hosts(hosts, links(into), "D", shared=wires))
-    first = found.binds[0].bottleneck
-    assert "'wire0' (8 Mbit/s) and 4 more shared bottlenecks" in first.text
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys):
-    """An empty working folder with the example of the paper's Figure 1 in it."""
-    monkeypatch.chdir(tmp_path)
-    assert run(["example", "figure1"]) == 0
-    assert run(["plan", "figure1.toml", "-o", "plan.json"]) == 0
-    capsys.readouterr()
-    return tmp_path
-
-
-def test_the_command_prints_text_or_json(here, capsys):
-    assert run(["explain", "figure1.toml", "plan.json"]) == 0
-    text, errors = capsys.readouterr()
-    assert "The plan (coordinated) is predicted to end at 1.001 s" in text
-    assert errors == ""
-    assert run(["explain", "figure1.toml", "--json"]) == 0
-    tree = json.loads(capsys.readouterr().out)
-    assert tree["lower_bound_s"] == pytest.approx(1.0)
-    assert len(tree["relax"]["alone"]) == 2
-
-
-def test_the_command_notes_a_schedule_of_another_problem(here, capsys):
-    assert run(["example", "minimal"]) == 0
-    assert run(["explain", "minimal.toml", "plan.json"]) == 0
-    assert "another problem" in capsys.readouterr().err
-
-
-def test_what_is_infeasible_is_refused_with_the_reason(here, capsys):
-    text = (here / "figure1.toml").read_text()
-    (here / "cut.toml").write_text(
-        text.replace("[hosts.K]", "[hosts.T]\nbacklog_bytes = 5\n[hosts.K]")
-    )
-    assert run(["explain", "cut.toml"]) == 1
-    out, errors = capsys.readouterr()
-    assert out == ""
-    assert "'T' cannot reach" in errors
-
-
-def test_only_one_file_can_be_standard_input(here, capsys):
-    assert run(["explain", "-", "-"]) == 2
-    assert "standard input" in capsys.readouterr().err

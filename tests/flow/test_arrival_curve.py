@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import most_arrived_bytes
-from strategies import FEATURES, problems
+from instances.hand_made import links
+from instances.strategies import FEATURES, problems
+from judges.oracle import most_arrived_bytes
 
 import datacollect as dc
-from datacollect.arrival_curve import arrival_curve
-from datacollect.budget import Budget
-from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
+from datacollect.flow.arrival_curve import arrival_curve
+from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 
 def curve_of(problem, solver="auto"):

@@ -7,20 +7,21 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from oracle import fluid_makespan_s, least_cost
-from plan_values import cost_of
-from strategies import FEATURES, problems
+from instances.strategies import FEATURES, problems
+from judges.oracle import fluid_makespan_s, least_cost
+from judges.plan_values import cost_of
 
 import datacollect as dc
-from datacollect import quickest, restricted_flow
-from datacollect.flow import FlowNetwork, load_flow_solver
-from datacollect.restricted_flow import (
-    FAR,
+from datacollect.flow import few_arcs, quickest
+from datacollect.flow.few_arcs import (
+    UNREACHED,
     SupplyNetwork,
     cheapest_flow,
     distance_to,
     largest_flow,
 )
+from datacollect.solvers.choice import load_flow_solver
+from datacollect.solvers.networks import FlowNetwork
 
 SOLVER = load_flow_solver("auto")
 
@@ -71,7 +72,7 @@ def test_distances_use_what_flow_leaves_and_take_back_what_it_uses():
     tail, head, capacity, cost = arrays((0, 1, 2, 5), (1, 2, 2, 8), (0, 2, 9, 14))
     network = FlowNetwork(4, tail, head, capacity, cost)
     distance = distance_to(2, network, np.array([2, 2, 1]))
-    assert distance.tolist() == [14, 9, 0, FAR]
+    assert distance.tolist() == [14, 9, 0, UNREACHED]
 
 
 @st.composite
@@ -122,7 +123,7 @@ def largest_by_networkx(network, cost):
 def test_any_first_arcs_lead_to_the_largest_and_the_cheapest_flow(per_node, drawn):
     network, cost, known = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(restricted_flow, "FIRST_PER_NODE", per_node)
+        patch.setattr(few_arcs, "FIRST_PER_NODE", per_node)
         active = known.copy()
         flow, cut = largest_flow(network, SOLVER, active)
         arrived = flow[network.head == 0].sum() - flow[network.tail == 0].sum()
@@ -150,7 +151,7 @@ def nearly_nothing_at_first():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quickest, "FEW_PER_NODE", 0)
         patch.setattr(quickest, "FIRST_RELAYS", 1)
-        patch.setattr(restricted_flow, "FIRST_PER_NODE", 1)
+        patch.setattr(few_arcs, "FIRST_PER_NODE", 1)
         yield
 
 

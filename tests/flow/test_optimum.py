@@ -6,17 +6,19 @@ import math
 
 import numpy as np
 import pytest
-from bound_judge import bound_agrees
-from hand_made import links
 from hypothesis import given, settings
-from oracle import fluid_makespan_s
-from small_problems import MB, figure_1, relay, shared_relay
-from strategies import problems
+from instances.hand_made import links
+from instances.how_many import many
+from instances.small_problems import MB, figure_1, relay, returning, shared_relay
+from instances.strategies import problems
+from judges.bound_judge import bound_agrees
+from judges.oracle import fluid_makespan_s
 
 import datacollect as dc
-from datacollect.budget import Budget
-from datacollect.fluid import fluid_optimum
-from datacollect.problem import Held, Host, Link, Problem
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.problem.hosts import Held, Host, Link
+from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 
 def bound(problem, solver="auto"):
@@ -208,17 +210,6 @@ def test_the_optimum_is_found_once_per_problem_and_solver():
     assert fluid_optimum(problem, Budget()) is fluid_optimum(problem, Budget())
 
 
-def returning(**owner):
-    """All of S lies at K. In the first second K -> S carries 8, later S -> D: 7 and 1 arrive."""
-    return Problem.from_hosts(
-        [Host("S", 8, **owner), Host("K"), Host("D")],
-        links("K -> S 8 0, S -> D 0 8, K -> D 1 1"),
-        "D",
-        held=[Held("K", "S", 0, 8)],
-        periods_s=[0.0, 1.0],
-    )
-
-
 def test_data_that_return_to_their_owner_need_no_room_there_and_the_bound_knows():
     """By T, K -> D has carried T and S -> D 8 (T - 1), together 8: T = 16 / 9.
 
@@ -257,6 +248,6 @@ def test_any_mix_of_constraints_agrees_with_one_commodity_per_source(problem):
 
 @pytest.mark.slow
 @given(problems(most_hosts=5))
-@settings(max_examples=1000)
+@settings(max_examples=many(1000))
 def test_many_mixes_of_constraints_agree(problem):
     assert bound_agrees(problem)

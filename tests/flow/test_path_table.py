@@ -9,16 +9,16 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from strategies import FEATURES, problems
-from test_routes import flow_on, network_of
+from instances.arc_flows import flow_on, network_of
+from instances.strategies import FEATURES, problems
 
-from datacollect import path_tables
-from datacollect.budget import Budget
-from datacollect.layered import NO_LINK, breakpoints_s
-from datacollect.path_tables import PathTable, path_table, whole_bytes_of_paths
-from datacollect.quickest import NeverArrives, quickest
-from datacollect.restricted_flow import cheapest_flow
-from datacollect.routes import PathFlow, decompose, whole_bytes
+from datacollect.flow import path_table as path_tables
+from datacollect.flow.few_arcs import cheapest_flow
+from datacollect.flow.layered import NO_LINK, breakpoints_s
+from datacollect.flow.path_table import PathTable, path_table, whole_bytes_of_paths
+from datacollect.flow.quickest import NeverArrives, quickest
+from datacollect.flow.routes import PathFlow, decompose, whole_bytes
+from datacollect.solvers.budget import Budget
 
 PATHS = [
     PathFlow(0, (3, 0), (0,), 5),

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from oracle import least_cost, most_arrived_bytes
-from plan_values import arrived_bytes, cost_of
-from small_problems import MB, figure_1, relay
-from strategies import FEATURES, problems
+from instances.hand_made import links
+from instances.how_many import many
+from instances.small_problems import MB, figure_1, relay
+from instances.strategies import FEATURES, problems
+from judges.oracle import least_cost, most_arrived_bytes
+from judges.plan_values import arrived_bytes, cost_of
 
 import datacollect as dc
-from datacollect.arrival_curve import arrival_curve
-from datacollect.budget import Budget
-from datacollect.layered import without_owners_limits
-from datacollect.preference import PREFERENCES, path_costs
-from datacollect.problem import Host, Link, Problem
+from datacollect.flow.arrival_curve import arrival_curve
+from datacollect.flow.layered import without_owners_limits
+from datacollect.flow.preference import PREFERENCES, path_costs
+from datacollect.problem.hosts import Host, Link
+from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 # The wishes that linear programs of their own can judge.
 WISHES = ("relay-bytes", "storage", "money")
@@ -202,7 +204,7 @@ def test_no_plan_that_is_as_fast_is_better(wish, problem, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("wish", WISHES)
 @given(problem=problems(most_hosts=5), seed=st.integers(0, 99))
-@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=many(300), suppress_health_check=[HealthCheck.filter_too_much])
 def test_no_plan_is_better_on_many_problems(wish, problem, seed):
     _judge(problem, wish, seed)
 
@@ -263,7 +265,7 @@ def test_as_much_as_possible_has_arrived_at_every_instant(problem, part):
 
 @pytest.mark.slow
 @given(problem=problems(FEATURES - {"shared"}, most_hosts=5), part=st.floats(0.01, 1.0))
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_as_much_as_possible_has_arrived_on_many_problems(problem, part):
     _judge_arrivals(problem, part)
 
@@ -277,3 +279,19 @@ def test_plans_with_chunks_are_valid_whatever_is_preferred(prefer, problem):
     except dc.InfeasibleError:
         return
     plan.check(problem)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e-12, 1e-200, 1e200])
+def test_prices_of_any_size_are_told_apart(unit, solver):
+    """Directly 8, by K 4.5 in all, whatever the unit: all 10 bytes go by K."""
+    problem = Problem.from_hosts(
+        [Host("S", 10), Host("K"), Host("D")],
+        [
+            Link("S", "D", 1.0, price_per_gb=8 * unit),
+            Link("S", "K", 1.0, price_per_gb=4.5 * unit),
+            Link("K", "D", 1.0),
+        ],
+        "D",
+    )
+    plan = dc.coordinated(problem, deadline_s=20.0, prefer="money", solver=solver)
+    assert plan.transfers.query("to == 'K'")["bytes"].sum() == 10

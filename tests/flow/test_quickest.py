@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made import links
-from hypothesis import given
-from hypothesis import strategies as st
+from instances.hand_made import links
 
 import datacollect as dc
-from datacollect import quickest as module
-from datacollect.budget import Budget
-from datacollect.fluid import fluid_optimum, fluid_paths
-from datacollect.layered import NO_LINK, breakpoints_s, layered_network
+from datacollect.flow import quickest as module
+from datacollect.flow.layered import NO_LINK, breakpoints_s, layered_network
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.paths import fluid_paths
 from datacollect.methods import coordinated as method
-from datacollect.pipeline import longest_pipeline
-from datacollect.problem import Host, Problem
-
-
-@given(st.tuples(*[st.integers(1, 200)] * 3).map(sorted))
-def test_the_least_number_is_found_in_few_tries(ordered):
-    """Twice the digits of the distance, and never `most`, which needs no proof."""
-    least, answer, most = ordered
-    tried = []
-
-    def holds(number):
-        tried.append(number)
-        return number >= answer
-
-    assert module._least(holds, least, most) == answer
-    assert all(least <= number < most for number in tried)
-    assert len(tried) <= 2 + 2 * (answer - least).bit_length()
+from datacollect.methods.pipeline import longest_pipeline
+from datacollect.problem.hosts import Host
+from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 
 def relayed(**hosts):

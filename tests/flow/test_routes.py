@@ -9,33 +9,14 @@ from itertools import pairwise
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import given
+from instances.arc_flows import flow_on, network_of
+from instances.hand_made import links
 
-from datacollect.layered import layered_network
-from datacollect.pools import Pool, pools_by_host
-from datacollect.problem import Held, Host, Parcel, Problem
-from datacollect.routes import cut_parcels, decompose, whole_bytes
-
-
-def network_of(text, backlogs="S", n_pieces=1, **options):
-    """The layered network of hosts named by one letter; D collects."""
-    given_links = links(text)
-    names = sorted({end for link in given_links for end in (link.from_host, link.to_host)})
-    problem = Problem.from_hosts(
-        [Host(name, 100 if name in backlogs else 0) for name in names], given_links, "D", **options
-    )
-    return problem, layered_network(problem, np.arange(float(n_pieces)))
-
-
-def flow_on(problem, network, amounts, dtype=np.int64):
-    """Flow by "S K" (ends of a link), in the first piece."""
-    flow = np.zeros(network.n_arcs, dtype=dtype)
-    for ends, amount in amounts.items():
-        tail, head = (problem.host_index[name] for name in ends.split())
-        link = problem.link_indices(tail, head).item()
-        flow[np.flatnonzero(network.link == link)[0]] += amount
-    return flow
+from datacollect.flow.pools import Pool, pools_by_host
+from datacollect.flow.routes import cut_parcels, decompose, whole_bytes
+from datacollect.problem.hosts import Held, Host, Parcel
+from datacollect.problem.problem import Problem
 
 
 def routes_of(problem, network, flow):

@@ -9,13 +9,14 @@ import hypothesis.strategies as st
 import networkx as nx
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import given, settings
-from small_problems import MB, figure_1, relay, shared_relay
+from instances.hand_made import links
+from instances.small_problems import MB, figure_1, relay, shared_relay
 
-from datacollect.flow import load_flow_solver
-from datacollect.problem import Held, Host, Problem
-from datacollect.two_hops import two_hop_optimum
+from datacollect.flow.two_hops import two_hop_optimum
+from datacollect.problem.hosts import Held, Host
+from datacollect.problem.problem import Problem
+from datacollect.solvers.choice import load_flow_solver
 
 ORTOOLS = load_flow_solver("ortools")
 

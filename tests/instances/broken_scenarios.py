@@ -109,4 +109,10 @@ TOGETHER = [
     ),
     ("method", {"pace": True, "replan_s": 20}, "method.pace must be false with replan_s, got true"),
     ("method", {"slot_s": 2, "replan_s": 20}, "method.slot_s excludes replan_s"),
+    ("method", {"slot_s": 2, "chunk_s": 1}, "slot_s and chunk_s exclude each other"),
+    (
+        "method",
+        {"total_streams": 9, "streams_as": "best-path"},
+        "total_streams and streams_as exclude each other; give one",
+    ),
 ]

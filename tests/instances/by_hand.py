@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datacollect.control import Open, RangeArrived, Send, WakeMe
+from datacollect.control.decisions import Open, Send, WakeMe
+from datacollect.control.events import RangeArrived
 
 
 class ByHand:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from datacollect import Host, Link, Problem, SharedBottleneck
-from datacollect.check import check_schedule
 from datacollect.errors import ScheduleError
-from datacollect.schedule import Route, Schedule, Transfers
+from datacollect.schedule.check.judge import check_schedule
+from datacollect.schedule.schedule import Schedule
+from datacollect.schedule.transfers import Route, Transfers
 
 
 def plan(rows, *, slot_s=None, chunk_s=None, **changes):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datacollect.problem import Problem
-from datacollect.schedule import Route, Schedule, Transfers
+from datacollect.problem.problem import Problem
+from datacollect.schedule.schedule import Schedule
+from datacollect.schedule.transfers import Route, Transfers
 
 RATE = 312_500.0  # 2.5 Mbit/s
 LINE_BYTES = 5_000_000

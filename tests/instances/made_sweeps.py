@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from datacollect.experiment import Experiment
-from datacollect.run_rows import RUN_FORMAT, table_of
+from datacollect.study.experiment import Experiment
+from datacollect.study.rows import RUN_FORMAT, table_of
 
-EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+
+# A part of Figure 3: two numbers of flows, two ratios.
+SMALL = {"flows": ["0", "60"], "ratio": ["1:1", "2:1"], "udp": ["5 %"]}
 
 # Labels of the axes where an experiment does not vary them.
 USUAL = {"udp": "5 %", "error": "0 %", "flows": "60", "ratio": "1:1"}
@@ -35,8 +40,7 @@ def write_sweep(
     `truth` gives columns of the results by the labels of a run. Makespans also have a factor that
     all runs of a seed share, and one of their own, log-normal with spread `noise`.
     """
-    experiment = Experiment.from_file(EXPERIMENTS / f"{name}.toml").with_scale(scale)
-    experiment = experiment.only(only or {})
+    experiment = shipped(name).with_scale(scale).only(only or {})
     tree = {**experiment.to_dict(), "engine": engine, "versions": {"numpy": numpy}}
     for part in ("runs", "shards", "failed", "probes"):
         (folder / part).mkdir(parents=True)
@@ -54,6 +58,22 @@ def write_sweep(
             text = json.dumps(document_of(row))
             (folder / "runs" / f"{row['key']}.json").write_text(text)
     return table
+
+
+@cache
+def shipped(name):
+    """Return a shipped experiment."""
+    return Experiment.from_file(EXPERIMENTS / f"{name}.toml")
+
+
+def gains(labels):
+    """A truth: direct takes twice coordinated's time, 40 connections make up for half of that."""
+    method = labels["method"]
+    return {
+        "makespan_s": {"direct": 200.0, "direct-as-many": 100.0}.get(method, 100.0),
+        "connections": 40 if method in ("coordinated", "direct-as-many") else 7,
+        "storage_mean": 1.5 if method == "best-path" else 1.0,
+    }
 
 
 def row_of(labels, seed, truth, noise, engine="ns3", scale=0.1, numpy="2"):
@@ -115,3 +135,9 @@ def document_of(row):
         },
         "storage": {"S1": {"time_s": [0.0, 10.0, 20.0], "others_bytes": [0.0, 5e6, 0.0]}},
     }
+
+
+def cells_in(file):
+    """Return the rows of a CSV, each by column."""
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))

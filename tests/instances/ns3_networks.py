@@ -7,16 +7,17 @@ queues hold 1000 packets: TCP's buffers are no larger.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import NO_NS3
-from tiny_controllers import Straight
+from instances.tiny_controllers import Straight
 
-from datacollect.simulation.network import SimulatedNetwork
-from datacollect.simulation.ns3 import simulate_ns3
+from datacollect.simulation.network import BackgroundFlow, SimulatedNetwork
+from datacollect.simulation.ns3.engine import simulate_ns3
 
 needs_ns3 = pytest.mark.skipif(find_spec("ns3") is None, reason=NO_NS3)
 
@@ -79,6 +80,16 @@ def star(n_sources, rate_bytes_per_s=RATE, delay_s=0.01, queue_packets=50):
 LINE = tree(["SD"])
 TWO_HOPS = tree(["SR", "RD"])
 STAR = tree(["AX", "BX", "XD"], hosts=["A", "B", "D"])
+
+# The star under traffic of others, its queues short; how to run it.
+TRAFFIC = (
+    BackgroundFlow("tcp", 0, 3, start_s=0.3),
+    BackgroundFlow("udp", 1, 3, 0.1, RATE / 2, mean_on_s=0.5, mean_off_s=0.5),
+    BackgroundFlow("tcp", 3, 1, start_s=1.7),
+)
+BUSY = replace(STAR, background=TRAFFIC, queue_packets=STAR.queue_packets // 20)
+OPTIONS = {"warm_up_s": 5.0, "cool_down_s": 20.0}
+BACKLOG = {"A": MB, "B": MB}
 
 
 def same(a, b):

@@ -6,8 +6,8 @@ import math
 from itertools import pairwise
 
 import hypothesis.strategies as st
-from hand_made import plan
 from hypothesis import assume
+from instances.hand_made import plan
 
 from datacollect import Held, Host, Link, Problem, SharedBottleneck
 

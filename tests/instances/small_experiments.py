@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datacollect as dc
-from datacollect.run_rows import TIMES
+from datacollect.study.columns import TIMES
 
 SCENARIO = {
     "name": "line",
@@ -36,6 +36,11 @@ def experiment_of(tree=TREE, scenario=SCENARIO, **changes):
     return dc.Experiment.from_dict({**tree, **changes}, scenario=scenario)
 
 
+def many_seeds():
+    """2 methods x 2 rates x 24 seeds: 24 small jobs, of which few are under way at a time."""
+    return experiment_of(seeds={"least": 24})
+
+
 def without_times(table):
     return table.drop(columns=list(TIMES))
 
@@ -45,12 +50,13 @@ def files_of(folder):
 
 
 # Fluid runs of a job, and seconds between two calls of `progress`: by default a fast machine may be
-# done with the whole of a small sweep before it is asked for the first time.
-SMALL_JOBS = 8, 0.001
+# done with the whole of a small sweep before it is asked for the first time. Not shorter: where
+# jobs take long, the sweep would do nothing but look at them.
+SMALL_JOBS = 4, 0.05
 
 
 def set_small_jobs(monkeypatch):
     """Let a small sweep be told of, and hurt, while most of its jobs are still to come."""
     n_runs, tell_s = SMALL_JOBS
-    monkeypatch.setattr("datacollect.sweep_plan.FLUID_RUNS", n_runs)
-    monkeypatch.setattr("datacollect.sweeping.TELL_S", tell_s)
+    monkeypatch.setattr("datacollect.study.plan.FLUID_RUNS", n_runs)
+    monkeypatch.setattr("datacollect.study.sweep.TELL_S", tell_s)

@@ -8,6 +8,9 @@ import numpy as np
 
 from datacollect.simulation.network import BackgroundFlow, SimulatedNetwork, Transport
 
+# Places on a line of three nodes.
+PLACES = {"S": 0, "K": 1, "D": 2}
+
 
 def line_network(
     rates: Iterable[float],

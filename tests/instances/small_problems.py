@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hand_made import links
+from instances.hand_made import links
 
-from datacollect.problem import Host, Problem, SharedBottleneck
+from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+from datacollect.problem.problem import Problem
 
-MB = 1_000_000
+MB, GB = 10**6, 10**9
 
 
 def figure_1(unit_bytes: int = MB) -> Problem:
@@ -44,3 +45,27 @@ def shared_relay() -> Problem:
         links("A -> K 2e6, B -> K 2e6, K -> D 2e6"),
         "D",
     )
+
+
+def returning(**owner):
+    """All of S lies at K. In the first second K -> S carries 8, later S -> D: 7 and 1 arrive."""
+    return Problem.from_hosts(
+        [Host("S", 8, **owner), Host("K"), Host("D")],
+        links("K -> S 8 0, S -> D 0 8, K -> D 1 1"),
+        "D",
+        held=[Held("K", "S", 0, 8)],
+        periods_s=[0.0, 1.0],
+    )
+
+
+def two_sources(a, b, downlink=float("inf")):
+    """A and B hold so many MB, have so many MB/s to D, and D receives so many."""
+    hosts = [Host("A", a[0] * MB), Host("B", b[0] * MB), Host("D", downlink_bytes_per_s=downlink)]
+    return Problem.from_hosts(hosts, links(f"A -> D {a[1]}e6, B -> D {b[1]}e6"), "D")
+
+
+def with_a_priced_relay(**changes):
+    """4 GB at 1 MB/s for nothing; through K another 1 MB/s at 0.1 per GB."""
+    hosts = [Host("S", 4 * GB), Host("K"), Host("D")]
+    way = [Link("S", "D", 1e6), Link("S", "K", 1e6, 0.1), Link("K", "D", 1e6)]
+    return Problem.from_hosts(hosts, way, "D", **changes)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
-from datacollect.control import Close, ConnectionHasRoom, Open, RangeArrived, Send, WakeMe
+from datacollect.control.controller import Controller
+from datacollect.control.decisions import Close, Open, Send, WakeMe
+from datacollect.control.direct import DirectController
+from datacollect.control.events import ConnectionHasRoom, RangeArrived
+from datacollect.problem.hosts import Host, Link
+from datacollect.problem.problem import Problem
 
 
 def pieces(n_bytes: int, number: int) -> list[tuple[int, int]]:
@@ -14,7 +19,7 @@ def pieces(n_bytes: int, number: int) -> list[tuple[int, int]]:
     return [(a, b - a) for a, b in pairwise(edges)]
 
 
-class Straight:
+class Straight(Controller):
     """Every source sends its backlog over `streams` connections of its own."""
 
     def __init__(self, backlog_bytes, destination, streams=1, number=1, pace_bytes_per_s=None):
@@ -43,7 +48,7 @@ class Straight:
         return []
 
 
-class Relayed:
+class Relayed(Controller):
     """S sends to D over R, in pieces; R forwards bytes as they arrive, or whole pieces."""
 
     def __init__(self, n_bytes, number, cut_through=False):
@@ -61,7 +66,7 @@ class Relayed:
         return []
 
 
-class Refilling:
+class Refilling(Controller):
     """S sends pieces of one size to D, another one whenever there is room."""
 
     def __init__(self, n_bytes, piece_bytes, window_bytes):
@@ -79,7 +84,7 @@ class Refilling:
         return [Send(7, "S", *self.left.pop(0))] if self.left else []
 
 
-class CloseAndGoOn:
+class CloseAndGoOn(Controller):
     """S sends half, waits, drops the connection in the middle of the rest, sends that anew."""
 
     def __init__(self, n_bytes):
@@ -98,7 +103,7 @@ class CloseAndGoOn:
         return []
 
 
-class Fatal:
+class Fatal(Controller):
     """Ends its process in one of several ways."""
 
     def __init__(self, how):
@@ -122,3 +127,28 @@ class Fatal:
 
     def handle(self, event):
         return []
+
+
+class Scripted(Controller):
+    """Decides at the start only, and keeps the events."""
+
+    def __init__(self, *decisions):
+        self.decisions, self.events = list(decisions), []
+
+    def start(self):
+        return self.decisions
+
+    def handle(self, event):
+        self.events.append(event)
+        return []
+
+
+def sends_of(*, backlog, destination="D", streams=1):
+    """Direct from each source to the destination, whatever the network's capacities."""
+    sources = sorted(backlog)
+    problem = Problem.from_hosts(
+        [*(Host(name, backlog[name]) for name in sources), Host(destination)],
+        [Link(name, destination, 1.0) for name in sources],
+        destination,
+    )
+    return DirectController(problem, streams)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from oracle import fluid_makespan_s
+from judges.oracle import fluid_makespan_s
 
 import datacollect as dc
-from datacollect.budget import Budget
-from datacollect.fluid import fluid_optimum
-from datacollect.problem import Problem
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 
 def bound_agrees(problem: Problem, solver: str = "auto") -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datacollect.problem import Problem
+from datacollect.problem.problem import Problem
 
 TINY = 1e-9
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import linprog
 
-from datacollect.problem import Problem
+from datacollect.problem.problem import Problem
 
 
 class _Rows:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from datacollect.problem import Problem
-from datacollect.schedule import Schedule
+from datacollect.problem.problem import Problem
+from datacollect.schedule.schedule import Schedule
 
 
 def cost_of(problem: Problem, plan: Schedule, wish: str) -> float:

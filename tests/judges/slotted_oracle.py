@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from datacollect.problem import Problem
+from datacollect.problem.problem import Problem
 
 
 class _Program:

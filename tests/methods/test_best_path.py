@@ -7,13 +7,14 @@ import math
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import given
-from small_problems import MB, relay
+from instances.hand_made import links
+from instances.small_problems import MB, relay
 
 import datacollect as dc
 from datacollect.methods.best_path import route_bandwidths
-from datacollect.problem import Held, Host, Problem, SharedBottleneck
+from datacollect.problem.hosts import Held, Host, SharedBottleneck
+from datacollect.problem.problem import Problem
 
 
 def one(text, *, relays="K", backlog_bytes=4 * MB, shared=(), periods_s=None, **hosts) -> Problem:

@@ -6,11 +6,12 @@ import json
 import math
 
 import pytest
-from hand_made import links
-from small_problems import MB, figure_1, relay
+from instances.hand_made import links
+from instances.small_problems import MB, figure_1, relay
 
 import datacollect as dc
-from datacollect.problem import Host, Problem
+from datacollect.problem.hosts import Host
+from datacollect.problem.problem import Problem
 
 METHODS = ["direct", "best-path", "coordinated"]
 

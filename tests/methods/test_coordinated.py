@@ -7,16 +7,18 @@ import threading
 
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import given, settings
-from oracle import slotted_makespan_slots
-from small_problems import MB, figure_1, relay, shared_relay
-from strategies import problems
+from instances.hand_made import links
+from instances.how_many import many
+from instances.small_problems import MB, figure_1, relay, shared_relay
+from instances.strategies import problems
+from judges.oracle import slotted_makespan_slots
 
 import datacollect as dc
-from datacollect.budget import Budget
-from datacollect.layered import without_owners_limits
-from datacollect.problem import Held, Host, Problem
+from datacollect.flow.layered import without_owners_limits
+from datacollect.problem.hosts import Held, Host
+from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 
 def test_figure_1_pipelined_takes_one_unit_and_a_chunk(linear_solver):
@@ -260,7 +262,7 @@ def test_fewest_slots_agree_with_a_brute_force_time_expansion(problem):
 
 @pytest.mark.slow
 @given(problems())
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 def test_fewest_slots_agree_on_many_problems(problem):
     _compare_slots(problem, 1.0)
     _compare_slots(problem, 0.7)

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracle import fluid_makespan_s, least_cost
-from strategies import FEATURES, problems
+from instances.small_problems import GB, with_a_priced_relay
+from instances.strategies import problems
+from judges.oracle import fluid_makespan_s, least_cost
 
 import datacollect as dc
-from datacollect.cli import run
-from datacollect.measures import plan_money
-from datacollect.problem import Host, Link, Problem, SharedBottleneck
-
-GB = 10**9
-
-
-def with_a_priced_relay(**changes):
-    """4 GB at 1 MB/s for nothing; through K another 1 MB/s at 0.1 per GB."""
-    hosts = [Host("S", 4 * GB), Host("K"), Host("D")]
-    way = [Link("S", "D", 1e6), Link("S", "K", 1e6, 0.1), Link("K", "D", 1e6)]
-    return Problem.from_hosts(hosts, way, "D", **changes)
+from datacollect.problem.hosts import Host, Link, SharedBottleneck
+from datacollect.problem.problem import Problem
+from datacollect.schedule.use import plan_money
 
 
 def test_each_second_more_moves_a_megabyte_to_the_free_link(solver):
@@ -114,13 +105,13 @@ def test_bad_input_is_refused():
 
 
 @settings(max_examples=40)
-@given(problem=problems(FEATURES, most_hosts=3), data=st.data())
+@given(problem=problems(most_hosts=3, large=True), data=st.data())
 def test_money_is_the_least_that_an_independent_program_finds(problem, data):
-    earliest_s = fluid_makespan_s(problem)
-    assume(earliest_s and problem.total_bytes > 1000)  # schedules move whole bytes
     count = problem.n_links
     prices = data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
-    assume(any(prices))
+    assume(any(prices) and problem.total_bytes)
+    earliest_s = fluid_makespan_s(problem)
+    assume(earliest_s)
     problem = problem.replace(price_per_gb=np.array(prices, dtype=float))
     slack = [0.0, data.draw(st.floats(0.01, 3.0))]
     table = dc.front(problem, slack=slack)
@@ -176,67 +167,3 @@ def test_the_price_of_a_plan():
     problem = with_a_priced_relay()
     assert plan_money(problem, dc.coordinated(problem)) == pytest.approx(0.2, abs=1e-8)
     assert plan_money(problem.replace(price_per_gb=None), dc.coordinated(problem)) is None
-
-
-# The command ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A folder with a priced problem in it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "priced.json").write_text(json.dumps(with_a_priced_relay().to_dict()))
-    return tmp_path
-
-
-def test_the_command_prints_a_table_and_what_it_comes_to(here, capsys):
-    assert run(["front", "priced.json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["at", "most", "slower", "makespan", "money", "slower", "cheaper"]
-    assert len(lines) == 1 + 9 + 1 + 1
-    assert lines[-1] == "50.0% slower saves 50.0%."
-    assert max(map(len, lines)) <= 80
-
-
-def test_the_command_prints_json(here, capsys):
-    assert run(["front", "priced.json", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["front"]
-    assert rows[-1]["slack"] is None
-    assert rows[0] == {
-        "slack": 0.0,
-        "makespan_s": pytest.approx(2000),
-        "money": pytest.approx(0.2),
-        "slower": 0.0,
-        "cheaper": 0.0,
-    }
-
-
-def test_the_command_writes_tables_and_pictures(here, capsys):
-    assert run(["front", "priced.json", "-o", "front.csv"]) == 0
-    assert "saved to front.csv" in capsys.readouterr().err
-    with (here / "front.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [float(row["slack"]) for row in rows] == [
-        0,
-        0.01,
-        0.05,
-        0.1,
-        0.25,
-        0.5,
-        1,
-        2,
-        5,
-        math.inf,
-    ]
-    assert run(["front", "priced.json", "-o", "front.png"]) == 0
-    assert (here / "front.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_command_refuses_what_it_cannot_do(here, capsys):
-    assert run(["front", "priced.json", "-o", "front.txt"]) == 2
-    assert "'front.txt'" in capsys.readouterr().err
-    assert run(["front", "priced.json", "-o", "priced.json"]) == 2
-    assert run(["front", "priced.json", "-o", "nowhere/front.png"]) == 2
-    assert run(["example", "figure1"]) == 0
-    assert run(["front", "figure1.toml"]) == 2
-    assert "price_per_gb" in capsys.readouterr().err

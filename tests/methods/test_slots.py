@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made import links
+from instances.hand_made import links
 
 from datacollect.errors import ProblemError
-from datacollect.hosts import Held, Host
-from datacollect.pools import pools_by_host, pools_by_owner
-from datacollect.problem import Problem
-from datacollect.slots import (
+from datacollect.flow.pools import pools_by_host, pools_by_owner
+from datacollect.methods.slots import (
     MOST_SLOTS,
-    Piece,
+    SlotPiece,
     cut_at,
+    fewest_slots,
     require_slots,
     slot_bandwidth_bytes_per_s,
     slot_bandwidth_row,
     slots_until,
+    slots_within,
     slotted_transfers,
     whole_slot_bytes,
 )
+from datacollect.problem.hosts import Held, Host
+from datacollect.problem.problem import Problem
 
 
 def chain(backlog_bytes=6, **options):
@@ -94,7 +96,7 @@ def test_equal_neighbouring_slots_become_one_transfer():
     """2, 2, 2 bytes in slots 0, 1, 2: one transfer of 6 bytes from 0 to 1.5 s."""
     problem = chain()
     (pool,) = pools_by_host(problem)
-    pieces = [Piece(0, hop, slot + hop, 2) for hop in range(2) for slot in range(3)]
+    pieces = [SlotPiece(0, hop, slot + hop, 2) for hop in range(2) for slot in range(3)]
     routes, columns = slotted_transfers(problem, [(pool, (0, 1, 2))], pieces, 0.5)
     assert [(route.source, route.hosts) for route in routes] == [("S", ("S", "K", "D"))]
     assert rows(columns) == [(0, 0, 0, 6, 0.0, 1.5), (0, 1, 0, 6, 0.5, 2.0)]
@@ -105,8 +107,8 @@ def test_a_change_of_amount_or_a_gap_begins_a_new_transfer():
     problem = chain()
     (pool,) = pools_by_host(problem)
     pieces = [
-        *(Piece(0, 0, slot, n) for slot, n in ((3, 2), (0, 3), (1, 1))),
-        *(Piece(0, 1, slot, n) for slot, n in ((4, 4), (5, 2))),
+        *(SlotPiece(0, 0, slot, n) for slot, n in ((3, 2), (0, 3), (1, 1))),
+        *(SlotPiece(0, 1, slot, n) for slot, n in ((4, 4), (5, 2))),
     ]
     _, columns = slotted_transfers(problem, [(pool, (0, 1, 2))], pieces, 1.0)
     assert rows(columns) == [
@@ -122,7 +124,7 @@ def test_a_gap_between_equal_amounts_begins_a_new_transfer():
     """2 bytes in slot 0, none in slot 1, 2 in slot 2."""
     problem = Problem.from_hosts([Host("S", 4), Host("D")], links("S -> D 4"), "D")
     (pool,) = pools_by_host(problem)
-    pieces = [Piece(0, 0, 0, 2), Piece(0, 0, 2, 2)]
+    pieces = [SlotPiece(0, 0, 0, 2), SlotPiece(0, 0, 2, 2)]
     _, columns = slotted_transfers(problem, [(pool, (0, 1))], pieces, 1.0)
     assert rows(columns) == [(0, 0, 0, 2, 0.0, 1.0), (0, 0, 2, 2, 2.0, 3.0)]
 
@@ -133,7 +135,12 @@ def test_jobs_of_one_pool_follow_one_another_in_its_data():
         [Host("S", 6), Host("K"), Host("D")], links("S -> K 4, K -> D 4, S -> D 4"), "D"
     )
     (pool,) = pools_by_host(problem)
-    pieces = [Piece(0, 0, 0, 1), Piece(0, 0, 0, 3), Piece(0, 1, 1, 4), Piece(1, 0, 0, 2)]
+    pieces = [
+        SlotPiece(0, 0, 0, 1),
+        SlotPiece(0, 0, 0, 3),
+        SlotPiece(0, 1, 1, 4),
+        SlotPiece(1, 0, 0, 2),
+    ]
     routes, columns = slotted_transfers(problem, [(pool, (0, 1, 2)), (pool, (0, 2))], pieces, 1.0)
     assert [route.hosts for route in routes] == [("S", "K", "D"), ("S", "D")]
     assert rows(columns) == [
@@ -153,7 +160,7 @@ def test_a_slot_may_hold_data_of_several_sources():
     )
     pool = next(pool for pool in pools_by_host(problem) if pool.host == 1)
     routes, columns = slotted_transfers(
-        problem, [(pool, (1, 2))], [Piece(0, 0, 0, 4), Piece(0, 0, 1, 1)], 1.0
+        problem, [(pool, (1, 2))], [SlotPiece(0, 0, 0, 4), SlotPiece(0, 0, 1, 1)], 1.0
     )
     moved = [
         (routes[route].source, offset, n_bytes, start)
@@ -166,7 +173,7 @@ def test_pieces_may_come_as_a_table():
     """The same four columns as an array: job, hop, slot, bytes."""
     problem = chain()
     (pool,) = pools_by_host(problem)
-    pieces = [Piece(0, hop, slot + hop, 2) for hop in range(2) for slot in range(3)]
+    pieces = [SlotPiece(0, hop, slot + hop, 2) for hop in range(2) for slot in range(3)]
     jobs = [(pool, (0, 1, 2))]
     by_list, by_table = (
         slotted_transfers(problem, jobs, table, 0.5)[1] for table in (pieces, np.array(pieces))
@@ -203,3 +210,12 @@ def test_own_and_held_data_are_pools_apart_for_methods_by_owner():
     by_owner = [(pool.host, pool.is_own, pool.n_bytes) for pool in pools_by_owner(problem)]
     assert sorted(by_owner) == [(0, True, 1), (1, False, 2), (1, True, 3)]
     assert [(pool.host, pool.n_bytes) for pool in pools_by_host(problem)] == [(0, 1), (1, 5)]
+
+
+def test_a_deadline_between_two_slots_counts_whole_slots():
+    assert [slots_within(time_s, 0.1) for time_s in (0.3, 0.1 + 0.2, 0.39, 0.05)] == [3, 3, 3, 0]
+
+
+def test_an_end_just_behind_a_boundary_by_rounding_takes_no_slot_more():
+    ends_s = (0.0, 0.05, 0.1 + 0.2, 0.3 * (1 + 1e-10), 0.3 * (1 + 1e-8))
+    assert [fewest_slots(end_s, 0.1) for end_s in ends_s] == [1, 1, 3, 3, 4]

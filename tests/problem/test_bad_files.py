@@ -10,7 +10,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from broken_files import (
+from hypothesis import example, given
+from hypothesis import strategies as st
+from instances.broken_files import (
     CSV,
     FORECAST_CSV,
     GOOD,
@@ -23,13 +25,10 @@ from broken_files import (
     changed,
     noise,
 )
-from broken_trees import SCHEDULE, SCHEDULES, TREE, places, values, with_value
-from hypothesis import example, given
-from hypothesis import strategies as st
+from instances.broken_trees import SCHEDULE, SCHEDULES, TREE, places, values, with_value
 
 import datacollect as dc
-from datacollect.cli import run
-from datacollect.files import problem_from_tree, schedule_from_tree
+from datacollect.commands.main import run
 
 
 def message_of(arguments, capsys):
@@ -78,7 +77,7 @@ def test_bad_json(case, tmp_path, capsys):
 def complain_csv(request, tmp_path, capsys, monkeypatch):
     """Both ways to read a CSV end in the same message."""
     if request.param == "through Arrow":
-        monkeypatch.setattr("datacollect.link_table.LARGE_BYTES", 0)
+        monkeypatch.setattr("datacollect.problem.link_table.LARGE_BYTES", 0)
 
     def complain_csv(csv, head="", tail=""):
         (tmp_path / "grid.csv").write_bytes(csv if isinstance(csv, bytes) else csv.encode())
@@ -116,10 +115,10 @@ def test_link_in_csv_and_in_links_names_both_places(complain_csv):
 @pytest.mark.parametrize("case", NOISE)
 def test_ten_megabytes_of_noise_fail_fast(case, complain_csv):
     csv = noise(case)
-    began = time.perf_counter()
+    began_s = time.process_time()
     complain_csv(csv)
-    # Takes 0.1 s; the limit is for busy machines.
-    assert time.perf_counter() - began < 3
+    # Takes 0.1 s; the limit is for slow machines.
+    assert time.process_time() - began_s < 3
 
 
 @pytest.mark.parametrize("suffix", [".toml", ".json", ".txt"])
@@ -243,12 +242,12 @@ def refuses(read, *arguments):
 @given(st.sampled_from(list(places(TREE))), values)
 @example(place=("hosts", "S", "storage_bytes"), value=10**400)
 def test_any_value_anywhere_in_a_problem_is_read_or_refused(place, value):
-    refuses(problem_from_tree, with_value(TREE, place, value))
+    refuses(dc.Problem.from_dict, with_value(TREE, place, value))
 
 
 @given(st.sampled_from(list(places(SCHEDULE))), values)
 def test_any_value_anywhere_in_a_schedule_is_read_or_refused(place, value):
-    refuses(schedule_from_tree, with_value(SCHEDULE, place, value))
+    refuses(dc.Schedule.from_dict, with_value(SCHEDULE, place, value))
 
 
 @given(st.integers(0, len(GOOD)), st.integers(0, 9), st.binary(max_size=4) | st.text(max_size=3))
@@ -264,4 +263,4 @@ def test_nothing_anywhere_may_be_null_or_true(place, value):
     # Where a list of tables or pairs stands, an empty list says that there are none.
     empty = value == [] and place in {("links",), ("shared",), ("held",)}
     if not empty:
-        assert refuses(problem_from_tree, with_value(TREE, place, value))
+        assert refuses(dc.Problem.from_dict, with_value(TREE, place, value))

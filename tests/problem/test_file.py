@@ -15,13 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datacollect as dc
-from datacollect import link_table
-from datacollect.fields import LINK, PROBLEM, SCHEDULE, TRANSFER
-from datacollect.files import (
-    problem_from_tree,
-    problem_to_tree,
-    read_problem,
-)
+from datacollect.problem import link_table
+from datacollect.problem.fields import LINK, PROBLEM
+from datacollect.schedule.fields import SCHEDULE, TRANSFER
 
 EVERYTHING = """
 format = "datacollect-problem/1"
@@ -76,7 +72,7 @@ def write(folder, **files):
 def csv_problem(folder, csv, head="", hosts=("S", "K", "D")):
     text = f'destination = "D"\nbandwidth_csv = "g.csv"\n{head}\n'
     text += "".join(f"[hosts.{json.dumps(name)}]\n" for name in hosts)
-    return read_problem(write(folder, p_toml=text, g_csv=csv))
+    return dc.Problem.from_file(write(folder, p_toml=text, g_csv=csv))
 
 
 def links_of(problem):
@@ -89,7 +85,7 @@ def links_of(problem):
 
 
 def test_every_field_arrives_in_its_array(tmp_path):
-    problem = read_problem(write(tmp_path, p_toml=EVERYTHING))
+    problem = dc.Problem.from_file(write(tmp_path, p_toml=EVERYTHING))
     assert problem.names == ("S1", "S2", "K", "D")
     assert problem.destination == "D"
     assert problem.periods_s.tolist() == [0.0, 600.0]
@@ -110,8 +106,8 @@ def test_json_says_the_same_as_toml(tmp_path):
     import tomllib
 
     same = json.dumps(tomllib.loads(EVERYTHING))
-    one = read_problem(write(tmp_path, p_toml=EVERYTHING))
-    two = read_problem(write(tmp_path, p_json=same))
+    one = dc.Problem.from_file(write(tmp_path, p_toml=EVERYTHING))
+    two = dc.Problem.from_file(write(tmp_path, p_json=same))
     assert one.sha256 == two.sha256
 
 
@@ -120,7 +116,7 @@ def test_standard_input_takes_either_format(as_json, monkeypatch):
     text = '{"destination": "D", "hosts": {"D": {}}}' if as_json else 'destination="D"\n[hosts.D]'
     stdin = SimpleNamespace(buffer=io.BytesIO(text.encode()))
     monkeypatch.setattr(sys, "stdin", stdin)
-    assert read_problem("-").names == ("D",)
+    assert dc.Problem.from_file("-").names == ("D",)
 
 
 def test_from_standard_input_the_csv_is_relative_to_the_working_directory(tmp_path, monkeypatch):
@@ -128,18 +124,18 @@ def test_from_standard_input_the_csv_is_relative_to_the_working_directory(tmp_pa
     text = 'destination="D"\nbandwidth_csv="g.csv"\n[hosts.S]\n[hosts.D]'
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     monkeypatch.chdir(tmp_path)
-    assert links_of(read_problem("-")) == {("S", "D"): [1.0]}
+    assert links_of(dc.Problem.from_file("-")) == {("S", "D"): [1.0]}
 
 
 def test_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path):
     text = "\ufeff" + EVERYTHING.replace("\n", "\r\n")
-    plain = read_problem(write(tmp_path, q_toml=EVERYTHING))
-    assert read_problem(write(tmp_path, p_toml=text)).sha256 == plain.sha256
+    plain = dc.Problem.from_file(write(tmp_path, q_toml=EVERYTHING))
+    assert dc.Problem.from_file(write(tmp_path, p_toml=text)).sha256 == plain.sha256
 
 
 def test_whole_floats_are_whole_bytes():
     tree = {"destination": "D", "hosts": {"D": {"backlog_bytes": 5e7, "storage_bytes": 1e19}}}
-    problem = problem_from_tree(tree)
+    problem = dc.Problem.from_dict(tree)
     assert problem.backlog_bytes.tolist() == [50_000_000]
     assert problem.storage_bytes.tolist() == [1e19]
 
@@ -151,14 +147,14 @@ def test_numbers_of_numpy_are_numbers():
         "hosts": {"S": {"backlog_bytes": np.int64(7)}, "D": {}},
         "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": np.array([1.0, 2.0])}],
     }
-    problem = problem_from_tree(tree)
+    problem = dc.Problem.from_dict(tree)
     assert problem.backlog_bytes.tolist() == [7, 0]
     assert links_of(problem) == {("S", "D"): [1.0, 2.0]}
 
 
 def test_editors_may_name_the_schema():
     tree = {"$schema": "problem.schema.json", "destination": "D", "hosts": {"D": {}}}
-    assert problem_from_tree(tree).names == ("D",)
+    assert dc.Problem.from_dict(tree).names == ("D",)
 
 
 def test_a_list_of_one_forecast_fits_one_period():
@@ -168,7 +164,7 @@ def test_a_list_of_one_forecast_fits_one_period():
         "hosts": {"S": {}, "D": {}},
         "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": [3.0]}],
     }
-    assert links_of(problem_from_tree(tree)) == {("S", "D"): [3.0]}
+    assert links_of(dc.Problem.from_dict(tree)) == {("S", "D"): [3.0]}
 
 
 names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
@@ -210,10 +206,10 @@ def problems(draw):
 
 @given(problems())
 def test_problem_survives_its_tree_and_json(problem):
-    tree = problem_to_tree(problem)
-    again = problem_from_tree(json.loads(json.dumps(tree, allow_nan=False)))
+    tree = problem.to_dict()
+    again = dc.Problem.from_dict(json.loads(json.dumps(tree, allow_nan=False)))
     assert again.sha256 == problem.sha256
-    assert problem_to_tree(again) == tree
+    assert again.to_dict() == tree
 
 
 def test_only_what_differs_from_the_default_is_written():
@@ -293,7 +289,7 @@ def test_csv_and_links_add_up(tmp_path):
     links = [{from = "K", to = "D", bandwidth_bytes_per_s = 4.0, price_per_gb = 3}]
     """
     csv = "from,to,bandwidth_bytes_per_s\nS,K,5\n"
-    problem = read_problem(write(tmp_path, p_toml=text, g_csv=csv))
+    problem = dc.Problem.from_file(write(tmp_path, p_toml=text, g_csv=csv))
     assert links_of(problem) == {("K", "D"): [4.0], ("S", "K"): [5.0]}
     assert problem.price_per_gb.tolist() == [0.0, 3.0]
 

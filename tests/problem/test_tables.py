@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datacollect.errors import ProblemError
-from datacollect.frames import links_frame
-from datacollect.problem import Held, Host, Link, Problem, SharedBottleneck
+from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+from datacollect.problem.problem import Problem
+from datacollect.problem.tables import links_frame
 
 LONG = pd.DataFrame(
     {"from": ["S", "S", "K"], "to": ["D", "K", "D"], "bandwidth_bytes_per_s": [1.0, 4.0, 2.0]}

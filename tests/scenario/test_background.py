@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_scenarios import PAPER, changed, line_of
+from instances.small_scenarios import PAPER, changed, line_of
 
 import datacollect as dc
-from datacollect.background import crossing_pairs, split_evenly
-from datacollect.setting import build
+from datacollect.scenario.background import crossing_pairs, split_evenly
+from datacollect.scenario.setting import build
 
 
 def test_background_crosses_its_wires_in_the_ratio_asked_for(paper_setting):

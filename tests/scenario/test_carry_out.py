@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ns3_networks import needs_ns3
-from small_scenarios import line_of
+from instances.ns3_networks import needs_ns3
+from instances.small_scenarios import line_of, shipped
 
 import datacollect as dc
-from datacollect.harness import carry_out, most_open_at_once
-from datacollect.planning import n_connections
+from datacollect.scenario.carry_out import carry_out
 
 
 def test_one_transfer_takes_bytes_over_rate():
@@ -56,34 +55,6 @@ def test_the_time_limit_leaves_a_partial_run():
     assert run.collected_bytes == pytest.approx(2_000_000, abs=2000)
 
 
-def test_direct_with_as_many_streams_as_the_coordinated_plan(paper):
-    coordinated = carry_out(paper, engine="fluid")
-    n = coordinated.run.settings["connections"]
-    assert len(coordinated.run.connections) == n
-    assert n == n_connections(coordinated.schedule, paper.section("method"))
-    for shared in ("by-data", "evenly"):
-        values = {"method.streams_as": "coordinated", "method.streams_shared": shared}
-        run = dc.simulate(paper.with_values(values), engine="fluid", method="direct")
-        assert len(run.connections) == n > 7
-        per_source = run.connections.groupby("from")["connection"].count()
-        if shared == "evenly":
-            assert per_source.max() - per_source.min() <= 1
-    few = paper.with_values({"method.total_streams": 3})
-    with pytest.raises(dc.ProblemError, match="total_streams must be >= 7, one for each source"):
-        dc.simulate(few, engine="fluid", method="direct")
-
-
-def test_parallel_streams_get_a_larger_share():
-    """Beside one endless transfer one stream gets a half, three get three quarters."""
-    background = {"pairs": [{"from": "N0", "to": "N1"}]}
-    scenario = line_of(background=background)
-    for streams, share in ((1, 1 / 2), (3, 3 / 4)):
-        run = dc.simulate(
-            scenario.with_values({"method.streams": streams}), engine="fluid", method="direct"
-        )
-        assert run.makespan_s == pytest.approx(5.0 / share, rel=1e-3)
-
-
 def test_a_given_schedule_is_carried_out_if_it_is_for_the_same_data(paper):
     outcome = carry_out(paper, engine="fluid")
     again = dc.simulate(paper, engine="fluid", schedule=outcome.schedule)
@@ -93,9 +64,6 @@ def test_a_given_schedule_is_carried_out_if_it_is_for_the_same_data(paper):
         dc.simulate(other, engine="fluid", schedule=outcome.schedule)
     with pytest.raises(dc.ProblemError, match="host 'S1' takes no part"):
         dc.simulate(line_of(), engine="fluid", schedule=outcome.schedule)
-    plan = dc.direct(dc.Problem.from_matrix(["S", "E"], [[0, 1.0], [0, 0]], [5, 0], "E"))
-    with pytest.raises(dc.ProblemError, match="its destination is 'E', the scenario's is 'D'"):
-        dc.simulate(line_of(), engine="fluid", schedule=plan)
 
 
 def test_wrong_engines_are_refused(paper):
@@ -254,25 +222,9 @@ def test_planned_anew_a_relay_stores_no_more_than_it_may(engine, scenario_of):
     assert 0 < others.max() <= room + 1
 
 
-def test_planned_anew_with_many_lanes_and_shared_connections(paper):
-    for values in ({"method.lanes": 3}, {"method.shared_connections": True}):
-        run = dc.simulate(paper.with_values({"method.replan_s": 20.0, **values}), engine="fluid")
-        assert run.complete
-        assert run.collected_bytes == 35_000_000
-        assert run.settings["replanning"]["replans"] >= 1
-
-
-def test_connections_of_a_run_that_is_planned_anew_are_the_most_at_a_time(paper):
-    run = dc.simulate(paper.with_values({"method.replan_s": 20.0}), engine="fluid")
-    log, made = run.connections, run.settings["replanning"]
-    assert made["connections_opened"] == len(log)
-    closed_s = log["closed_s"].fillna(np.inf)
-    open_at = [((log["asked_s"] <= t) & (closed_s > t)).sum() for t in log["asked_s"]]
-    assert run.settings["connections"] == max(open_at) < len(log)
-    assert most_open_at_once(log.iloc[:0]) == 0
-
-
-def test_a_given_plan_in_slots_cannot_be_planned_anew(paper):
-    slotted = carry_out(paper.with_values({"method.slot_s": 5.0}), engine="fluid").schedule
-    with pytest.raises(dc.ProblemError, match="the schedule must be pipelined"):
-        dc.simulate(paper.with_values({"method.replan_s": 20.0}), engine="fluid", schedule=slotted)
+@pytest.mark.parametrize("values", [{"method.lanes": 3}, {"method.shared_connections": True}])
+def test_planned_anew_with_many_lanes_and_shared_connections(values):
+    outcome = carry_out(shipped(**{"method.replan_s": 1.0, **values}), engine="fluid")
+    assert outcome.run.complete
+    assert outcome.run.collected_bytes == 2_400_000
+    assert outcome.replanning.replans >= 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from small_scenarios import line_of
+from instances.small_scenarios import line_of
 
 import datacollect as dc
-from datacollect.harness import carry_out
-from datacollect.probing import measure, planning_problem
-from datacollect.setting import build
+from datacollect.scenario.carry_out import carry_out
+from datacollect.scenario.knowledge import planning_problem
+from datacollect.scenario.probes import measure
+from datacollect.scenario.setting import build
 
 WIRE = "N0-N1"
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_scenarios import line_of
+from instances.small_scenarios import line_of
 
 import datacollect as dc
-from datacollect.placement import make_topology, scaled_with_total, uniform_with_total
-from datacollect.setting import build
+from datacollect.scenario.placement import make_topology, scaled_with_total, uniform_with_total
+from datacollect.scenario.setting import build
 
 
 @given(

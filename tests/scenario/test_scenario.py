@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from broken_scenarios import ALONE, TOGETHER
-from small_scenarios import PAPER, changed
+from instances.broken_scenarios import ALONE
+from instances.small_scenarios import PAPER, changed
 
 import datacollect as dc
 
 
-@pytest.mark.parametrize(("place", "value", "message"), ALONE + TOGETHER)
+@pytest.mark.parametrize(("place", "value", "message"), ALONE)
 def test_bad_values_are_named_with_place_rule_and_value(place, value, message):
     with pytest.raises(dc.ProblemError) as caught:
         dc.Scenario.from_dict(changed(place, value))

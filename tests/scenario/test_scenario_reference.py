@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 from conftest import REPOSITORY
 
-from datacollect.topology_fields import TOPOLOGY
+from datacollect.scenario.topology_fields import TOPOLOGY
 
 
 @pytest.fixture(scope="module")

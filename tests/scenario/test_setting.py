@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small_scenarios import changed, line_of
+from instances.small_scenarios import changed, line_of
 
 import datacollect as dc
-from datacollect.setting import build, network_of
+from datacollect.scenario.setting import build, network_of
 from datacollect.topologies import paper_152
 
 

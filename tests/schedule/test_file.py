@@ -12,13 +12,7 @@ import pandas as pd
 import pytest
 
 import datacollect as dc
-from datacollect.files import (
-    read_schedule,
-    schedule_from_tree,
-    schedule_to_tree,
-    write_schedule,
-)
-from datacollect.schedule import Turns
+from datacollect.schedule.transfers import Turns
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +68,9 @@ def test_schedule_file_has_the_published_keys(relayed):
 @pytest.mark.parametrize("suffix", [".json", ".parquet"])
 def test_schedule_survives_its_file(schedule, suffix, tmp_path):
     path = tmp_path / f"plan{suffix}"
-    write_schedule(schedule, path)
-    again = read_schedule(path)
-    assert schedule_to_tree(again) == schedule_to_tree(schedule)
+    schedule.to_file(path)
+    again = dc.Schedule.from_file(path)
+    assert again.to_dict() == schedule.to_dict()
     pd.testing.assert_frame_equal(again.transfers, schedule.transfers)
     assert again.bottleneck == schedule.bottleneck
     assert again.status == schedule.status
@@ -129,7 +123,7 @@ def transfer(**changes):
 
 
 def test_schedule_written_by_hand_needs_neither_order_nor_extras():
-    schedule = schedule_from_tree(minimal_schedule())
+    schedule = dc.Schedule.from_dict(minimal_schedule())
     assert schedule.transfers["offset_bytes"].tolist() == [0, 5]
     assert schedule.transfers["streams"].tolist() == [1, 1]
     assert schedule.n_routes == 1
@@ -170,7 +164,7 @@ def test_what_a_plan_was_asked_for_survives_its_file(
     schedule = method(relayed, **options)
     assert asked_for(schedule) == expected
     schedule.to_file(tmp_path / f"plan{suffix}")
-    assert asked_for(read_schedule(tmp_path / f"plan{suffix}")) == expected
+    assert asked_for(dc.Schedule.from_file(tmp_path / f"plan{suffix}")) == expected
 
 
 def test_with_prices_a_deadline_asks_for_the_least_money(relayed):
@@ -180,9 +174,9 @@ def test_with_prices_a_deadline_asks_for_the_least_money(relayed):
 
 
 def test_files_of_old_do_not_say_what_was_asked_for():
-    assert asked_for(schedule_from_tree(minimal_schedule())) == (None, None, None, None)
+    assert asked_for(dc.Schedule.from_dict(minimal_schedule())) == (None, None, None, None)
     nothing = dict.fromkeys(("prefer", "deadline_s", "turns", "hysteresis"))
-    assert asked_for(schedule_from_tree(minimal_schedule(**nothing))) == (None, None, None, None)
+    assert asked_for(dc.Schedule.from_dict(minimal_schedule(**nothing))) == (None, None, None, None)
 
 
 # Writing ------------------------------------------------------------------------------------

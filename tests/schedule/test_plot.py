@@ -14,10 +14,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from datacollect.errors import ProblemError
-from datacollect.picture import MAX_BANDS, MAX_INSTANTS, mean_rates, picture_of
-from datacollect.plot import PALETTE, plot_schedule, save_plot
-from datacollect.problem import Host, Link, Problem
-from datacollect.schedule import Bottleneck, Route, Schedule, Transfers
+from datacollect.problem.hosts import Host, Link
+from datacollect.problem.problem import Problem
+from datacollect.schedule.picture import MAX_BANDS, MAX_INSTANTS, mean_rates, picture_of
+from datacollect.schedule.plot import PALETTE, plot_schedule, save_plot
+from datacollect.schedule.schedule import Schedule
+from datacollect.schedule.transfers import Bottleneck, Route, Transfers
 
 
 def schedule_of(problem, routes, rows, **changes) -> Schedule:

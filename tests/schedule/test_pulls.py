@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hand_made import PIPELINE, plan
 from hypothesis import given, settings
-from random_schedules import cases
+from instances.hand_made import PIPELINE, plan
+from instances.random_schedules import cases
 
 from datacollect.errors import ProblemError
-from datacollect.pulls import pull_list
+from datacollect.schedule.pulls import pull_list
 
 COLUMNS = [
     "host",

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hand_made import PIPELINE, direct, links, pipeline_problem, plan
 from hypothesis import assume, given, settings
-from naive_check import broken_rules
-from random_schedules import cases
+from instances.hand_made import PIPELINE, direct, links, pipeline_problem, plan
+from instances.random_schedules import cases
+from judges.naive_check import broken_rules
 
 from datacollect import Host, Problem
-from datacollect.measures import (
+from datacollect.schedule.use import (
     link_use,
     peak_storage_bytes,
     source_completion_s,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from datacollect.flow import available_flow_solvers, load_flow_solver, load_linear_solver
+from datacollect.solvers.choice import available_flow_solvers, load_flow_solver, load_linear_solver
 
 
 @pytest.fixture(scope="session", params=["ortools", "lemon", "networkx", "pulp", "auto", "limited"])

@@ -1,4 +1,4 @@
-"""Networks, programs and the choice of a solver. What the solvers answer: see tests/solvers."""
+"""The choice of a solver."""
 
 import subprocess
 import sys
@@ -8,88 +8,19 @@ import numpy as np
 import pytest
 
 import datacollect
-from datacollect import flow as flow_module
 from datacollect.errors import ProblemError, SolverUnavailableError
-from datacollect.flow import (
-    FlowNetwork,
+from datacollect.solvers import choice as flow_module
+from datacollect.solvers.auto import AutoFlow
+from datacollect.solvers.choice import (
     auto_flow_name,
     available_flow_solvers,
     available_linear_solvers,
     load_flow_solver,
     load_linear_solver,
-    source_side,
 )
-from datacollect.solvers.auto import AutoFlow
+from datacollect.solvers.networks import FlowNetwork
 
 BACKEND_PACKAGES = ["ortools", "networkx", "pulp", "pylmcf", "scipy"]
-
-
-def arc(**changes):
-    """Columns of a network of one arc, 0 -> 1, some of them replaced."""
-    columns = {
-        "n_nodes": 2,
-        "tail": np.array([0]),
-        "head": np.array([1]),
-        "capacity": np.array([5]),
-        "cost": np.array([1]),
-    }
-    return columns | changes
-
-
-class TestFlowNetwork:
-    def test_counts_its_arcs(self):
-        assert FlowNetwork(**arc()).n_arcs == 1
-        nothing = np.zeros(0, dtype=np.int64)
-        assert FlowNetwork(2, nothing, nothing, nothing).n_arcs == 0
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"capacity": np.array([2.7])}, "capacity must hold integers, got float64"),
-            ({"cost": np.array([1.0])}, "cost must hold integers, got float64; scale and round"),
-            ({"tail": np.array([True])}, "tail must hold integers, got bool"),
-            ({"capacity": np.array([5, 6])}, r"capacity must have shape \(1,\), got \(2,\)"),
-            ({"cost": np.array([[1]])}, r"cost must have shape \(1,\), got \(1, 1\)"),
-            ({"capacity": np.array([-1])}, "capacity must be >= 0, got -1"),
-            ({"cost": np.array([-2])}, "cost must be >= 0, got -2"),
-            ({"head": np.array([2])}, "head must lie in 0 ... n_nodes - 1 = 1, got 2 ... 2"),
-            ({"tail": np.array([-1])}, "tail must lie in 0 ... n_nodes - 1 = 1, got -1 ... -1"),
-            ({"head": np.array([0])}, "arc 0 must join two nodes, got a loop at node 0"),
-            ({"capacity": np.array([2**62])}, r"limit 2\*\*62; count in larger units"),
-        ],
-    )
-    def test_malformed_columns_are_refused(self, changes, message):
-        """Solvers would truncate, wrap around or read out of bounds, all without a word."""
-        with pytest.raises(ProblemError, match=message):
-            FlowNetwork(**arc(**changes))
-
-    @pytest.mark.parametrize("end", ["tail", "head"])
-    def test_capacities_at_one_node_must_sum_below_the_limit(self, end):
-        """Two arcs of 2**61 in one direction at node 0 sum to 2**62; at different nodes not."""
-        ends = {"tail": np.array([0, 0]), "head": np.array([1, 2])}
-        if end == "head":
-            ends = {"tail": ends["head"], "head": ends["tail"]}
-        with pytest.raises(ProblemError, match="sum to"):
-            FlowNetwork(3, **ends, capacity=np.array([2**61, 2**61]))
-        FlowNetwork(3, **ends, capacity=np.array([2**61, 2**60]))
-        FlowNetwork(3, np.array([0, 1]), np.array([1, 2]), np.array([2**61, 2**61]))
-
-
-class TestSourceSide:
-    def test_stops_at_full_arcs(self):
-        """0 -> 1 -> 2 with capacities 5 and 3 and a flow of 3: only 0 -> 1 has room left."""
-        network = FlowNetwork(3, np.array([0, 1]), np.array([1, 2]), np.array([5, 3]))
-        assert source_side(network, np.array([3, 3]), 0).tolist() == [True, True, False]
-
-    def test_goes_back_along_used_arcs(self):
-        """0 -> 2 has room; from 2 back to 1 over the used arc 1 -> 2, though 0 -> 1 is full."""
-        network = FlowNetwork(4, np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([2, 9, 4]))
-        assert source_side(network, np.array([2, 2, 1]), 0).tolist() == [True, True, True, False]
-
-    def test_without_arcs_only_the_source(self):
-        nothing = np.zeros(0, dtype=np.int64)
-        side = source_side(FlowNetwork(3, nothing, nothing, nothing), nothing, 2)
-        assert side.tolist() == [False, False, True]
 
 
 class TestLoading:
@@ -160,7 +91,7 @@ class Stub:
 
 def test_auto_flow_asks_each_solver_for_its_own_task():
     solver = AutoFlow(Stub("a"), Stub("b"))
-    network = FlowNetwork(**arc())
+    network = FlowNetwork(2, np.array([0]), np.array([1]), np.array([5]), np.array([1]))
     assert solver.max_flow(network, 0, 1) == "max_flow by a"
     assert solver.min_cost_flow(network, np.array([1, -1])) == "min_cost_flow by b"
     assert solver.name == "a+b"
@@ -218,10 +149,11 @@ def test_backends_are_imported_on_first_use_only():
     """`datacollect --help` must not wait for solvers."""
     code = (
         f"import sys; sys.path.insert(0, {str(Path(datacollect.__file__).parents[1])!r})\n"
-        "from datacollect import flow\n"
-        "flow.available_flow_solvers(), flow.available_linear_solvers(), flow.auto_flow_name()\n"
+        "from datacollect.solvers import choice\n"
+        "choice.available_flow_solvers(), choice.available_linear_solvers()\n"
+        "choice.auto_flow_name()\n"
         f"print([name for name in {BACKEND_PACKAGES} if name in sys.modules])\n"
-        "flow.load_flow_solver('ortools')\n"
+        "choice.load_flow_solver('ortools')\n"
         f"print([name for name in {BACKEND_PACKAGES} if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

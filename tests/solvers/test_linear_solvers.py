@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from datacollect.errors import InfeasibleError, SolverError, TimeLimitError
-from datacollect.flow import LinearProgram, LinearSolution
+from datacollect.solvers.programs import LinearProgram, LinearSolution
 
 INF = np.inf
 

@@ -12,9 +12,10 @@ import pytest
 
 import datacollect
 from datacollect.errors import InfeasibleError, ProblemError, SolverError, TimeLimitError
-from datacollect.flow import FlowNetwork, load_flow_solver
 from datacollect.solvers import limited
+from datacollect.solvers.choice import load_flow_solver
 from datacollect.solvers.limited import TimeLimitedFlow
+from datacollect.solvers.networks import FlowNetwork
 
 SMALL = FlowNetwork(2, np.array([0]), np.array([1]), np.array([5]), np.array([1]))
 
@@ -51,14 +52,14 @@ def test_a_slow_solve_ends_at_the_deadline():
     child = solver._idle[0]
     network, supply = slow_problem()
     start_s = time.monotonic()
-    solver._deadline_s = start_s + 0.3
+    solver._stop_at_s = start_s + 0.3
     with pytest.raises(TimeLimitError, match="networkx: the time limit passed"):
         solver.min_cost_flow(network, supply)
     assert 0.3 <= time.monotonic() - start_s < 5
     assert child._process.returncode is not None
 
 
-def test_a_passed_deadline_starts_nothing():
+def test_a_passed_stop_at_starts_nothing():
     solver = TimeLimitedFlow("ortools", time.monotonic() - 1)
     with pytest.raises(TimeLimitError, match="before max_flow started"):
         solver.max_flow(SMALL, 0, 1)
@@ -178,7 +179,8 @@ def test_a_script_without_main_guard_in_any_folder(tmp_path):
         f"sys.path.insert(0, {str(Path(datacollect.__file__).parents[1])!r})\n"
         "import threading\n"
         "import numpy as np\n"
-        "from datacollect.flow import FlowNetwork, load_flow_solver\n"
+        "from datacollect.solvers.choice import load_flow_solver\n"
+        "from datacollect.solvers.networks import FlowNetwork\n"
         "network = FlowNetwork(2, np.array([0]), np.array([1]), np.array([5]))\n"
         "solver = load_flow_solver('ortools', time_limit_s=60)\n"
         "answers = []\n"

@@ -6,32 +6,18 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from small_experiments import METHOD, RATE, SCENARIO, TREE, experiment_of
+from instances.small_experiments import METHOD, RATE, SCENARIO, TREE, experiment_of
 
 import datacollect as dc
+from datacollect.commands.json_schemas import experiment_schema
 from datacollect.documents import read_tree
-from datacollect.experiment import Seeds, by_content, sha256_of
-from datacollect.schema import experiment_schema
+from datacollect.study.experiment import Seeds
 
 EXPERIMENTS = sorted(
     path
     for path in (Path(__file__).resolve().parents[2] / "experiments").glob("*.toml")
     if path.stem != "base"
 )
-
-
-def test_settings_are_the_product_of_unpaired_axes_and_ways_of_paired_ones():
-    flows = {"name": "flows", "key": "background.flows", "values": [0, 1]}
-    experiment = experiment_of(axes=[flows, METHOD, RATE])
-    assert experiment.settings() == [
-        ("0", "500000"), ("0", "1e+06"), ("1", "500000"), ("1", "1e+06"),
-    ]  # fmt: skip
-    assert experiment.ways() == [("direct",), ("coordinated",)]
-    assert experiment.labels(("0", "1e+06"), ("direct",)) == {
-        "flows": "0",
-        "method": "direct",
-        "rate": "1e+06",
-    }
 
 
 def test_a_run_has_what_its_labels_say_and_its_seed():
@@ -60,38 +46,6 @@ def test_seeds_are_added_in_whole_batches():
     assert Seeds(first=1, batch=5, least=7, most=12).numbers() == [10, 12]
     assert Seeds(first=3, batch=5, least=2, most=2).numbers() == [2]
     assert Seeds(first=3, batch=5, least=2, most=2).seeds(2) == [3, 4]
-
-
-def test_a_value_is_combined_only_with_the_labels_that_it_names():
-    """Direct knows no estimates: one run of it serves both errors."""
-    error = {
-        "name": "error",
-        "paired": True,
-        "values": [{"label": "0 %"}, {"label": "+70 %", "set": {"estimates.how": "last"}}],
-    }
-    direct = {"label": "direct", "set": {"method.name": "direct"}, "only": {"error": ["0 %"]}}
-    method = {"name": "method", "paired": True, "values": [direct, {"label": "coordinated"}]}
-    assert experiment_of(axes=[method, error]).ways() == [
-        ("direct", "0 %"),
-        ("coordinated", "0 %"),
-        ("coordinated", "+70 %"),
-    ]
-
-
-def test_the_hash_is_that_of_the_runs_and_not_of_how_many():
-    one = experiment_of()
-    assert experiment_of(seeds={"least": 9}).sha256 == one.sha256
-    assert experiment_of(panels=[{"label": "a", "x": "rate", "series": "method"}]).sha256 == (
-        one.sha256
-    )
-    assert experiment_of(scale=0.5).sha256 != one.sha256
-    assert experiment_of(axes=[METHOD]).sha256 != one.sha256
-    assert experiment_of(name="other").sha256 != one.sha256
-
-
-def test_a_part_has_the_labels_that_are_named():
-    part = experiment_of().only({"rate": ["500000"], "method": ["direct"]})
-    assert (part.settings(), part.ways()) == ([("500000",)], [("direct",)])
 
 
 @pytest.mark.parametrize(
@@ -133,19 +87,6 @@ def test_what_breaks_a_rule_is_refused(changes, message):
         experiment_of(**changes)
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ({"ratte": ["1"]}, "only: no axis is called 'ratte'; did you mean 'rate'"),
-        ({"rate": ["50000"]}, "only must be a label of the axis 'rate', got '50000'"),
-        ({"rate": []}, "only: no label of 'rate' is left"),
-    ],
-)
-def test_a_part_that_is_not_there_is_refused(labels, message):
-    with pytest.raises(dc.ProblemError, match=message):
-        experiment_of().only(labels)
-
-
 def test_an_experiment_without_a_scenario_is_refused():
     with pytest.raises(dc.ProblemError, match="either a scenario or grids, got neither"):
         dc.Experiment.from_dict(TREE)
@@ -156,18 +97,6 @@ def test_messages_begin_with_the_file(tmp_path):
     file.write_text('scenario = "none.toml"\n')
     with pytest.raises(dc.ProblemError, match=r"mine.toml: scenario: .*none.toml: no such file"):
         dc.Experiment.from_file(file)
-
-
-def test_two_files_of_the_same_name_and_other_content_have_other_hashes(tmp_path):
-    """What a scenario's problem file says counts, not what it is called."""
-    problem = 'destination = "D"\n[hosts.S]\nbacklog_bytes = {}\n[hosts.D]\n'
-    hashes = []
-    for n_bytes in (10, 20):
-        (tmp_path / "p.toml").write_text(problem.format(n_bytes))
-        scenario = dc.Scenario.from_dict({"problem": "p.toml"}, tmp_path)
-        hashes.append(experiment_of(axes=[METHOD], scenario=scenario).sha256)
-    assert hashes[0] != hashes[1]
-    assert sha256_of({"a": 1}) == sha256_of({"a": 1})
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
@@ -196,33 +125,3 @@ def test_the_tree_of_an_experiment_names_every_default():
     assert [value["label"] for value in tree["axes"][1]["values"]] == ["500000", "1e+06"]
     assert TREE["axes"][0]["values"] == ["direct", "coordinated"]  # nothing was changed
     assert SCENARIO["name"] == "line"
-
-
-def test_hashes_stay_when_keys_are_added():
-    """Runs are found by these hashes, and a folder of results goes on only with the same: a sweep
-    of days would start anew. Computed before ``estimates.shared`` and ``method.replan_s`` came.
-
-    A new key keeps them if its default is None, which is left out of the tree that is hashed. Pin
-    others only where old results have become wrong.
-    """
-    scenario = dc.Scenario.from_dict(
-        {
-            "topology": {"kind": "two-domains"},
-            "hosts": {
-                "destination": {"at": "A0"},
-                "sources": [{"at": "B0", "backlog_bytes": 1_000_000}],
-            },
-        }
-    )
-    pinned = "8a2da781f0012d7c28dcd900288da3ad2b988585c2540787cfcedc0302cfea14"
-    assert scenario.sha256 == pinned
-    assert sha256_of(by_content(scenario)) == pinned
-    experiment = dc.Experiment.from_dict(
-        {"name": "pinned", "engine": "fluid", "axes": [METHOD]}, scenario=scenario
-    )
-    assert experiment.sha256 == "59af8f56db328d28d34f1fcab65bc05dc16ad04153f8bf7c24b4b44c1a7c55d0"
-    for place, value in (
-        ("estimates.shared", [{"wire": "B0-A0"}]),
-        ("method.replan_s", 20.0),
-    ):
-        assert scenario.with_values({place: value}).sha256 != pinned

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pandas as pd
-from ns3_networks import needs_ns3
-from small_experiments import METHOD, experiment_of, without_times
+from instances.ns3_networks import needs_ns3
+from instances.small_experiments import METHOD, experiment_of, without_times
 
 import datacollect as dc
-from datacollect.run_rows import MOST_POINTS
+from datacollect.study.rows import MOST_POINTS
 
 pytestmark = needs_ns3
 
@@ -64,10 +64,12 @@ def test_runs_that_are_lost_or_damaged_are_made_again_alone(tmp_path):
 
 
 def test_the_same_runs_are_taken_from_another_sweep(tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollect.probing._KNOWN", {})  # what other tests have measured
+    monkeypatch.setattr(
+        "datacollect.scenario.probe_cache._KNOWN", {}
+    )  # what other tests have measured
     first = dc.sweep(experiment(), tmp_path / "one", workers=0)
     other = {**METHOD, "values": [{"label": "all at once", "value": "direct"}]}
-    monkeypatch.setattr("datacollect.sweep_jobs.carry_out", None)
+    monkeypatch.setattr("datacollect.study.jobs.carry_out", None)
     again = dc.sweep(
         experiment(name="two", axes=[other]), tmp_path / "two", workers=0, reuse=[tmp_path / "one"]
     )

@@ -11,7 +11,7 @@ import time
 import pandas as pd
 import pytest
 from conftest import NO_DASK
-from small_experiments import experiment_of, set_small_jobs, without_times
+from instances.small_experiments import many_seeds, set_small_jobs, without_times
 
 import datacollect as dc
 
@@ -72,16 +72,6 @@ def cluster(tmp_path):
         found.stop()
 
 
-def many_seeds():
-    """2 methods x 2 rates x 60 seeds: thirty tasks, of which few are under way at a time."""
-    return experiment_of(seeds={"least": 60})
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    return dc.sweep(many_seeds(), tmp_path_factory.mktemp("many"), workers=0)
-
-
 def test_a_killed_worker_changes_nothing(cluster, tmp_path, many, monkeypatch):
     set_small_jobs(monkeypatch)
 
@@ -110,13 +100,3 @@ def test_a_killed_scheduler_ends_the_sweep_which_then_goes_on(cluster, tmp_path,
     assert 0 < n_kept < len(many)
     table = dc.sweep(many_seeds(), folder, workers=0)
     pd.testing.assert_frame_equal(without_times(table), without_times(many))
-
-
-def test_workers_that_do_not_see_the_folder_hand_their_results_over(tmp_path, many, monkeypatch):
-    """As on a cluster without a shared disk; here the one process looks away."""
-    monkeypatch.setattr("datacollect.run_store.RunStore.is_here", lambda _: False)
-    table = dc.sweep(many_seeds(), tmp_path, workers=0)
-    pd.testing.assert_frame_equal(without_times(table), without_times(many))
-    monkeypatch.undo()
-    again = dc.sweep(many_seeds(), tmp_path, workers=0)
-    pd.testing.assert_frame_equal(again, table)

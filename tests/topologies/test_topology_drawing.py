@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from random_topologies import topologies
+from instances.random_topologies import topologies
 
 from datacollect.errors import ProblemError
 from datacollect.topologies import line, paper_152, star, transit_stub, two_domains

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
-from random_topologies import topologies
+from instances.random_topologies import topologies
 
 from datacollect.errors import ProblemError
 from datacollect.topologies import Node, Topology, Wire, line

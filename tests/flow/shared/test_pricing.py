@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from datacollect.arc_pricing import SharedNetwork, best_per_tail, cheapest, largest_share
-from datacollect.budget import Budget
 from datacollect.errors import InfeasibleError
+from datacollect.flow.shared.network import SharedNetwork
+from datacollect.flow.shared.pricing import cheapest, largest_share
+from datacollect.solvers.budget import Budget
 
 
 def mesh(seed: int, n_nodes: int = 30, n_rows: int = 6) -> SharedNetwork:
@@ -210,24 +211,28 @@ def test_a_small_source_counts_as_much_as_a_large_one(ratio):
     assert largest_share(network, Budget()).share == pytest.approx(0.5, rel=1e-6)
 
 
-@given(
-    st.integers(1, 6),
-    st.integers(1, 5),
-    st.lists(
-        st.tuples(st.integers(0, 5), st.sampled_from([0.0, 1.0, 2.5, 7.0, np.inf])), max_size=60
-    ),
-)
-def test_the_best_per_tail_are_those_that_sorting_puts_first(n_nodes, most, drawn):
-    """Each node's arcs sorted by score, ties in their order: the first `most`, all nodes alike."""
-    tail = np.array([node % n_nodes for node, _ in drawn], dtype=np.int64)
-    score = np.array([value for _, value in drawn])
-    none, nothing = np.zeros(0, dtype=int), np.zeros(0)
+@given(st.integers(0, 10**6), st.lists(st.booleans(), min_size=8, max_size=8))
+@settings(max_examples=40)
+def test_arcs_that_begin_full_change_the_way_not_the_answer(seed, full):
+    """Two ways of two arcs each, and one straight, of random cost; two of them share room."""
+    rng = np.random.default_rng(seed)
     network = SharedNetwork(
-        n_nodes, 0, tail, tail, np.ones(len(tail)), np.ones(n_nodes), none, none, nothing
+        n_nodes=5,
+        sink=4,
+        tail=np.array([0, 1, 0, 2, 0, 3, 0, 0]),
+        head=np.array([1, 4, 2, 4, 3, 4, 4, 4]),
+        capacity_bytes=rng.uniform(2, 9, 8),
+        supply_bytes=np.array([6.0, 0, 0, 0, 0]),
+        member_row=np.array([0, 0]),
+        member_arc=np.array([1, 3]),
+        room_bytes=np.array([3.0]),
     )
-    expected = [
-        arc
-        for node in range(n_nodes)
-        for arc in sorted(np.flatnonzero(tail == node), key=lambda arc: -score[arc])[:most]
-    ]
-    assert best_per_tail(network, np.arange(len(tail)), score, most).tolist() == expected
+    cost = rng.integers(1, 9, 8).astype(float)
+    every = np.arange(8)
+    plain = cheapest(network, cost, Budget(), every)
+    begun = cheapest(network, cost, Budget(), every, np.flatnonzero(full))
+    assert float(cost @ begun.flow_bytes) == pytest.approx(float(cost @ plain.flow_bytes))
+    assert begun.gap <= 1e-8
+    surplus = np.bincount(network.tail, begun.flow_bytes, 5)
+    surplus -= np.bincount(network.head, begun.flow_bytes, 5)
+    np.testing.assert_allclose(surplus, [6, 0, 0, 0, -6], atol=1e-6)

@@ -7,16 +7,20 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
-from hand_made import links
 from hypothesis import given, settings
-from small_problems import MB, figure_1, relay
-from strategies import problems
+from instances.hand_made import links
+from instances.slotted_plans import overlay
+from instances.small_problems import MB, figure_1, relay
+from instances.strategies import problems
 
 import datacollect as dc
-from datacollect.flow import FlowNetwork, load_flow_solver
-from datacollect.preference import path_costs
-from datacollect.problem import Held, Host, Problem
-from datacollect.timegraph import TimeExpansion, slot_costs, time_expanded_graph
+from datacollect.flow.preference import path_costs
+from datacollect.methods.slotted import graph as timegraph
+from datacollect.methods.slotted.graph import TimeExpansion, slot_costs, time_expanded_graph
+from datacollect.problem.hosts import Held, Host
+from datacollect.problem.problem import Problem
+from datacollect.solvers.choice import load_flow_solver
+from datacollect.solvers.networks import FlowNetwork
 
 
 def line(rates="5", backlog_bytes=10, periods_s=None, **source):
@@ -371,3 +375,30 @@ def test_a_graph_that_would_not_fit_in_memory_is_refused_before_it_is_built():
     problem = Problem.from_matrix([f"h{i}" for i in range(n)], np.ones((n, n)), [1] * n, "h0")
     with pytest.raises(dc.ProblemError, match=r"9900 links and 4000 slots .* use a longer slot"):
         time_expanded_graph(problem, 1.0, 4000)
+
+
+@pytest.mark.parametrize("looked_up", [0, 20, 10**9])
+def test_links_between_hosts_however_they_are_found(monkeypatch, looked_up):
+    """Looked up by their ends, or all passed by: those that carry a byte, in order."""
+    monkeypatch.setattr(timegraph, "LOOKED_UP", looked_up)
+    rng = np.random.default_rng(7)
+    problem = overlay(12, 3, 7)
+    expansion = TimeExpansion(problem, 0.02, 1)
+    for _ in range(20):
+        senders, receivers = rng.random((2, 12)) < rng.random((2, 1))
+        expected = [
+            link
+            for link in range(problem.n_links)
+            if senders[problem.link_from[link]]
+            and receivers[problem.link_to[link]]
+            and problem.link_from[link] != problem.destination_index
+            and problem.bandwidth_bytes_per_s[0, link] * 0.02 >= 1
+        ]
+        assert expansion.links_between(0, senders, receivers).tolist() == expected
+
+
+def test_more_slots_than_fit_in_memory_are_refused():
+    n = 300
+    problem = Problem.from_matrix([f"h{i}" for i in range(n)], np.ones((n, n)), [1] * n, "h0")
+    with pytest.raises(dc.ProblemError, match=r"300 hosts, 89700 links and 90000 slots"):
+        TimeExpansion(problem, 1.0, 90_000)

@@ -7,11 +7,11 @@ import re
 
 import numpy as np
 import pytest
-from hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
+from instances.hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
 
 import datacollect as dc
 from datacollect import Held, Host, Problem
-from datacollect.check import check_schedule
+from datacollect.schedule.check.judge import check_schedule
 
 # Storage ------------------------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
+from instances.hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
 
 from datacollect import Host, Problem
-from datacollect.check import check_schedule
+from datacollect.schedule.check.judge import check_schedule
 
 
 def test_a_petabyte_is_counted_to_the_byte():

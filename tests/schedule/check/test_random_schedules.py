@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import hypothesis.strategies as st
 import pytest
-from hand_made import plan
 from hypothesis import assume, given, settings
-from naive_check import broken_rules
-from random_schedules import cases, chains
+from instances.hand_made import plan
+from instances.random_schedules import cases, chains
+from judges.naive_check import broken_rules
 
 from datacollect import Host, Link, Problem
-from datacollect.check import check_schedule
 from datacollect.errors import ScheduleError
+from datacollect.schedule.check.judge import check_schedule
 
 
 def verdict(problem, schedule):

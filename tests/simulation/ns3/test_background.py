@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from ns3_networks import LINE, MB, RATE, STAR, TWO_HOPS, needs_ns3, same, stored_bytes, straight
-from tiny_controllers import Relayed, Straight
+from instances.ns3_networks import (
+    BACKLOG,
+    BUSY,
+    LINE,
+    MB,
+    OPTIONS,
+    RATE,
+    STAR,
+    TWO_HOPS,
+    needs_ns3,
+    same,
+    stored_bytes,
+    straight,
+)
+from instances.tiny_controllers import Relayed, Straight
 
 from datacollect.simulation.network import BackgroundFlow
-from datacollect.simulation.ns3 import simulate_ns3
+from datacollect.simulation.ns3.engine import simulate_ns3
 
 pytestmark = needs_ns3
-
-TRAFFIC = (
-    BackgroundFlow("tcp", 0, 3, start_s=0.3),
-    BackgroundFlow("udp", 1, 3, 0.1, RATE / 2, mean_on_s=0.5, mean_off_s=0.5),
-    BackgroundFlow("tcp", 3, 1, start_s=1.7),
-)
-BUSY = replace(STAR, background=TRAFFIC, queue_packets=STAR.queue_packets // 20)
-OPTIONS = {"warm_up_s": 5.0, "cool_down_s": 20.0}
-BACKLOG = {"A": MB, "B": MB}
 
 
 def test_bytes_are_conserved():
@@ -82,19 +85,6 @@ def test_same_seed_same_result_in_any_order_and_process():
         others = list(pool.map(lambda s: straight(BUSY, BACKLOG, seed=s, **OPTIONS), (4, 3)))
     assert same(first, others[1])
     assert first.makespan_s != others[0].makespan_s
-
-
-def measured(seed):
-    """What a run under traffic measures, in text, to the last digit."""
-    run = straight(BUSY, BACKLOG, seed=seed, **OPTIONS)
-    return repr((run.makespan_s, run.events, run.source_finish_s, run.background.to_dict()))
-
-
-def test_same_seed_same_result_in_a_process_and_worker_of_its_own():
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        elsewhere = list(pool.map(measured, (4, 3)))
-    assert [measured(3), measured(4)] == elsewhere[::-1]
-    assert elsewhere[0] != elsewhere[1]
 
 
 def test_background_takes_its_share_and_gives_it_back():

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hand_made_plans import plan_of
-from ns3_networks import (
+from instances.hand_made_plans import plan_of
+from instances.ns3_networks import (
     LINE,
     MB,
     ON_THE_WIRE,
@@ -20,14 +20,16 @@ from ns3_networks import (
     straight,
     tree,
 )
-from tiny_controllers import CloseAndGoOn, Refilling, Relayed, Straight, pieces
+from instances.tiny_controllers import CloseAndGoOn, Refilling, Relayed, Straight, pieces
 
-from datacollect.control import Timer, WakeMe
-from datacollect.controllers import AsapController, PlannedController
+from datacollect.control.controller import Controller
+from datacollect.control.decisions import WakeMe
+from datacollect.control.events import Timer
+from datacollect.control.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
 from datacollect.simulation.network import Transport
-from datacollect.simulation.ns3 import simulate_ns3
-from datacollect.simulation.ns3_scenario import VARIANTS
+from datacollect.simulation.ns3.engine import simulate_ns3
+from datacollect.simulation.ns3.network_text import VARIANTS
 
 pytestmark = needs_ns3
 
@@ -86,12 +88,12 @@ def in_pieces(n_bytes, number):
 
 @pytest.mark.parametrize("controller", [PlannedController, AsapController])
 def test_a_plan_of_thousands_of_pieces_costs_no_more_than_one_of_a_single_piece(controller):
-    """Store and forward, 2000 pieces of ten segments each, on time or as soon as possible.
+    """Store and forward, 2000 pieces of four segments each, on time or as soon as possible.
 
-    In pieces both hops are busy at once: 10 MB and a piece take the time that one piece takes on
+    In pieces both hops are busy at once: 12 MB and a piece take the time that one piece takes on
     each hop, half of the simulated time, with as many packets.
     """
-    n_bytes = 2000 * 10 * 1448
+    n_bytes = 2000 * 4 * 1448
     one, many = (
         simulate_ns3(TWO_HOPS, {"S": n_bytes}, "D", controller(in_pieces(n_bytes, n)))
         for n in (1, 2000)
@@ -123,7 +125,7 @@ def test_a_plan_over_disjoint_idle_links_takes_what_it_predicts(controller):
     assert run.source_finish_s["C"] == pytest.approx(3 * MB / rate, rel=0.03)
 
 
-class Alarms:
+class Alarms(Controller):
     """Asks again and again for the next of many instants until it has come."""
 
     def __init__(self, times_s):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from ns3_networks import LINE, MB, ON_THE_WIRE, RATE, needs_ns3, straight
-from tiny_controllers import Fatal
+from instances.ns3_networks import LINE, MB, ON_THE_WIRE, RATE, needs_ns3, straight
+from instances.tiny_controllers import Fatal
 
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.simulation.network import BackgroundFlow, Transport
-from datacollect.simulation.ns3 import simulate_ns3
+from datacollect.simulation.ns3.engine import simulate_ns3
 
 pytestmark = needs_ns3
 
@@ -92,38 +87,3 @@ def test_hosts_without_a_route_are_an_error_that_names_them():
     network = replace(LINE, next_wire=np.full((2, 2), -1))
     with pytest.raises(SimulationError, match="no route between 'S' and 'D'"):
         straight(network, {"S": 1})
-
-
-LONG_RUN = """
-from ns3_networks import LINE, straight
-from datacollect.simulation.ns3_process import worker
-
-print(worker().pid, flush=True)
-straight(LINE, {"S": 10**13}, time_limit_s=1e9, progress=lambda *_: print("runs", flush=True))
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc to see processes")
-def test_nothing_runs_on_after_its_caller_was_killed():
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    caller = subprocess.Popen(
-        [sys.executable, "-c", LONG_RUN], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    worker = int(caller.stdout.readline())
-    assert caller.stdout.readline() == "runs\n"
-    runs = Path(f"/proc/{worker}/task/{worker}/children").read_text().split()
-    assert len(runs) == 1
-    caller.kill()
-    caller.communicate()
-    ended = time.monotonic() + 20
-    while any(alive(pid) for pid in (worker, *runs)) and time.monotonic() < ended:
-        time.sleep(0.05)
-    assert not [pid for pid in (worker, *runs) if alive(pid)]
-
-
-def alive(pid) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

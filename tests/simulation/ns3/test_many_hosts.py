@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ns3_networks import LINE, MB, ON_THE_WIRE, RATE, needs_ns3, same, star, straight
-from tiny_controllers import Straight
+from instances.ns3_networks import LINE, MB, ON_THE_WIRE, RATE, needs_ns3, same, star, straight
+from instances.tiny_controllers import Straight
 
-from datacollect.control import Open, RangeArrived, Send
+from datacollect.control.decisions import Open, Send
+from datacollect.control.events import RangeArrived
 from datacollect.errors import SimulationError
-from datacollect.simulation.ns3 import simulate_ns3
+from datacollect.simulation.ns3.engine import simulate_ns3
 
 pytestmark = needs_ns3
 

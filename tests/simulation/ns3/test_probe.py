@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ns3_networks import LINE, MB, ON_THE_WIRE, RATE, needs_ns3, tree
+from instances.ns3_networks import LINE, MB, ON_THE_WIRE, RATE, needs_ns3, tree
 
-from datacollect.simulation.ns3_probe import probe_ns3
+from datacollect.simulation.ns3.probe import probe_ns3
 
 pytestmark = needs_ns3
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from made_sweeps import write_sweep
+from instances.made_sweeps import write_sweep
 
-from datacollect.claims import claims_table, figure1_findings, findings
-from datacollect.intervals import Interval
-from datacollect.paper_runs import Setting, paper_runs
-from datacollect.sweep_folders import read_sweeps
-from datacollect.verdicts import about, between, few_seconds, much_storage
+from datacollect.study.report.claims import claims_table, figure1_findings, findings
+from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.paper_runs import PaperSetting, paper_runs
 
 # Makespans over coordinated's, by ratio, as the paper has them or nearly so.
 GAINS = {
@@ -92,26 +90,37 @@ def judged(folder, truth, **options):
     return claims_table(findings(read_sweeps(folder)))
 
 
+@pytest.fixture(scope="module")
+def papers_table(tmp_path_factory):
+    return judged(tmp_path_factory.mktemp("paper"), papers_world)
+
+
+@pytest.fixture(scope="module")
+def exact_table(tmp_path_factory):
+    """Without noise: ratios are exact, whatever all runs of a seed share."""
+    return judged(tmp_path_factory.mktemp("exact"), papers_world, noise=0.0)
+
+
 def verdicts(table):
     return {(row.claim, row.part): row.verdict for row in table.itertuples()}
 
 
-def test_all_claims_and_parts_are_there_once(tmp_path):
-    table = judged(tmp_path, papers_world)
-    found = table[table["claim"] != "C12"].groupby("claim")["part"].agg(list).to_dict()
+def test_all_claims_and_parts_are_there_once(papers_table):
+    table = papers_table[papers_table["claim"] != "C12"]
+    found = table.groupby("claim")["part"].agg(list).to_dict()
     assert {claim: sorted(parts) for claim, parts in found.items()} == {
         claim: sorted(parts) for claim, parts in PARTS.items()
     }
 
 
-def test_in_the_papers_own_world_all_claims_hold(tmp_path):
-    found = verdicts(judged(tmp_path, papers_world))
+def test_in_the_papers_own_world_all_claims_hold(papers_table):
+    found = verdicts(papers_table)
     assert set(found.values()) == {"holds"}, found
 
 
-def test_every_claim_on_methods_is_shown_at_equal_connections(tmp_path):
+def test_every_claim_on_methods_is_shown_at_equal_connections(exact_table):
     """Direct with as many takes 0.8: over coordinated's 1.46 with wrong estimates that is 0.55."""
-    found = judged(tmp_path, papers_world, noise=0.0).set_index(["claim", "part"])
+    found = exact_table.set_index(["claim", "part"])
     table = found["equal_connections"]
     assert table["C4", "2:1"] == "0.80 [0.80, 0.80]"
     assert table["C5", "direct, 2:1"] == "0.80 to 0.80"
@@ -164,9 +173,8 @@ def test_noise_leaves_claims_open_and_says_so(tmp_path):
     assert "0 of" in table.loc[("C10", ""), "why"]
 
 
-def test_numbers_are_those_that_were_put_in(tmp_path):
-    """No noise: ratios are exact, whatever all runs of a seed share."""
-    table = judged(tmp_path, papers_world, noise=0.0).set_index(["claim", "part"])
+def test_numbers_are_those_that_were_put_in(exact_table):
+    table = exact_table.set_index(["claim", "part"])
     row = table.loc[("C2", "direct")]
     assert (row["value"], row["low"], row["high"]) == pytest.approx((2.56, 2.56, 2.56))
     assert (row["seeds"], row["connections"]) == (6, "7 and 40")
@@ -214,7 +222,7 @@ def test_what_the_paper_leaves_open_is_not_mixed(tmp_path):
     write_sweep(tmp_path / "b", "figure3", papers_world)
     (runs,) = paper_runs(read_sweeps(tmp_path))
     assert set(runs.table["udp"]) == {0.0, 0.05, 0.2}
-    ways = runs.select("direct", Setting("1:1", 20))
+    ways = runs.select("direct", PaperSetting("1:1", 20))
     assert len(ways) == 6
     assert (ways["makespan_s"] > 200).all()
 
@@ -243,24 +251,3 @@ def test_incomplete_runs_are_left_out_and_counted(tmp_path):
     table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
     assert table.loc[("C2", "direct"), "where"] == "ns-3, scale 0.1, without 18 incomplete runs"
     assert table.loc[("C2", "best-path"), "verdict"] == "not run"
-
-
-@pytest.mark.parametrize(
-    ("verdict", "word", "is_settled", "why"),
-    [
-        (about(Interval(2.6, 2.5, 2.7, 9), 2.56), "holds", True, "meets 2.56"),
-        (about(Interval(8.0, 1.1, 60.0, 2), 2.56), "holds", False, "reaches beyond"),
-        (about(Interval(8.0, 0.9, 60.0, 2), 2.56), "differs", False, "holds 2.56 and 1"),
-        (between([Interval(0.95, 0.92, 0.97, 9)], 0.91, 0.98), "holds", True, "meets 0.91"),
-        (between([Interval(0.6, 0.3, 0.99, 2)], 0.91, 0.98), "holds", False, "reaches beyond"),
-        (between([Interval(1.0, 0.99, 1.01, 9)], 0.91, 0.98), "differs", True, "which is larger"),
-        (between([Interval(0.8, 0.7, 0.9, 9)], 0.91, 0.98), "differs", True, "same direction"),
-        (much_storage([Interval(1.7, 1.65, 1.8, 9)]), "holds", True, "meets 1.73"),
-        (much_storage([Interval(9.0, 1.01, 80.0, 2)]), "holds", False, "reaches beyond"),
-        (few_seconds(Interval(5.0, 4.0, 6.0, 9)), "differs", False, "holds 5 s"),
-        (few_seconds(Interval(9.0, 8.0, 10.0, 9)), "differs", True, "more than 5 s"),
-    ],
-)
-def test_a_wide_interval_that_meets_a_number_settles_nothing(verdict, word, is_settled, why):
-    assert (verdict.word, verdict.is_settled) == (word, is_settled)
-    assert why in verdict.why

@@ -1,0 +1,73 @@
+"""The command `front`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import pytest
+from instances.small_problems import with_a_priced_relay
+
+from datacollect.commands.main import run
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a priced problem in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "priced.json").write_text(json.dumps(with_a_priced_relay().to_dict()))
+    return tmp_path
+
+
+def test_the_command_prints_a_table_and_what_it_comes_to(here, capsys):
+    assert run(["front", "priced.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["at", "most", "slower", "makespan", "money", "slower", "cheaper"]
+    assert len(lines) == 1 + 9 + 1 + 1
+    assert lines[-1] == "50.0% slower saves 50.0%."
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_command_prints_json(here, capsys):
+    assert run(["front", "priced.json", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["front"]
+    assert rows[-1]["slack"] is None
+    assert rows[0] == {
+        "slack": 0.0,
+        "makespan_s": pytest.approx(2000),
+        "money": pytest.approx(0.2),
+        "slower": 0.0,
+        "cheaper": 0.0,
+    }
+
+
+def test_the_command_writes_tables_and_pictures(here, capsys):
+    assert run(["front", "priced.json", "-o", "front.csv"]) == 0
+    assert "saved to front.csv" in capsys.readouterr().err
+    with (here / "front.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["slack"]) for row in rows] == [
+        0,
+        0.01,
+        0.05,
+        0.1,
+        0.25,
+        0.5,
+        1,
+        2,
+        5,
+        math.inf,
+    ]
+    assert run(["front", "priced.json", "-o", "front.png"]) == 0
+    assert (here / "front.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_refuses_what_it_cannot_do(here, capsys):
+    assert run(["front", "priced.json", "-o", "front.txt"]) == 2
+    assert "'front.txt'" in capsys.readouterr().err
+    assert run(["front", "priced.json", "-o", "priced.json"]) == 2
+    assert run(["front", "priced.json", "-o", "nowhere/front.png"]) == 2
+    assert run(["example", "figure1"]) == 0
+    assert run(["front", "figure1.toml"]) == 2
+    assert "price_per_gb" in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""Measurements of speed: what they compare with is right, and finds out what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+
+
+def test_the_maximum_flow_sees_every_period(speed, references, relay_problem):
+    """In the second period, from 1 s on, everything is twice as fast: 3 MB, then 6 MB/s."""
+    from datacollect.flow.layered import layered_network
+
+    rates = relay_problem.bandwidth_bytes_per_s[0]
+    problem = relay_problem.replace(
+        periods_s=np.array([0.0, 1.0]), bandwidth_bytes_per_s=np.stack([rates, 2 * rates])
+    )
+    network = layered_network(problem, problem.periods_s)
+    # A byte more may pass where capacities are rounded up.
+    assert references.MaxFlow.within(network, 2.0).solve() == pytest.approx(9_000_000, abs=10)
+    assert speed.one_max_flow(problem, 2.5)() == 12_000_000
+    with pytest.raises(AssertionError):
+        speed.one_max_flow(problem, 2.49)()
+
+
+@pytest.mark.parametrize("reference", ["networkx", "OR-Tools", "max-flow"])
+@pytest.mark.parametrize("prefer", ["relay-bytes", "earliest-arrival"])
+def test_slotted_plans_are_compared_with_the_whole_graph(speed, reference, prefer):
+    task = speed.Task("slotted", speed.MESH, 12, reference, 5, prefer=prefer)
+    row = speed.slotted(task)
+    assert row["slots"] >= 6
+    assert row["ratio"] == row["median_s"] / row["reference_median_s"]
+
+
+@pytest.mark.parametrize("reference", ["GLOP", "HiGHS"])
+def test_plans_with_shared_bottlenecks_are_compared_with_all_links_at_once(speed, reference):
+    row = speed.shared(speed.Task("shared", speed.RANDOM, 40, reference))
+    assert row["reference_stopped"] == ""
+
+
+def test_every_kind_of_problem_is_measured(speed):
+    """Each row's problem and reference, at a size that takes no time."""
+    tasks = speed.tasks(1)
+    assert {task.measurement for task in tasks} == set(speed.MEASUREMENTS)
+    assert {task.what for task in tasks} >= set(speed.PROBLEMS)
+    for what in sorted({task.what for task in tasks if task.measurement == "planning"}):
+        row = speed.planning(speed.Task("planning", what, 40))
+        assert 1 <= row["over_lower_bound"] < 1.1
+
+
+def test_what_a_command_takes_is_its_own_time(speed, scripts, monkeypatch):
+    """Half a second of sleep takes no time of the processor; half a second of work does."""
+    work = "import time; t = time.process_time()\nwhile time.process_time() - t < 0.5: pass"
+    monkeypatch.setattr(
+        speed, "COMMANDS", {"sleep": ("import time; time.sleep(0.5)",), "work": (work,)}
+    )
+    took = {
+        what: speed.start_up(speed.Task("start_up", what))["median_s"] for what in ("sleep", "work")
+    }
+    assert took["sleep"] < 0.5 <= took["work"]
+
+
+def test_published_results_have_the_tables_columns(speed, scripts):
+    read = scripts("measuring").read
+    growth = scripts("growth")
+    notes, rows = read(speed.RESULTS)
+    growth_notes, growth_rows = read(growth.RESULTS)
+    assert set(rows[0]) == set(speed.COLUMNS)
+    document = (EXPERIMENTS.parent / "docs/speed.md").read_text(encoding="utf-8")
+    for table in (*speed.tables(rows).split("\n\n"), growth.table(growth_rows)):
+        assert table in document
+    for lines in (notes, growth_notes):
+        assert "\n".join(lines) in document
+
+
+def test_published_results_are_what_the_text_says_of_them(speed, scripts):
+    """The largest mesh takes less than a maximum flow; 30 times: beside one network, not ours."""
+    _, rows = scripts("measuring").read(speed.RESULTS)
+    mesh = [row for row in rows if (row["section"], row["what"]) == ("planning", speed.MESH)]
+    assert float(max(mesh, key=lambda row: int(row["hosts"]))["ratio"]) < 1
+    ratios = {
+        row["reference"]: float(row["ratio"])
+        for row in rows
+        if (row["section"], row["what"], row["hosts"]) == ("slotted", speed.MESH, "100")
+    }
+    ours, textbook = (speed.SLOTTED_REFERENCES[name][0] for name in ("OR-Tools", "textbook"))
+    assert ratios[ours] > 1 / 30 >= ratios[textbook]

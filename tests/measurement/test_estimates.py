@@ -1,0 +1,154 @@
+"""Estimates from samples: by hand, and against their definitions sample by sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datacollect.errors import ProblemError
+from datacollect.measurement.estimates import estimate
+from datacollect.problem.problem import Problem
+
+
+def table(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["from", "to", "time_s", "bandwidth_bytes_per_s"])
+
+
+def value(samples: pd.DataFrame, how: str = "ewma", **options: float) -> float:
+    estimated = estimate(samples, how, **options)
+    assert len(estimated) == 1
+    return float(estimated["bandwidth_bytes_per_s"].iloc[0])
+
+
+def test_ewma_weighs_the_past_with_a_and_starts_at_the_first_sample():
+    """10, then 0.1·20 + 0.9·10 = 11, then 0.1·31 + 0.9·11 = 13."""
+    samples = table([("S", "D", 0, 10), ("S", "D", 1, 20), ("S", "D", 2, 31)])
+    assert value(samples.iloc[:1]) == 10
+    assert value(samples.iloc[:2]) == pytest.approx(11)
+    assert value(samples) == pytest.approx(13)
+    assert value(samples, a=0.0) == 31
+
+
+def test_order_is_that_of_time_not_of_rows():
+    """In order of time 10, 20: avg = 0.1·20 + 0.9·10 = 11; the newest is 20."""
+    samples = table([("S", "D", 7, 20), ("S", "D", 3, 10)])
+    assert value(samples) == pytest.approx(11)
+    assert value(samples, "last") == 20
+
+
+def test_samples_of_the_same_time_count_in_the_order_of_rows():
+    assert value(table([("S", "D", 7, 20), ("S", "D", 7, 10)]), "last") == 10
+
+
+def test_median_and_quantile_interpolate_between_neighbours():
+    """Of 1, 2, 4, 8 the median is 3 and the lower quartile 1 + 0.75·1 = 1.75."""
+    samples = table([("S", "D", i, y) for i, y in enumerate([8, 1, 4, 2])])
+    assert value(samples, "median") == 3
+    assert value(samples, "quantile") == 1.75
+    assert value(samples, "quantile", quantile=0.0) == 1
+    assert value(samples, "quantile", quantile=1.0) == 8
+
+
+def test_pairs_are_ordered_and_apart():
+    """B -> A and A -> B are two pairs; ages count from the newest sample of all, at 9."""
+    samples = table([("B", "A", 4, 1), ("A", "B", 9, 5), ("B", "A", 2, 3)])
+    estimated = estimate(samples, "last")
+    assert estimated.to_dict("records") == [
+        {
+            "from": "A",
+            "to": "B",
+            "bandwidth_bytes_per_s": 5,
+            "newest_s": 9,
+            "age_s": 0,
+            "n_samples": 1,
+        },
+        {
+            "from": "B",
+            "to": "A",
+            "bandwidth_bytes_per_s": 1,
+            "newest_s": 4,
+            "age_s": 5,
+            "n_samples": 2,
+        },
+    ]
+    assert estimate(samples, now_s=10.0)["age_s"].tolist() == [1, 6]
+
+
+def test_no_samples_give_no_estimates():
+    for how in ("ewma", "last", "median", "quantile"):
+        assert estimate(table([]), how).empty
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("AB"),
+            st.sampled_from("CD"),
+            st.integers(0, 5),
+            st.floats(0, 1e9, allow_subnormal=False),
+        ),
+        min_size=1,
+        max_size=40,
+    ),
+    st.floats(0, 0.99),
+)
+def test_estimates_equal_the_definitions_sample_by_sample(rows, a):
+    """The oracle follows the definitions one sample at a time."""
+    estimated = {how: estimate(table(rows), how, a=a) for how in ("ewma", "last", "median")}
+    low = estimate(table(rows), "quantile", quantile=0.3)
+    pairs = sorted({row[:2] for row in rows})
+    for i, pair in enumerate(pairs):
+        ordered = [y for *_, y in sorted((r for r in rows if r[:2] == pair), key=lambda r: r[2])]
+        average = ordered[0]
+        for y in ordered[1:]:
+            average = (1 - a) * y + a * average
+        got = {how: table_["bandwidth_bytes_per_s"][i] for how, table_ in estimated.items()}
+        assert got["ewma"] == pytest.approx(average, rel=1e-9)
+        assert got["last"] == pytest.approx(ordered[-1], rel=1e-12)
+        assert got["median"] == pytest.approx(float(np.median(ordered)), rel=1e-12)
+        expected = float(np.quantile(ordered, 0.3))
+        assert low["bandwidth_bytes_per_s"][i] == pytest.approx(expected, rel=1e-9)
+    for table_ in estimated.values():
+        assert list(zip(table_["from"], table_["to"], strict=True)) == pairs
+        assert table_["n_samples"].sum() == len(rows)
+
+
+def test_estimates_make_a_problem():
+    samples = table([("S", "D", 0, 10), ("S", "K", 1, 20), ("K", "D", 2, 30)])
+    problem = Problem.from_dataframe(estimate(samples), {"S": 100}, "D")
+    assert problem.names == ("D", "K", "S")
+    assert problem.bandwidth_bytes_per_s.tolist() == [[30, 10, 20]]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (("S", "D", 0, float("nan")), "row 1: bandwidth_bytes_per_s must be >= 0 and finite"),
+        (("S", "D", 0, -1), "got -1"),
+        (("S", "D", 0, float("inf")), "got inf"),
+        (("S", "D", float("nan"), 1), "row 1: time_s must be finite, got nan"),
+        (("S", "S", 0, 1), "row 1: from and to must differ, got 'S' twice"),
+        ((None, "D", 0, 1), "row 1: from must be a host's name"),
+        (("S", "D", 0, "fast"), "bandwidth_bytes_per_s must hold numbers"),
+    ],
+)
+def test_bad_samples_are_refused(row, message):
+    with pytest.raises(ProblemError, match=message):
+        estimate(table([("S", "D", 0, 1), row]))
+
+
+def test_bad_options_are_refused():
+    samples = table([("S", "D", 5, 1)])
+    with pytest.raises(ProblemError, match=r"got 'emwa'; did you mean 'ewma'\?"):
+        estimate(samples, "emwa")
+    with pytest.raises(ProblemError, match=r"a must be >= 0 and < 1, got 1\.0"):
+        estimate(samples, a=1.0)
+    with pytest.raises(ProblemError, match=r"quantile must be between 0 and 1, got 25"):
+        estimate(samples, "quantile", quantile=25)
+    with pytest.raises(ProblemError, match=r"now_s must not lie before the newest sample, 5"):
+        estimate(samples, now_s=4.0)
+    with pytest.raises(ProblemError, match=r"column time_s is missing.*did you mean 'time'"):
+        estimate(samples.rename(columns={"time_s": "time"}))

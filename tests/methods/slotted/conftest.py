@@ -1,0 +1,14 @@
+"""Slotted plans on few arcs of the time-expanded graph, on small problems too."""
+
+from __future__ import annotations
+
+import pytest
+
+from datacollect.methods.slotted import search as slotted_search
+
+
+@pytest.fixture
+def few_arcs(monkeypatch):
+    """No problem is small enough to take all arcs."""
+    monkeypatch.setattr(slotted_search, "ALL_ARCS", 0)
+    monkeypatch.setattr(slotted_search, "ALL_ARCS_SHARED", 0)

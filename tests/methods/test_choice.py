@@ -1,0 +1,50 @@
+"""One table of methods: what it offers is what the public functions take."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+
+import pytest
+from instances.small_problems import figure_1
+
+import datacollect as dc
+from datacollect.commands.options import Method
+from datacollect.methods.choice import METHODS, options_like, plan
+
+FUNCTIONS = {"direct": dc.direct, "best-path": dc.best_path, "coordinated": dc.coordinated}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_options_are_those_of_the_public_function(name):
+    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+    options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    assert {option.name: option.default for option in fields(METHODS[name])} == options
+
+
+def test_the_command_line_knows_the_same_names_in_the_same_order():
+    assert [method.value for method in Method] == list(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_plans_are_those_of_the_public_function(name):
+    problem = figure_1()
+    planned = plan(problem, METHODS[name](solver="ortools"))
+    assert planned.method == name
+    assert planned.transfers.equals(FUNCTIONS[name](problem, solver="ortools").transfers)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        lambda p: dc.direct(p, at_a_time=1),
+        lambda p: dc.best_path(p, slot_s=0.5, hysteresis=1.0),
+        lambda p: dc.coordinated(p, slot_s=0.5),
+        lambda p: dc.coordinated(p, deadline_s=9.0, prefer="storage"),
+    ],
+)
+def test_what_a_schedule_records_plans_it_again(schedule):
+    problem = figure_1()
+    first = schedule(problem)
+    again = plan(problem, options_like(first))
+    assert again.transfers.equals(first.transfers)

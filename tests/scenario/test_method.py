@@ -1,0 +1,91 @@
+"""Which controller carries a schedule out, over how many connections."""
+
+from __future__ import annotations
+
+import pytest
+from instances.small_scenarios import line_of, shipped
+
+import datacollect as dc
+from datacollect.control.direct import DirectController
+from datacollect.control.replanning import ReplanningController
+from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.scenario.carry_out import carry_out
+from datacollect.scenario.method import controller_of, n_connections
+from datacollect.scenario.options import ExecutionOptions
+
+# S has 0.5 B/s to D, and 1 B/s through K.
+PROBLEM = dc.Problem.from_matrix(
+    ["S", "K", "D"], [[0, 1.0, 0.5], [0, 0, 1.0], [0, 0, 0]], [30, 0, 0], "D"
+)
+
+
+def how(**section):
+    return ExecutionOptions.of(line_of(method=section))
+
+
+@pytest.mark.parametrize(
+    ("section", "controller", "connections"),
+    [
+        ({}, AsapController, 3),
+        ({"timing": "planned"}, PlannedController, 3),
+        ({"lanes": 2}, AsapController, 6),
+        ({"replan_s": 5.0}, ReplanningController, 3),
+        ({"name": "direct"}, DirectController, 1),
+        ({"name": "direct", "streams": 4}, DirectController, 4),
+        ({"name": "direct", "total_streams": 5}, DirectController, 5),
+        ({"name": "direct", "streams_as": "coordinated"}, DirectController, 3),
+        ({"name": "best-path"}, AsapController, 2),
+    ],
+)
+def test_the_section_decides_who_carries_the_plan_out(section, controller, connections):
+    """The coordinated plan takes both ways, three hops; best-path the one through K."""
+    methods = {"direct": dc.direct, "best-path": dc.best_path}
+    schedule = methods.get(section.get("name"), dc.coordinated)(PROBLEM)
+    found, n = controller_of(PROBLEM, schedule, how(**section))
+    assert (type(found), n) == (controller, connections)
+
+
+def test_routes_that_share_connections_need_one_for_each_hop():
+    """All of A's data and of S's pass K."""
+    grid = [[0, 0, 1.0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0], [0, 0, 0, 0]]
+    schedule = dc.coordinated(dc.Problem.from_matrix("ASKD", grid, [9, 9, 0, 0], "D"))
+    assert n_connections(schedule, how()) == 4
+    assert n_connections(schedule, how(shared_connections=True)) == 3
+    assert n_connections(schedule, how(shared_connections=True, lanes=2)) == 6
+
+
+def test_fewer_streams_than_sources_are_refused():
+    with pytest.raises(dc.ProblemError, match="total_streams must be >= 3, one for each source"):
+        dc.simulate(shipped(**{"method.total_streams": 2}), engine="fluid", method="direct")
+
+
+def test_direct_with_as_many_streams_as_the_coordinated_plan():
+    scenario = shipped()
+    coordinated = carry_out(scenario, engine="fluid")
+    n = coordinated.connections
+    assert len(coordinated.run.connections) == n > 3
+    assert n == n_connections(coordinated.schedule, ExecutionOptions.of(scenario))
+    for shared in ("by-data", "evenly"):
+        values = {"method.streams_as": "coordinated", "method.streams_shared": shared}
+        run = dc.simulate(scenario.with_values(values), engine="fluid", method="direct")
+        assert len(run.connections) == n
+        per_source = run.connections.groupby("from")["connection"].count()
+        if shared == "evenly":
+            assert per_source.max() - per_source.min() <= 1
+
+
+def test_parallel_streams_get_a_larger_share():
+    """Beside one endless transfer one stream gets a half, three get three quarters."""
+    background = {"pairs": [{"from": "N0", "to": "N1"}]}
+    scenario = line_of(background=background)
+    for streams, share in ((1, 1 / 2), (3, 3 / 4)):
+        run = dc.simulate(
+            scenario.with_values({"method.streams": streams}), engine="fluid", method="direct"
+        )
+        assert run.makespan_s == pytest.approx(5.0 / share, rel=1e-3)
+
+
+def test_a_plan_in_slots_cannot_be_planned_anew():
+    slotted = dc.coordinated(PROBLEM, slot_s=1.0)
+    with pytest.raises(dc.ProblemError, match="the schedule must be pipelined"):
+        controller_of(PROBLEM, slotted, how(replan_s=20.0))

@@ -1,0 +1,63 @@
+"""What sections say, as typed values."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from instances.small_scenarios import line_of
+
+from datacollect.control.connections import Recovery
+from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
+from datacollect.scenario.fields import ESTIMATES, METHOD, PERTURBATION, RUN, SHARED_WIRE
+from datacollect.scenario.options import (
+    EstimateOptions,
+    ExecutionOptions,
+    Perturbation,
+    RunOptions,
+    SharedWire,
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "table"),
+    [
+        (ExecutionOptions, METHOD),
+        (EstimateOptions, ESTIMATES),
+        (RunOptions, RUN),
+        (Perturbation, PERTURBATION),
+        (SharedWire, SHARED_WIRE),
+    ],
+)
+def test_options_are_the_keys_of_their_section_but_for_seeds(options, table):
+    names = [field.name for field in fields(options)]
+    assert sorted(names) == sorted(table.by_name.keys() - {"seed"})
+
+
+def test_what_was_not_said_has_the_default_of_its_field():
+    scenario = line_of()
+    how, limits = ExecutionOptions.of(scenario), RunOptions.of(scenario)
+    assert all(getattr(how, name) == METHOD.by_name[name].default for name in vars(how))
+    assert (limits.stall_s, limits.relay_buffer_bytes, limits.warm_up_s) == (30.0, None, 0.0)
+    assert EstimateOptions.of(scenario).shared == ()
+
+
+def test_tables_within_become_values_of_their_own():
+    wires = [{"wire": "N0-N1", "connections": 3}]
+    wrong = [{"wire": "N0-N1", "factor": 1.7}]
+    options = EstimateOptions.of(line_of(estimates={"shared": wires, "perturbations": wrong}))
+    assert options.shared == (SharedWire("N0-N1", None, 3),)
+    assert options.perturbations == (Perturbation("N0-N1", 1.7),)
+
+
+def test_each_method_gets_the_options_that_it_has():
+    section = {"slot_s": 2.0, "time_limit_s": 9.0, "solver": "ortools", "at_a_time": 2}
+    how = ExecutionOptions.of(line_of(method={**section, "order": ["S"]}))
+    assert how.planning() == CoordinatedOptions(2.0, solver="ortools", time_limit_s=9.0)
+    assert how.planning("best-path") == BestPathOptions(2.0, solver="ortools")
+    assert how.planning("direct") == DirectOptions(("S",), 2, solver="ortools")
+
+
+def test_connections_recover_as_the_section_says():
+    section = {"stall_patience_s": 3.0, "retry_s": 2.0, "most_retries": 4}
+    assert ExecutionOptions.of(line_of(method=section)).recovery == Recovery(3.0, 2.0, 4)

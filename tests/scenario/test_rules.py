@@ -1,0 +1,16 @@
+"""What the values of a scenario file may not say together."""
+
+from __future__ import annotations
+
+import pytest
+from instances.broken_scenarios import TOGETHER
+from instances.small_scenarios import changed
+
+import datacollect as dc
+
+
+@pytest.mark.parametrize(("place", "value", "message"), TOGETHER)
+def test_values_that_contradict_each_other_are_named_with_place_and_rule(place, value, message):
+    with pytest.raises(dc.ProblemError) as caught:
+        dc.Scenario.from_dict(changed(place, value))
+    assert message in str(caught.value)

@@ -1,0 +1,42 @@
+"""Which points a picture shows."""
+
+from __future__ import annotations
+
+import json
+
+from instances.made_sweeps import SMALL, write_sweep
+
+from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.panels import panels_of
+
+
+def test_a_series_that_was_run_once_for_all_is_in_every_panel(tmp_path):
+    """Direct plans on no estimates: its runs at 0 % are shown where estimates are wrong, too."""
+    write_sweep(tmp_path / "a", "figure4", only={"flows": ["60"], "error": ["0 %", "+70 %"]})
+    tree = json.loads((tmp_path / "a" / "experiment.json").read_text())
+    assert len(tree["panels"]) > 2
+    (sweep,) = read_sweeps(tmp_path)
+    by_label = {panel.label: panel.points for panel in panels_of(sweep) if panel.label in "ad"}
+    wrong, right = (by_label[label].set_index("series") for label in "ad")
+    assert set(wrong.index) == {"direct", "direct-as-many", "best-path", "coordinated"}
+    assert wrong.loc["direct", "run"] == right.loc["direct", "run"]
+    assert wrong.loc["coordinated", "run"] != right.loc["coordinated", "run"]
+
+
+def test_what_a_panel_leaves_open_is_not_mixed(tmp_path):
+    folder = tmp_path / "a"
+    write_sweep(folder, "figure3", only=SMALL)
+    tree = json.loads((folder / "experiment.json").read_text())
+    tree["panels"] = [{**tree["panels"][0], "where": {}}]
+    (folder / "experiment.json").write_text(json.dumps(tree))
+    (sweep,) = read_sweeps(folder)
+    assert [panel.title for panel in panels_of(sweep)] == ["(a) ratio 1:1", "(a) ratio 2:1"]
+
+
+def test_without_panels_methods_are_drawn(tmp_path):
+    folder = tmp_path / "a"
+    write_sweep(folder, "figure3", only=SMALL)
+    tree = json.loads((folder / "experiment.json").read_text())
+    (folder / "experiment.json").write_text(json.dumps({**tree, "panels": []}))
+    (sweep,) = read_sweeps(folder)
+    assert {panel.series for panel in panels_of(sweep)} == {"method"}

@@ -1,0 +1,108 @@
+"""Reports of made-up sweeps and of a real one: which files there are."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from instances.made_sweeps import SMALL, cells_in, gains, write_sweep
+
+import datacollect as dc
+from datacollect.commands.main import run
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """The report of a sweep, in the sweep's folder."""
+    folder = tmp_path_factory.mktemp("reported")
+    write_sweep(folder, "figure3", gains, only=SMALL, documents=True, noise=0.02)
+    return dc.report(folder)
+
+
+def test_a_report_has_pictures_tables_and_a_page(reported):
+    found = reported
+    assert found.folder.name == "report"
+    assert (found.folder.parent / "experiment.json").exists()
+    assert set(found.files) == {file.name for file in found.folder.iterdir()}
+    assert set(found.files) == {
+        "claims.csv",
+        "figure3.csv",
+        "figure3.png",
+        "figure3.svg",
+        "figure3_across.csv",
+        "figure3_prediction.csv",
+        "figure3_runs.csv",
+        "figure3_summary.csv",
+        "index.html",
+        "sweeps.csv",
+    }
+    data = (found.folder / "figure3.png").read_bytes()
+    width, height = struct.unpack(">II", data[16:24])
+    assert width > 800
+    assert height > 300
+    svg = (found.folder / "figure3.svg").read_text(encoding="utf-8")
+    assert all(label in svg for label in ("direct-as-many", "coordinated", "makespan, s"))
+    assert len(cells_in(found.folder / "figure3_runs.csv")) == found.n_runs == 96
+
+
+def test_the_same_sweep_gives_the_same_files(reported, tmp_path):
+    again = dc.report(reported.folder.parent, tmp_path / "again")
+    assert again.files == reported.files
+    for name in reported.files:
+        assert (reported.folder / name).read_bytes() == (again.folder / name).read_bytes(), name
+
+
+def test_several_sweeps_of_one_name_do_not_overwrite_each_other(tmp_path):
+    only = {**SMALL, "flows": ["0"], "ratio": ["1:1"]}
+    for scale in (0.1, 1.0):
+        write_sweep(tmp_path / f"at {scale:g}", "figure3", gains, only=only, scale=scale)
+    found = dc.report(tmp_path)
+    assert {"at_0.1.png", "at_1.png"} <= set(found.files)
+    assert {row["sweep"] for row in cells_in(found.folder / "sweeps.csv")} == {"at 0.1", "at 1"}
+
+
+def test_a_real_sweep_has_a_report(tmp_path):
+    experiment = dc.Experiment.from_dict(
+        {
+            "engine": "fluid",
+            "seeds": {"least": 3, "batch": 3},
+            "axes": [
+                {"name": "rate", "key": "topology.rate_bytes_per_s", "values": [1e5, 1e6]},
+                {
+                    "name": "method",
+                    "key": "method.name",
+                    "paired": True,
+                    "values": ["direct", "coordinated"],
+                },
+            ],
+        },
+        scenario={
+            "topology": {"kind": "line", "n_nodes": 2, "rate_bytes_per_s": 1e6},
+            "hosts": {
+                "destination": {"at": "N0"},
+                "sources": [{"at": "N1", "backlog_bytes": 1_000_000}],
+            },
+        },
+    )
+    dc.sweep(experiment, tmp_path, workers=0)
+    found = dc.report(tmp_path)
+    rows = cells_in(found.folder / "experiment_summary.csv")
+    assert len(rows) == 4
+    assert {row["seeds"] for row in rows} == {"3"}
+    # 1 MB at 0.1 MB/s takes 10 s, and a little for headers.
+    (slow,) = (r for r in rows if (r["rate"], r["method"]) == ("100000", "direct"))
+    assert 10 < float(slow["makespan_s"]) < 11
+
+
+def test_the_command_prints_verdicts_and_where_the_page_is(sweep_folder, capsys):
+    assert run(["report", str(sweep_folder), "-o", str(sweep_folder / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "C1     direct" in text
+    assert "holds" in text
+    assert str(sweep_folder / "out" / "index.html") in text
+
+
+def test_an_output_that_cannot_be_made_is_named(sweep_folder, capsys):
+    (sweep_folder / "taken").write_text("")
+    assert run(["report", str(sweep_folder), "-o", str(sweep_folder / "taken" / "x")]) == 2
+    assert "the folder of the report cannot be made" in capsys.readouterr().err

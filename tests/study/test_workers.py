@@ -1,0 +1,95 @@
+"""Runs on other processes: the same table, also where one of them dies, or the sweep itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import NO_PROC
+from instances.scripts import script_of
+from instances.small_experiments import (
+    SMALL_JOBS,
+    experiment_of,
+    many_seeds,
+    set_small_jobs,
+    without_times,
+)
+
+import datacollect as dc
+
+
+def test_two_processes_make_the_same_table(tmp_path, serial):
+    table = dc.sweep(experiment_of(), tmp_path, workers=2)
+    pd.testing.assert_frame_equal(without_times(table), without_times(serial))
+
+
+def workers_of(pid):
+    """Return the processes for runs that a process has started."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found if b"spawn_main" in command_of(int(child))]
+
+
+def command_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def wait_until(condition, what):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"waited a minute: {what}")
+
+
+# 24 jobs, at most two to a pause: it takes about two seconds after the first are finished.
+PAUSING_SWEEP = f"""
+import time
+import datacollect.study.plan, datacollect.study.sweep
+datacollect.study.plan.FLUID_RUNS, datacollect.study.sweep.TELL_S = {SMALL_JOBS}
+dc.sweep(many_seeds(), sys.argv[1], workers=2, progress=lambda _: time.sleep(0.2))
+"""
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NO_PROC)
+
+
+@needs_proc
+def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many, monkeypatch):
+    set_small_jobs(monkeypatch)
+    killed = []
+
+    def kill_one(now):
+        if now.done and not killed:
+            killed.append(workers_of(os.getpid())[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    table = dc.sweep(many_seeds(), tmp_path, workers=2, progress=kill_one)
+    pd.testing.assert_frame_equal(without_times(table), without_times(many))
+    assert killed
+    assert not list((tmp_path / "failed").iterdir())
+
+
+@needs_proc
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_is_killed_or_interrupted_goes_on_at_the_next_start(tmp_path, many, how):
+    folder = tmp_path / "out"
+    script = script_of(PAUSING_SWEEP, folder)
+    with subprocess.Popen(script, stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: list(folder.glob("shards/*.parquet")), "for the first results")
+        workers = workers_of(process.pid)
+        process.send_signal(how)
+        assert process.wait(timeout=30) != 0
+    wait_until(lambda: not any(map(command_of, workers)), "for its workers to end")
+    n_kept = sum(len(pd.read_parquet(file)) for file in folder.glob("shards/*.parquet"))
+    assert 0 < n_kept < len(many)
+    if how == signal.SIGINT:
+        assert len(pd.read_parquet(folder / "results.parquet")) == n_kept
+    table = dc.sweep(many_seeds(), folder, workers=0)
+    pd.testing.assert_frame_equal(without_times(table), without_times(many))

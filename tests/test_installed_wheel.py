@@ -1,0 +1,146 @@
+"""A wheel, built from a source distribution, has all that the commands need.
+
+The checkout has more: what `setup.cfg` forgets to list is missing in the wheel only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from conftest import NO_NS3, REPOSITORY
+from judges.imports import FOLDERS
+
+NOT_SOURCE = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "build")
+
+EXPERIMENT = """
+name = "small"
+scenario = "scenario_small.toml"
+engine = "fluid"
+
+[seeds]
+batch = 1
+least = 1
+most = 1
+
+[[axes]]
+name = "method"
+paired = true
+key = "method.name"
+values = ["direct", "coordinated"]
+
+[[panels]]
+label = "a"
+x = "method"
+series = "method"
+"""
+
+# Imports every module, says where the package lies and what lies in it.
+INVENTORY = """
+import importlib, json, pathlib, pkgutil, datacollect
+for module in pkgutil.walk_packages(datacollect.__path__, "datacollect."):
+    if module.name != "datacollect.__main__":
+        importlib.import_module(module.name)
+folder = pathlib.Path(datacollect.__file__).parent
+files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+names = [str(path.relative_to(folder)) for path in files]
+print(json.dumps({"folder": str(folder), "files": names}))
+"""
+BUILD = "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
+
+
+def run(*command, **options):
+    done = subprocess.run(
+        [*map(str, command)], check=False, capture_output=True, text=True, **options
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory) -> Path:
+    """A new environment with the wheel; what it depends on is what this Python has."""
+    folder = tmp_path_factory.mktemp("wheel")
+    environment, dist, source = folder / "environment", folder / "dist", folder / "source"
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
+    shutil.copytree(REPOSITORY, source, symlinks=True, ignore=shutil.ignore_patterns(*NOT_SOURCE))
+    build = tomllib.loads((source / "pyproject.toml").read_text())["build-system"]
+    assert build["build-backend"] == "setuptools.build_meta"
+    run(python, "-m", "pip", "install", "--quiet", *build["requires"])
+    run(python, "-c", BUILD, "build_sdist", dist, cwd=source)
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    run(python, "-c", BUILD, "build_wheel", dist, cwd=unpacked)
+    (wheel,) = dist.glob("*.whl")
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    # As --system-site-packages does, but from this environment, which may be one itself. Editable
+    # installations in it stay out: what a .pth file adds is not searched for others.
+    (packages,) = environment.glob("lib/python*/site-packages")
+    here = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    (packages / "dependencies.pth").write_text("\n".join(here) + "\n")
+    return environment
+
+
+@pytest.fixture
+def call(environment, tmp_path, monkeypatch):
+    """Run a command of the environment in an empty folder."""
+    for name in ("PYTHONPATH", "PYTHONHOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    folder = tmp_path / "empty"
+    folder.mkdir()
+
+    def call(program, *arguments):
+        return run(environment / "bin" / program, *arguments, cwd=folder)
+
+    return call
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_module_and_every_file_beside_them(call, environment):
+    found = json.loads(call("python", "-c", INVENTORY))
+    assert Path(found["folder"]).is_relative_to(environment)
+    beside = {
+        prefix.replace(".", "/") + str(path.relative_to(REPOSITORY / folder))
+        for prefix, folder in FOLDERS.items()
+        for path in (REPOSITORY / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert set(found["files"]) == beside
+    kinds = {Path(file).suffix or file for file in beside}
+    assert kinds >= {".py", ".h", ".toml", ".csv", ".css", ".js"}
+    assert "py.typed" in found["files"]
+
+
+@pytest.mark.slow
+def test_commands_run_from_an_empty_folder(call, tmp_path):
+    call("datacollect", "example", "upload")
+    call("datacollect", "plan", "upload.toml", "-o", "plan.json")
+    assert call("datacollect", "check", "upload.toml", "plan.json").startswith("valid: ")
+    call("datacollect", "example", "scenario_small")
+    answer = call("datacollect", "simulate", "scenario_small.toml", "--engine", "fluid", "--json")
+    assert json.loads(answer)["complete"]
+    (tmp_path / "empty" / "small.toml").write_text(EXPERIMENT)
+    call("datacollect", "sweep", "small.toml", "-o", "sweep", "--workers", "1")
+    assert "index.html" in call("datacollect", "report", "sweep")
+
+
+@pytest.mark.slow
+def test_ns3_runs_from_an_empty_folder(call):
+    if find_spec("ns3") is None:
+        pytest.skip(NO_NS3)
+    call("datacollect", "example", "scenario_small")
+    answer = call("datacollect", "simulate", "scenario_small.toml", "--engine", "ns3", "--json")
+    assert json.loads(answer)["complete"]

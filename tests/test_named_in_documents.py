@@ -1,0 +1,70 @@
+"""What the documents name of this repository is there: files, folders, modules and their names."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import pytest
+from judges.imports import REPOSITORY
+
+PAGES = ("README.md", "CONTRIBUTING.md", "experiments/README.md")
+DOCUMENTS = [*PAGES, *(f"docs/{path.name}" for path in sorted((REPOSITORY / "docs").glob("*.md")))]
+
+# Source files wherever they are named, and whatever begins with one of our folders; * is any part
+# of a name, a word in capitals a name of one's own.
+SOURCE = re.compile(r"(?<![\w./*-])[\w./*-]*\w\.(?:py|h|toml)\b")
+FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs"
+PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*")
+MODULE = re.compile(r"(?<![\w./-])datacollect(?:\.\w+)+")
+OWN_NAME = re.compile(r"\b[A-Z]{3,}\b")
+
+# Files that the documents' examples write, or that stand for a reader's own.
+WRITTEN = re.compile(r"^[\w-]+\.toml$")
+
+
+def missing_files(text: str, folder: str) -> list[str]:
+    """Return the paths in a document that lead nowhere, from the top or from its own folder."""
+    named = {path.rstrip(".") for path in (*SOURCE.findall(text), *PATH.findall(text))}
+    return sorted(
+        path
+        for path in named
+        if not (OWN_NAME.search(path) or WRITTEN.match(path) or _is_there(path, folder))
+    )
+
+
+def _is_there(path: str, folder: str) -> bool:
+    places = (REPOSITORY, REPOSITORY / "datacollect", REPOSITORY / folder)
+    return any([*place.glob(path.rstrip("/"))] for place in places)
+
+
+def missing_modules(text: str) -> list[str]:
+    """Return the dotted names in a document that are neither a module nor a name in one."""
+    return sorted(name for name in set(MODULE.findall(text)) if not _can_be_had(name))
+
+
+def _can_be_had(name: str) -> bool:
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(parts[:n]))
+        except ModuleNotFoundError:
+            continue
+        return all((found := getattr(found, part, None)) is not None for part in parts[n:])
+    return False
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_everything_named_is_there(document):
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
+    assert missing_files(text, document.rpartition("/")[0]) == []
+    assert missing_modules(text) == []
+
+
+def test_what_is_not_there_is_found():
+    text = """`datacollect/gone.py`, `flow/gone.py`, docs/gone.md. `datacollect.gone`,
+    `datacollect.errors.Gone`; but `flow/plan.py`, `tests/test_*.py`, `solvers/NAME.py`,
+    `docs/`, `my.toml`, `datacollect.errors`, `datacollect.Problem.from_dict`, an.org/docs/x."""
+    files = ["datacollect/gone.py", "docs/gone.md", "flow/gone.py"]
+    assert missing_files(text, "") == files
+    assert missing_modules(text) == ["datacollect.errors.Gone", "datacollect.gone"]
