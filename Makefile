@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# As many processes as processors; CONTRIBUTING.md says why work is stolen, not handed out by file.
+SPREAD ?= -n logical --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +19,7 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 test test-all lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 test test-slow test-all lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -50,10 +52,13 @@ demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenar
 	done
 
 test: $(VENV)/.installed-test ## run the tests, doctests and the documents' examples
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS)
 
-test-all: $(VENV)/.installed-test ## the same, slow tests included
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m ''
+test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of their random cases
+	DATACOLLECT_TEST_PROFILE=few $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
+
+test-all: $(VENV)/.installed-test ## run all tests, slow ones with all their random cases
+	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m ''
 
 lint: $(VENV)/.installed-lint ## ruff: rules and format
 	$(BIN)/ruff check .

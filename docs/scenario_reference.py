@@ -9,14 +9,16 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.kinds import Field, ListOf, Number, Rows, Text, Whole
-from datacollect.scenario_fields import SCENARIO
-from datacollect.scenario_kinds import ByKind, Choice, Flag, OneOrTwo, Part, Share
+from datacollect.field_tables import Field, Rows
+from datacollect.kinds import ListOf, Number, Text, Whole
+from datacollect.scenario.fields import SCENARIO
+from datacollect.scenario.kinds import ByKind, Choice, Flag, OneOrTwo, Part, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from datacollect.kinds import Kind, Table
+    from datacollect.field_tables import Table
+    from datacollect.kinds import Kind
 
 PAGE = Path(__file__).parent / "simulation.md"
 BEGIN = "At the top, besides the tables below:\n"

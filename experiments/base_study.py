@@ -105,9 +105,9 @@ def main() -> None:
 
 def run_setting(task, done, output, cache, with_curves):
     """Run the methods and engines that are missing, and append a row for each."""
-    from datacollect.harness import carry_out
-    from datacollect.probing import cache_folder
-    from datacollect.scenario import Scenario
+    from datacollect.scenario.carry_out import carry_out
+    from datacollect.scenario.probe_cache import cache_folder
+    from datacollect.scenario.scenario import Scenario
 
     seed, flows, ratio = task
     cache = cache or cache_folder()
@@ -139,7 +139,7 @@ def run_setting(task, done, output, cache, with_curves):
 
 def measured(outcome):
     """Return what a run's row says."""
-    from datacollect.run_files import background_by_kind
+    from datacollect.scenario.outcome_files import background_by_kind
 
     run, backlog = outcome.run, outcome.setting.backlog_bytes
     stored = run.storage.assign(bytes=run.storage["own_bytes"] + run.storage["others_bytes"])
@@ -149,7 +149,7 @@ def measured(outcome):
     drops = run.wires["dropped_packets"]
     return {
         "complete": int(run.complete),
-        "connections": run.settings["connections"],
+        "connections": outcome.connections,
         "makespan_s": round(run.makespan_s, 3),
         "predicted_s": round(outcome.schedule.makespan_s, 3),
         "storage_mean": round(float(np.mean(over)), 4),
@@ -231,11 +231,11 @@ def read(file):
 
 
 def half_width(values):
-    """Return half the width of the 95 % confidence interval of the mean (Student's t)."""
-    from scipy.stats import t
+    """Return half the width of the 95 % confidence interval of the mean; NaN for one value."""
+    from datacollect.intervals import mean_interval
 
-    n = len(values)
-    return float(t.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+    interval = mean_interval(values)
+    return (interval.high - interval.low) / 2
 
 
 def whole_seeds(table):

@@ -15,13 +15,12 @@ Apache-2.0), which are not part of this repository.
 from __future__ import annotations
 
 import argparse
-import csv
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from cloud_regions import (
+from cloud_grids import (
     ALL,
     AWS,
     COLOURS,
@@ -29,8 +28,10 @@ from cloud_regions import (
     FIGURES,
     LIMITS,
     REPOSITORY,
+    plans_of,
     problem_of,
     read_grid,
+    write_rows,
 )
 
 import datacollect as dc
@@ -54,8 +55,6 @@ WORKLOADS = {
 DRAWN = ("16 AWS regions, 10 TB each", "per machine, links at a quarter")
 
 MOST_HOURS_DRAWN = 48.0
-
-METHODS = {"direct": dc.direct, "best-path": dc.best_path, "coordinated": dc.coordinated}
 
 
 @dataclass(frozen=True)
@@ -118,16 +117,6 @@ def facts(january: pd.DataFrame, november: pd.DataFrame) -> list[str]:
     ]
 
 
-def plans_of(problem: dc.Problem) -> dict[str, dc.Schedule]:
-    """Plan by every method, each on a problem of its own, and check what comes out."""
-    plans = {}
-    for name, method in METHODS.items():
-        fresh = problem.replace()
-        plans[name] = method(fresh)
-        plans[name].check(fresh)  # raises at the first byte out of place
-    return plans
-
-
 def november_only(problem: dc.Problem) -> dc.Problem:
     """Keep the last period's bandwidths alone."""
     last = problem.bandwidth_bytes_per_s[-1:]
@@ -138,7 +127,8 @@ def rows_of(
     workload: str, limits: str, problem: dc.Problem
 ) -> tuple[list[Row], dict[str, dc.Schedule]]:
     """Plan one case; describe the plans."""
-    plans, constant = plans_of(problem), plans_of(november_only(problem))
+    plans = {plan.method: plan for plan in plans_of(problem)}
+    constant = {plan.method: plan for plan in plans_of(november_only(problem))}
     rows = [
         Row(
             workload=workload,
@@ -157,27 +147,6 @@ def rows_of(
         for name, plan in plans.items()
     ]
     return rows, plans
-
-
-def write_rows(rows: list[Row], path: Path) -> None:
-    """Write the results; six digits of every float."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [f.name for f in fields(Row)], lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow(
-                {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(row).items()}
-            )
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Read what `write_rows` wrote."""
-    kinds = {"str": str, "float": float, "int": int}
-    with path.open(newline="", encoding="utf-8") as file:
-        return [
-            Row(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(Row)})
-            for line in csv.DictReader(file)
-        ]
 
 
 def markdown_table(rows: list[Row]) -> str:

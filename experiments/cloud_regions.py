@@ -11,42 +11,36 @@ are not part of this repository. All 71 regions may relay.
 from __future__ import annotations
 
 import argparse
-import csv
-import math
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-
-import datacollect as dc
-from datacollect.units import (
-    BITS_PER_BYTE,
-    BYTES_PER_GB,
-    bytes_per_s_from_bit_per_s,
-    format_bytes,
+from cloud_grids import (
+    AWS,
+    COLOURS,
+    DESTINATION,
+    DOWNLINK_GBIT_PER_S,
+    FIGURES,
+    LIMITS,
+    REPOSITORY,
+    UPLINK_GBIT_PER_S,
+    WORKLOADS,
+    per_host,
+    plans_of,
+    problem_of,
+    read_grid,
+    write_rows,
 )
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+import datacollect as dc
+from datacollect.units import BITS_PER_BYTE, format_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 RESULTS = REPOSITORY / "experiments/results/cloud_regions.csv"
-FIGURES = REPOSITORY / "docs/figures"
-
-DESTINATION = "gcp:us-central1-a"
-
-# What one machine sends and receives at most, as Skyplane's planner assumes.
-UPLINK_GBIT_PER_S = {"aws": 5.0, "gcp": 7.0, "azure": 16.0}
-DOWNLINK_GBIT_PER_S = {"aws": 10.0, "gcp": 16.0, "azure": 16.0}
-
-AWS, ALL = "16 AWS regions, 100 GB each", "70 regions, 10 GB each"
-WORKLOADS = (AWS, ALL)
-
-# Name of the limits, whether machines have them, and what part of each link is left.
-LIMITS = {
-    "none": (False, 1.0),
-    "per machine": (True, 1.0),
-    "per machine, links at a quarter": (True, 0.25),
-}
 
 
 @dataclass(frozen=True)
@@ -68,49 +62,13 @@ class Row:
     bottleneck: str
 
 
-def read_grid(path: Path) -> pd.DataFrame:
-    """Read received bytes per second: row = from, column = to, 0 on the diagonal."""
-    measured = pd.read_csv(path)
-    grid = measured[measured["src"] != measured["dst"]].pivot_table(
-        index="src", columns="dst", values="received_bps", aggfunc="mean"
-    )
-    names = sorted(set(grid.index) | set(grid.columns))
-    return bytes_per_s_from_bit_per_s(grid.reindex(index=names, columns=names).fillna(0.0))
-
-
-def problem_of(grid: pd.DataFrame, workload: str, limits: str) -> dc.Problem:
-    """Build one case."""
-    names = list(grid.index)
-    limited, part = LIMITS[limits]
-    return dc.Problem.from_matrix(
-        names,
-        grid.to_numpy() * part,
-        _backlogs(names, workload),
-        DESTINATION,
-        uplink_bytes_per_s=_per_host(names, UPLINK_GBIT_PER_S) if limited else math.inf,
-        downlink_bytes_per_s=_per_host(names, DOWNLINK_GBIT_PER_S) if limited else math.inf,
-    )
-
-
-def _backlogs(names: list[str], workload: str) -> list[int]:
-    if workload == AWS:
-        sources = sorted(name for name in names if name.startswith("aws:"))[:16]
-        return [100 * BYTES_PER_GB if name in sources else 0 for name in names]
-    return [0 if name == DESTINATION else 10 * BYTES_PER_GB for name in names]
-
-
-def _per_host(names: list[str], gbit_per_s: dict[str, float]) -> np.ndarray:
-    providers = [name.partition(":")[0] for name in names]
-    return np.array([bytes_per_s_from_bit_per_s(gbit_per_s[p] * 1e9) for p in providers])
-
-
 def facts(grid: pd.DataFrame) -> list[str]:
     """Say what was measured, in sentences that the docs quote."""
     names = list(grid.index)
     gbit_per_s = grid.to_numpy() * BITS_PER_BYTE / 1e9
     into = gbit_per_s[:, names.index(DESTINATION)]
     allowed = np.minimum.outer(
-        _per_host(names, UPLINK_GBIT_PER_S), _per_host(names, DOWNLINK_GBIT_PER_S)
+        per_host(names, UPLINK_GBIT_PER_S), per_host(names, DOWNLINK_GBIT_PER_S)
     )
     beyond = grid.to_numpy() > allowed
     google = np.array([name.startswith("gcp:") for name in names])
@@ -122,17 +80,6 @@ def facts(grid: pd.DataFrame) -> list[str]:
         f"The {int((into > 0).sum())} links into {DESTINATION} {carried} to {into.max():.2f} each.",
         f"{faster}, {within_google} of them between two regions of Google.",
     ]
-
-
-def plans_of(problem: dc.Problem) -> list[dc.Schedule]:
-    """Plan by every method, each on a problem of its own, and check what comes out."""
-    plans = []
-    for method in (dc.direct, dc.best_path, dc.coordinated):
-        fresh = problem.replace()  # the fluid optimum is remembered per problem
-        plan = method(fresh)
-        plan.check(fresh)  # raises at the first byte out of place
-        plans.append(plan)
-    return plans
 
 
 def rows_of(workload: str, limits: str, plans: list[dc.Schedule]) -> list[Row]:
@@ -162,28 +109,6 @@ def busiest_relay(plan: dc.Schedule) -> tuple[str, int]:
     served = {(relay, route.source) for route in plan.routes for relay in route.hosts[1:-1]}
     count = Counter(relay for relay, _ in served)
     return min(count.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
-
-
-def write_rows(rows: list[Row], path: Path) -> None:
-    """Write the results; six digits of every float."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [f.name for f in fields(Row)], lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow(
-                {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(row).items()}
-            )
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Read what `write_rows` wrote."""
-    kinds = {"str": str, "float": float, "int": int}
-    with path.open(newline="", encoding="utf-8") as file:
-        return [
-            Row(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(Row)})
-            for line in csv.DictReader(file)
-        ]
 
 
 def markdown_table(rows: list[Row], workload: str) -> str:
@@ -216,9 +141,6 @@ def markdown_table(rows: list[Row], workload: str) -> str:
 
 
 # Pictures -----------------------------------------------------------------------------------
-
-# Okabe and Ito, Color Universal Design, 2002
-COLOURS = {"direct": "#E69F00", "best-path": "#CC79A7", "coordinated": "#0072B2"}
 
 
 def draw_bars(rows: list[Row], path: Path) -> None:

@@ -2,8 +2,8 @@
 
     python experiments/ns3_event_rate.py [--flows 0 60] [--megabytes 35] [--repeats 3]
 
-Both carry out the same direct collection, from the same text, with the same header
-(datacollect/simulation/collect.h) and the same ns-3 libraries: once compiled with cppyy at
+Both carry out the same direct collection, from the same text, with the same headers
+(datacollect/simulation/ns3/collect/) and the same ns-3 libraries: once compiled with cppyy at
 start-up and driven by a Python controller, once by g++ -O2 and a C++ loop. The program prints
 events, processor time, and the ratio of the two rates (the median of repetitions, taken in turns,
 so that a busy machine slows both). Events and makespans have to agree exactly.
@@ -23,12 +23,13 @@ from statistics import median
 
 import numpy as np
 
-from datacollect.control import Open, Send
+from datacollect.control.controller import Controller
+from datacollect.control.decisions import Open, Send
 from datacollect.simulation.network import BackgroundFlow, SimulatedNetwork
-from datacollect.simulation.ns3 import simulate_ns3
-from datacollect.simulation.ns3_process import worker
-from datacollect.simulation.ns3_scenario import hosts_of, scenario_text
-from datacollect.simulation.ns3_worker import HEADER, LIBRARIES
+from datacollect.simulation.ns3.engine import simulate_ns3
+from datacollect.simulation.ns3.network_text import hosts_of, scenario_text
+from datacollect.simulation.ns3.process import worker
+from datacollect.simulation.ns3.worker import HEADER, LIBRARIES
 from datacollect.topologies import paper_152
 
 N_SOURCES = 7
@@ -36,7 +37,7 @@ WARM_UP_S = 20.0
 DESTINATION = "D"
 
 MAIN = r"""
-#include "collect.h"
+#include "collect/simulation.h"
 #include <sys/resource.h>
 #include <fstream>
 #include <iostream>
@@ -58,7 +59,7 @@ int main(int, char** arguments)
         word == "open" ? simulation.Open(id, a, b, 0, 0) : simulation.Send(id, a, 0, bytes);
     }
     double makespan_s = 0;
-    while (!simulation.Complete() && simulation.Run() != collect::Simulation::LIMIT)
+    while (!simulation.Complete() && simulation.Run() != collect::LIMIT)
     {
         for (const auto& event : simulation.TakeEvents())
         {
@@ -76,7 +77,7 @@ int main(int, char** arguments)
 """
 
 
-class Direct:
+class Direct(Controller):
     """Everything straight to the destination, one connection per source."""
 
     def __init__(self, backlog_bytes):
@@ -136,7 +137,7 @@ def compile_program(folder):
     source.write_text(MAIN)
     libraries = root / "lib64"
     subprocess.run(
-        ["g++", "-O2", "-std=c++20", f"-I{HEADER.parent}", f"-I{root / 'include'}", source]
+        ["g++", "-O2", "-std=c++20", f"-I{HEADER.parents[1]}", f"-I{root / 'include'}", source]
         + ["-o", program, f"-L{libraries}", f"-Wl,-rpath,{libraries}"]
         + [f"-l:libns3.44-{name}.so" for name in LIBRARIES],
         check=True,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     import datacollect as dc
-    from datacollect.layered import LayeredNetwork
-    from datacollect.timegraph import TimeExpandedGraph
+    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.methods.slotted.graph import TimeExpandedGraph
 
 # A linear solver may take this long on the clock: much, since the machine may be busy.
 TIME_LIMIT_S = 60.0

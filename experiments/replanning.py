@@ -16,14 +16,13 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
-import gc
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
+from measuring import timed
 from synthetic_problems import (
     forecast_mesh,
     limited_mesh,
@@ -33,7 +32,7 @@ from synthetic_problems import (
 )
 
 import datacollect as dc
-from datacollect.replanning import old_use
+from datacollect.methods.replanning.replan import old_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,16 +105,6 @@ def row(case: Case, n_hosts: int, part: float, repeats: int) -> dict[str, object
         "makespan_over_bound": anew.makespan_s / anew.lower_bound_s,
         "transfers_over_first": anew.n_transfers / plan.n_transfers,
     }
-
-
-def timed(
-    work: Callable[[dc.Problem], dc.Schedule], problem: dc.Problem
-) -> tuple[float, dc.Schedule]:
-    """Plan once; return process time and result."""
-    gc.collect()  # what calls before have left is not to be paid for by this one
-    began = time.process_time()
-    result = work(problem)
-    return time.process_time() - began, result
 
 
 def moved(
