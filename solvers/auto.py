@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from datacollect.errors import SolverError, TimeLimitError
+from datacollect.errors import SolverError, SolverUnavailableError, TimeLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,6 +105,8 @@ class _InTurn(Generic[Solver]):
                 found = ask(solver)
             except TimeLimitError:
                 raise
+            except SolverUnavailableError:
+                continue
             except SolverError as error:
                 failures.append(str(error))
                 continue

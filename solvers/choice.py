@@ -108,7 +108,8 @@ def load_flow_solver(name: str = "auto", time_limit_s: float | None = None) -> F
         from datacollect.solvers.auto import AutoFlow
 
         first, second = (load_flow_solver(each) for each in _auto_flow_names())
-        others = [partial(load_flow_solver, each) for each in available_flow_solvers()]
+        # Which of them are installed is asked only where the first fails: to look takes long.
+        others = [partial(load_flow_solver, each) for each in _FLOW_BACKENDS]
         return AutoFlow(first, second, others)
     return cast("FlowSolver", _load(name, _FLOW_BACKENDS[name]))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.arrays import BoolArray, FloatArray, IndexArray, IntArray
 
 
 def best_per_tail(
@@ -29,7 +29,7 @@ def best_per_tail(
     Returns
     -------
     ndarray of int
-        Positions in `tail`, node by node, the best of each first.
+        Positions in `tail`, in order.
 
     Examples
     --------
@@ -37,24 +37,21 @@ def best_per_tail(
     >>> best_per_tail(tail, score, most=2, n_nodes=2)
     array([1, 2, 3])
     """
-    some = _promising(tail, score, most, n_nodes)
-    order = some[np.lexsort((-score[some], tail[some]))]
-    sorted_tail = tail[order]
-    rank = np.arange(len(order)) - np.searchsorted(sorted_tail, sorted_tail)
-    return order[rank < most]
+    counts = np.bincount(tail, minlength=n_nodes)
+    many = np.flatnonzero(counts > most)
+    by_tail = np.argsort(tail, kind="stable")  # fast where arcs come node by node, as most do
+    sorted_score = score[by_tail]
+    best = np.ones(len(tail), dtype=bool)
+    ends = np.cumsum(counts)
+    for end, count in zip(ends[many].tolist(), counts[many].tolist(), strict=True):
+        own = slice(end - count, end)
+        best[own] = _best(sorted_score[own], most)
+    return np.sort(by_tail[best])
 
 
-def _promising(
-    tail: IntArray | IndexArray, score: FloatArray | IntArray, most: int, n_nodes: int
-) -> IntArray:
-    """Return positions among which are the best of each node: there is less to sort.
-
-    Dealt to `most` groups, a node's arcs have `most` group winners. What scores less than the
-    worst of them is not among the best `most`.
-    """
-    every = np.arange(len(tail))
-    if n_nodes * most > len(tail):
-        return every
-    winner = np.full(n_nodes * most, score.min(), dtype=score.dtype)
-    np.maximum.at(winner, tail.astype(np.int64) * most + every % most, score)
-    return np.flatnonzero(score >= winner.reshape(-1, most).min(axis=1)[tail])
+def _best(score: FloatArray | IntArray, most: int) -> BoolArray:
+    """Mark the `most` highest scores; of equal ones the first. Faster than to sort them."""
+    least = np.partition(score, len(score) - most)[len(score) - most]
+    best: BoolArray = score > least
+    best[np.flatnonzero(score == least)[: most - np.count_nonzero(best)]] = True
+    return best
