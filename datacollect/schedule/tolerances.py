@@ -5,11 +5,17 @@ Each is a part of what it is compared with.
 
 from __future__ import annotations
 
-# Instants may be apart by this part of the makespan and be meant as the same, slots' boundaries by
-# this part of a slot and of their number: rounding, no more.
+import numpy as np
+
+# Two decimals that stand for equal numbers, each rounded once to a double, differ by no more; and
+# what comparing them loses where the widest numbers are no wider than doubles.
+WRITTEN = 2.0**-52 + 4.0 * float(np.finfo(np.longdouble).eps)
+
+# Instants of a picture that are apart by less than this part of the makespan are one.
 TIME_TOLERANCE = 1e-9
 
-# Rates and amounts may exceed a limit by this part, or by one byte per transfer.
+# Rates may exceed a limit by this part, or, where that is more, by one byte per route; bytes are
+# measured to this part of one.
 LIMIT_TOLERANCE = 1e-6
 
 # The lower bound comes from solvers that work to this precision.

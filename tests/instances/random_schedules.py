@@ -20,14 +20,17 @@ def chains(draw, least_bytes):
     n_hops = draw(st.integers(1, 4))
     n_bytes = draw(st.integers(least_bytes, 10**15))
     duration_s = draw(st.floats(0.1, 1e6))
-    chunk_s = duration_s * draw(st.sampled_from([0.0, 0.01, 0.5]))
+    share = draw(st.sampled_from([0.0, 0.01, 0.5]))
+    chunk_s = duration_s * share
     release_s = draw(st.sampled_from([0.0, 0.3, 17.0]))
     hosts = ("S", *(f"K{i}" for i in range(1, n_hops)), "D")
     rate = n_bytes / duration_s
+    # A chunk of more than a hundredth of the makespan counts as stored.
+    room = 0 if share <= 0.01 else math.ceil(n_bytes * share)
     problem = Problem.from_hosts(
         [
             Host("S", n_bytes, release_s=release_s, uplink_bytes_per_s=rate),
-            *(Host(name, 0, 0.0, 0, rate, rate) for name in hosts[1:-1]),
+            *(Host(name, 0, 0.0, room, rate, rate) for name in hosts[1:-1]),
             Host("D", downlink_bytes_per_s=rate),
         ],
         [Link(a, b, rate) for a, b in pairwise(hosts)],

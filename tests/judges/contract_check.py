@@ -56,6 +56,10 @@ Where the wording allows several readings, this judge takes (a) of each:
 19. "slot_s is null for pipelined schedules, chunk_s null for slotted ones": (a) both null is a
     pipeline with zero chunk, a number in both is refused.
 20. "Zero means no capacity": (a) no whole byte crosses meanwhile. (b) One is rounding, too.
+21. "between two instants", which are doubles, and "relative tolerance 1e-6": what begins within
+    four of its last places before something else ends (a) begins when that ends, where it loses no
+    more than the relative tolerance of its bytes: instants that were computed are rounded, and who
+    writes 0.2 + 0.1 for the end and 0.3 for the next start means one instant. (b) Overlaps it.
 """
 
 from __future__ import annotations

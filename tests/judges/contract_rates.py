@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -21,7 +24,7 @@ def rates(problem: Tree, moves: Sequence[Move], slot: Fraction | None) -> None:
         using = [move for move in moves if move.link in links]
         for move in using:
             _within(steps, [move], f"rate by itself, {name}")
-        _within(steps, using, f"rates, {name}")
+        _within(steps, _one_after_the_other(using), f"rates, {name}")
         _none_at_zero(steps, using, name)
 
 
@@ -90,6 +93,23 @@ def _within(steps: Steps, moves: Sequence[Move], name: str) -> None:
             if n_bytes > len(routes) * (1 + RELATIVE):
                 over = f"{float(n_bytes):.9g} bytes too many of {len(routes)} routes"
                 raise Broken(f"{name}: {over} until {float(finish)!r} s")
+
+
+def _one_after_the_other(moves: Sequence[Move]) -> list[Move]:
+    """'Between two instants … relative tolerance 1e-6': instants are doubles, and rounded.
+
+    What begins within four of its last places before something else ends begins when that ends, at
+    its own rate, where it loses no more bytes than the tolerance.
+    """
+    ends, following = sorted(move.finish for move in moves), []
+    for move in moves:
+        latest = move.start + 4 * Fraction(math.ulp(float(move.start)))
+        end = ends[max(bisect_right(ends, latest) - 1, 0)]
+        lost = (end - move.start) * move.rate
+        if move.start < end <= latest and lost <= RELATIVE * move.n_bytes:
+            move = replace(move, start=end, n_bytes=move.n_bytes - lost)
+        following.append(move)
+    return following
 
 
 def _none_at_zero(steps: Steps, moves: Sequence[Move], name: str) -> None:

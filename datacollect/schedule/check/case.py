@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.schedule.tolerances import TIME_TOLERANCE
+from datacollect.schedule.tolerances import WRITTEN
 from datacollect.schedule.use import Legs, legs
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.contents import ScheduleContents
     from datacollect.schedule.transfers import Route
+
+# Bytes per step: faster is as good as infinite.
+FASTEST = 1e200
+
+# More slots have no number of their own among doubles.
+MOST_SLOTS = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,32 +49,41 @@ class Case:
         """The transfers' hosts, by index in the problem."""
         return legs(self.schedule, self.problem.names)
 
+    @property
+    def step_s(self) -> float:
+        """What the judge measures time in: slots, else seconds."""
+        return 1.0 if self.schedule.slot_s is None else self.schedule.slot_s
+
+    @cached_property
+    def times(self) -> tuple[FloatArray, FloatArray]:
+        """Starts and finishes in steps; on a grid whole numbers, and equal ones where it is one."""
+        columns = self.schedule.columns
+        if self.schedule.slot_s is None:
+            # Next to time 0 instants lie closer than rates can tell.
+            lasting_s = columns.start_s + columns.n_bytes / FASTEST
+            return columns.start_s, np.maximum(columns.finish_s, lasting_s)
+        return np.rint(columns.start_s / self.step_s), np.rint(columns.finish_s / self.step_s)
+
     @cached_property
     def slot(self) -> tuple[IntArray, IntArray]:
         """Slots in which transfers start, and slots before which they finish."""
-        slot_s, columns = self.schedule.slot_s or 1.0, self.schedule.columns
-        start, finish = np.rint(columns.start_s / slot_s), np.rint(columns.finish_s / slot_s)
+        start, finish = self.times
         return start.astype(np.int64), finish.astype(np.int64)
 
-    @cached_property
-    def times_s(self) -> tuple[FloatArray, FloatArray]:
-        """Starts and finishes; on a grid, equal instants are equal numbers."""
-        slot_s, columns = self.schedule.slot_s, self.schedule.columns
-        if slot_s is None:
-            return columns.start_s, columns.finish_s
-        start, finish = (slot.astype(np.float64) * slot_s for slot in self.slot)
-        return start, finish
+    def slots_around(self, instant_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the last slot's boundary at or before instants, and the first at or after them.
 
-    @cached_property
-    def rate_bytes_per_s(self) -> FloatArray:
-        """Rate of each transfer."""
-        start_s, finish_s = self.times_s
-        return self.schedule.columns.n_bytes / (finish_s - start_s)
-
-    @cached_property
-    def noise_s(self) -> float:
-        """How far instants may be apart that are meant to be the same."""
-        return TIME_TOLERANCE * float(self.schedule.columns.finish_s.max(initial=0.0))
+        An instant is at a boundary if both can be the same decimal: the instant and the slot's
+        length were rounded to a double each.
+        """
+        slot_s, instant = np.longdouble(self.step_s), np.asarray(instant_s, np.longdouble)
+        with np.errstate(over="ignore"):
+            number = np.minimum(instant / slot_s, MOST_SLOTS)
+        nearest = np.rint(number)
+        # Behind the last slot that can be told, nothing is scheduled.
+        is_it = np.abs(instant - nearest * slot_s) <= instant * WRITTEN
+        low, high = (np.where(is_it, nearest, at) for at in (np.floor(number), np.ceil(number)))
+        return low.astype(np.float64), high.astype(np.float64)
 
     @cached_property
     def handovers(self) -> Handovers:

@@ -6,104 +6,108 @@ are linear in its position, and it suffices to look where straight lines can fir
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ScheduleError
 from datacollect.schedule.check.case import counted, first_true, seconds
-from datacollect.schedule.tolerances import TIME_TOLERANCE
+from datacollect.schedule.tolerances import WRITTEN
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.arrays import IntArray
     from datacollect.schedule.check.case import Case
+
+# Shares of transfers need more digits than bytes and instants have; not all machines have more.
+Wide: TypeAlias = npt.NDArray[np.longdouble]
+ROUNDING = 16.0 * float(np.finfo(np.longdouble).eps)
 
 
 def leave_after_arrival(case: Case) -> None:
     """Raise ScheduleError if a byte leaves a relay before it has arrived there.
 
-    At the same instant is allowed: cut-through without a chunk.
+    At the same instant is allowed: cut-through without a chunk. Instants that the schedule gives
+    are compared exactly, those amid a transfer, which follow from two of them, to their last place.
     """
-    start_s, finish_s = case.times_s
-    handovers = case.handovers
-    for byte in (handovers.first_byte, handovers.first_byte + handovers.n_bytes):
-        arrives_s, leaves_s = (
-            start_s[row] + _share_before(case, row, byte) * (finish_s - start_s)[row]
-            for row in (handovers.arrives, handovers.leaves)
-        )
+    rows = case.handovers
+    columns, end = case.schedule.columns, rows.first_byte + rows.n_bytes
+    finish_s = np.maximum(columns.finish_s[rows.arrives], columns.finish_s[rows.leaves])
+    for byte, before in ((rows.first_byte, columns.offset_bytes), (end, _ends(case))):
+        given = before[rows.arrives] == before[rows.leaves]
+        arrives_s, leaves_s = (_instant(case, row, byte) for row in (rows.arrives, rows.leaves))
         early_s = arrives_s - leaves_s
-        at = first_true(early_s > case.noise_s)
+        at = first_true(early_s > np.where(given, 0.0, finish_s * WRITTEN))
         if at is not None:
             # The end of a range is the instant of its last byte.
-            number = min(byte[at], handovers.first_byte[at] + handovers.n_bytes[at] - 1)
+            number = min(byte[at], end[at] - 1)
             raise ScheduleError(
-                f"{_byte_at_relay(case, int(handovers.leaves[at]), int(number))} leaves at "
+                f"{_byte_at_relay(case, int(rows.leaves[at]), int(number))} leaves at "
                 f"{seconds(leaves_s[at])} but arrives at {seconds(arrives_s[at])}: "
                 f"{seconds(early_s[at])} too early"
             )
 
 
 def leave_in_later_slot(case: Case) -> None:
-    """Raise ScheduleError if a byte leaves a relay in the slot in which it arrives, or before.
+    """Raise ScheduleError if any part of a byte leaves a relay in the slot in which it arrives.
 
-    A transfer of several slots carries each byte in the slot in which its place falls. Where a
-    slot ends within a byte, the byte counts as early as possible when it arrives, and as late as
-    possible when it leaves.
+    A transfer of several slots carries each byte in the slots in which its place falls. What
+    arrives in a slot must not leave before the next begins. Of what arrives in one slot the first
+    leaves first: look at where a range begins, and at where the later slots begin to arrive. Over
+    these the delay is linear, so that the first and the last suffice.
     """
-    rows, last_slot = case.handovers, int(case.slot[1].max(initial=0))
-    # Rounding, in slots. It never moves a byte out of the slots that its transfer lasts.
-    noise = TIME_TOLERANCE * last_slot + TIME_TOLERANCE
-    low, high = rows.first_byte, rows.first_byte + rows.n_bytes - 1
-
-    def arrival(byte: IntArray) -> IntArray:
-        slot = np.floor(_slots_at(case, rows.arrives, byte) - noise).astype(np.int64)
-        return np.clip(slot, case.slot[0][rows.arrives], case.slot[1][rows.arrives] - 1)
-
-    def departure(byte: IntArray) -> IntArray:
-        slot = np.ceil(_slots_at(case, rows.leaves, byte + 1) + noise).astype(np.int64) - 1
-        return np.clip(slot, case.slot[0][rows.leaves], case.slot[1][rows.leaves] - 1)
-
-    # Among the bytes that arrive in one slot the first leaves first: look at the range's first,
-    # and at the first of each later slot. Over these the delay is linear: the ends suffice.
-    candidates = [low]
-    candidates += [
-        # Twice the noise: past where `arrival` takes the slot before.
-        np.clip(_byte_at(case, rows.arrives, slot + 2 * noise), low, high)
-        for slot in (arrival(low) + 1, arrival(high))
-    ]
-    for byte in candidates:
-        arrives, leaves = arrival(byte), departure(byte)
-        at = first_true(leaves <= arrives)
+    rows = case.handovers
+    slot, n_slots = case.slot[0], case.slot[1] - case.slot[0]
+    first, end = (
+        _slots_at(case, rows.arrives, byte)
+        for byte in (rows.first_byte, rows.first_byte + rows.n_bytes)
+    )
+    noise = ROUNDING * float(case.slot[1].max(initial=0))
+    begins = np.floor(first + noise)
+    last = np.maximum(np.ceil(end - noise) - 1, begins)
+    per_slot = case.schedule.columns.n_bytes / np.asarray(n_slots, np.longdouble)
+    for arrives in (begins, np.minimum(begins + 1, last), last):
+        since = np.where(arrives > first, arrives, first) - slot[rows.arrives]
+        byte = np.asarray(case.schedule.columns.offset_bytes[rows.arrives], np.longdouble)
+        byte = byte + since * per_slot[rows.arrives]
+        leaves = _slots_at(case, rows.leaves, byte)
+        at = first_true(leaves < arrives + 1 - noise)
         if at is not None:
+            number = min(int(byte[at]), int(rows.first_byte[at] + rows.n_bytes[at] - 1))
+            late = int(arrives[at]) + 1 - int(np.floor(leaves[at] + noise))
             raise ScheduleError(
-                f"{_byte_at_relay(case, int(rows.leaves[at]), int(byte[at]))} arrives in slot "
-                f"{arrives[at]} and leaves in slot {leaves[at]}, "
-                f"{counted(arrives[at] + 1 - leaves[at], 'slot')} too early"
+                f"{_byte_at_relay(case, int(rows.leaves[at]), number)} arrives in slot "
+                f"{int(arrives[at])} and leaves in slot {int(np.floor(leaves[at] + noise))}, "
+                f"{counted(late, 'slot')} too early"
             )
 
 
-def _share_before(case: Case, row: IntArray, byte: IntArray) -> FloatArray:
+def _ends(case: Case) -> IntArray:
+    columns = case.schedule.columns
+    return columns.offset_bytes + columns.n_bytes
+
+
+def _instant(case: Case, row: IntArray, byte: IntArray) -> Wide:
+    """Instant at which transfer `row` has moved all before `byte`; exact where that is its end."""
+    columns = case.schedule.columns
+    start_s, finish_s = (
+        np.asarray(times[row], np.longdouble) for times in (columns.start_s, columns.finish_s)
+    )
+    inside = start_s + _share_before(case, row, byte) * (finish_s - start_s)
+    return np.where(byte == _ends(case)[row], finish_s, inside)
+
+
+def _share_before(case: Case, row: IntArray, byte: npt.NDArray[Any]) -> Wide:
     """Share of transfer `row` that lies before `byte`."""
     columns = case.schedule.columns
-    share: FloatArray = (byte - columns.offset_bytes[row]) / columns.n_bytes[row]
-    return share
+    before = np.asarray(byte - columns.offset_bytes[row], np.longdouble)
+    return np.asarray(before / columns.n_bytes[row])
 
 
-def _slots_at(case: Case, row: IntArray, byte: IntArray) -> FloatArray:
+def _slots_at(case: Case, row: IntArray, byte: npt.NDArray[Any]) -> Wide:
     """Instant at which transfer `row` has moved all before `byte`, in slots from time 0."""
     start, finish = case.slot[0][row], case.slot[1][row]
-    return np.asarray(start + _share_before(case, row, byte) * (finish - start), np.float64)
-
-
-def _byte_at(case: Case, row: IntArray, slots: npt.NDArray[np.floating]) -> IntArray:
-    """First byte of transfer `row` that begins at or after an instant, in slots from time 0."""
-    columns = case.schedule.columns
-    start, finish = case.slot[0][row], case.slot[1][row]
-    share = (slots - start) / (finish - start)
-    before = np.ceil(share * columns.n_bytes[row]).astype(np.int64)
-    first: IntArray = columns.offset_bytes[row] + before
-    return first
+    return np.asarray(start + _share_before(case, row, byte) * (finish - start), np.longdouble)
 
 
 def _byte_at_relay(case: Case, leaves: int, byte: int) -> str:

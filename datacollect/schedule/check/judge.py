@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import ScheduleError, nearest_hint
+from datacollect.schedule.check.capacity import within_capacity
 from datacollect.schedule.check.case import (
+    MOST_SLOTS,
     Case,
     describe_route,
     first_true,
@@ -20,8 +22,8 @@ from datacollect.schedule.check.case import (
 )
 from datacollect.schedule.check.causality import leave_after_arrival, leave_in_later_slot
 from datacollect.schedule.check.completeness import every_byte_once
-from datacollect.schedule.check.limits import within_capacity, within_storage
-from datacollect.schedule.tolerances import BOUND_TOLERANCE, TIME_TOLERANCE
+from datacollect.schedule.check.storage import within_storage
+from datacollect.schedule.tolerances import BOUND_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,36 +165,45 @@ def _transfers_are_well_formed(case: Case) -> None:
         )
 
 
-def _nothing_before_release(case: Case) -> None:
-    where, start_s = case.legs, case.schedule.columns.start_s
-    release_s = case.problem.release_s[where.source]
-    own = (where.hop == 0) & (where.tail == where.source)
-    early_s = np.where(own, release_s - start_s, 0.0)
-    row = first_true(early_s > np.maximum(case.noise_s, TIME_TOLERANCE * release_s))
-    if row is not None:
-        raise ScheduleError(
-            f"{case.describe(row)}: it leaves {seconds(early_s[row])} before the release of "
-            f"{case.problem.names[where.source[row]]!r} at {seconds(release_s[row])}"
-        )
-
-
 def _on_the_grid(case: Case) -> None:
+    """Starts and finishes are multiples of the slot, as both are written in decimals."""
     slot_s, columns = case.schedule.slot_s, case.schedule.columns
     if slot_s is None:
         return
-    for what, time_s, slot in zip(
-        ("starts", "finishes"), (columns.start_s, columns.finish_s), case.slot, strict=True
-    ):
-        off_s = np.abs(time_s - slot * slot_s)
-        row = first_true(off_s > TIME_TOLERANCE * time_s)
+    last_s = float(columns.finish_s.max(initial=0.0))
+    if last_s / slot_s > MOST_SLOTS:
+        raise ScheduleError(
+            f"slot_s must be a part of the last finish, {seconds(last_s)}, that can be counted, "
+            f"1/2^53 at least, got {seconds(slot_s)}"
+        )
+    for what, time_s in (("starts", columns.start_s), ("finishes", columns.finish_s)):
+        low, high = case.slots_around(time_s)
+        row = first_true(low < high)
         if row is not None:
+            off_s = abs(time_s[row] - np.rint(time_s[row] / slot_s) * slot_s)
             raise ScheduleError(
                 f"{case.describe(row)}: it {what} at {seconds(time_s[row])}, "
-                f"{seconds(off_s[row])} off the grid of slots of {seconds(slot_s)}"
+                f"{seconds(off_s)} off the grid of slots of {seconds(slot_s)}"
             )
     row = first_true(case.slot[0] >= case.slot[1])
     if row is not None:
         raise ScheduleError(f"{case.describe(row)}: it is shorter than a slot")
+
+
+def _nothing_before_release(case: Case) -> None:
+    where, (start, _) = case.legs, case.times
+    release_s = case.problem.release_s
+    # Data that are released inside a slot can leave in the next.
+    release = release_s if case.schedule.slot_s is None else case.slots_around(release_s)[1]
+    own = (where.hop == 0) & (where.tail == where.source)
+    row = first_true(own & (start < release[where.source]))
+    if row is not None:
+        released_s = release_s[where.source[row]]
+        early_s = released_s - case.schedule.columns.start_s[row]
+        raise ScheduleError(
+            f"{case.describe(row)}: it leaves {seconds(early_s)} before the release of "
+            f"{case.problem.names[where.source[row]]!r} at {seconds(released_s)}"
+        )
 
 
 def _relays_send_what_they_have(case: Case) -> None:
@@ -205,8 +216,7 @@ def _relays_send_what_they_have(case: Case) -> None:
 def _makespan_is_last_arrival(case: Case) -> None:
     finish_s = case.schedule.columns.finish_s[case.legs.is_last]
     last_s, makespan_s = float(finish_s.max(initial=0.0)), case.schedule.makespan_s
-    # Not abs(...) > tolerance: NaN must fail.
-    if not abs(makespan_s - last_s) <= TIME_TOLERANCE * (last_s + 1):
+    if makespan_s != last_s:
         raise ScheduleError(
             f"makespan_s must be when the last byte reaches {case.problem.destination!r}, "
             f"{seconds(last_s)}, got {seconds(makespan_s)}: {seconds(makespan_s - last_s)} off"
@@ -215,9 +225,14 @@ def _makespan_is_last_arrival(case: Case) -> None:
 
 def _not_below_lower_bound(case: Case) -> None:
     bound_s, makespan_s = case.schedule.lower_bound_s, case.schedule.makespan_s
-    # Each transfer may carry a byte too much; of a handful of bytes that is a large part.
-    rounded = len(case.schedule.columns) / max(case.problem.total_bytes, 1)
-    if math.isfinite(bound_s) and bound_s > makespan_s * (1 + BOUND_TOLERANCE + rounded):
+    # Each route may carry a byte too much; of a handful of bytes that is a large part, or all.
+    routes = np.bincount(
+        [case.problem.host_index[route.source] for route in set(case.schedule.routes)],
+        minlength=case.problem.n_hosts,
+    )
+    rounded = (routes / np.maximum(case.problem.backlog_bytes, 1)).max(initial=0.0)
+    least_s = bound_s * max(1 - BOUND_TOLERANCE - rounded, 0.0)
+    if math.isfinite(bound_s) and least_s > makespan_s:
         raise ScheduleError(
             f"lower_bound_s must not exceed makespan_s, got {seconds(bound_s)} and "
             f"{seconds(makespan_s)}: {seconds(bound_s - makespan_s)} more"
@@ -234,8 +249,8 @@ RULES: tuple[Callable[[Case], None], ...] = (
     _routes_exist,
     _transfers_are_well_formed,
     every_byte_once,
-    _nothing_before_release,
     _on_the_grid,
+    _nothing_before_release,
     _relays_send_what_they_have,
     within_capacity,
     within_storage,

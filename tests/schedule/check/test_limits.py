@@ -16,20 +16,44 @@ from datacollect.schedule.check.judge import check_schedule
 # Storage ------------------------------------------------------------------------------------------
 
 
+# S's own data take until 100 s: chunks of up to a second are a hundredth of that.
+LONG = [*PIPELINE[:2], ("S", "S D", 0, 600, 350, 0.0, 100.0)]
+
+
 @pytest.mark.parametrize(
     ("storage_bytes", "chunk_s", "valid"),
-    [(99, None, True), (98, None, False), (0, 1.0, True), (0, 0.97, False), (10, 0.9, True)],
+    [
+        (100, None, True),
+        (99, None, False),
+        (0, 1.0, True),
+        (0, 0.991, True),
+        (0, 0.99, False),
+        (10, 0.9, True),
+        (9, 0.9, False),
+        (99, math.nextafter(1.0, 2.0), True),
+        (99, 1.0001, False),
+        (99, 1e9, False),
+        (100, 1e9, True),
+    ],
 )
 def test_stored_bytes_and_chunks_in_flight(storage_bytes, chunk_s, valid):
-    """K holds 100 bytes from 1 s to 6 s; a chunk of 1 s is 100 bytes; one byte is tolerated."""
+    """K holds 100 bytes from 1 s to 6 s; a chunk of 1 s is 100 bytes, a longer one none at all.
+
+    Part of a byte is no byte yet: 100 bytes and a chunk of 99.1 are no byte too many.
+    """
     problem = pipeline_problem(K={"storage_bytes": storage_bytes})
     if valid:
-        check_schedule(problem, plan(PIPELINE, chunk_s=chunk_s))
+        check_schedule(problem, plan(LONG, chunk_s=chunk_s))
     else:
-        message = broken(problem, plan(PIPELINE, chunk_s=chunk_s))
+        message = broken(problem, plan(LONG, chunk_s=chunk_s))
         assert re.search(
             f"host 'K': it stores 100 bytes .* at 1 s, .* allow {storage_bytes}", message
         )
+
+
+# 100 bytes that take 200 s, so that two seconds are a hundredth of the makespan.
+SLOW_LINK = "U -> D 1"
+SLOW = ("U", "U D", 0, 0, 100, 0.0, 200.0)
 
 
 def test_two_routes_have_a_chunk_each_and_others_data_lie_in_storage():
@@ -38,8 +62,8 @@ def test_two_routes_have_a_chunk_each_and_others_data_lie_in_storage():
     From 5 s to 8 s K stores 20 + 30 bytes; both routes are in flight: 40 bytes of chunks.
     """
     problem = Problem.from_hosts(
-        [Host("S", 100), Host("T", 30), Host("K", storage_bytes=10), Host("D")],
-        links("S -> K 10, T -> K 10, K -> D 20"),
+        [Host("S", 100), Host("T", 30), Host("K", storage_bytes=10), Host("D"), Host("U", 100)],
+        links(f"S -> K 10, T -> K 10, K -> D 20, {SLOW_LINK}"),
         "D",
     )
     rows = [
@@ -47,19 +71,39 @@ def test_two_routes_have_a_chunk_each_and_others_data_lie_in_storage():
         ("S", "S K D", 1, 0, 100, 2.0, 12.0),
         ("T", "T K D", 0, 0, 30, 2.0, 5.0),
         ("T", "T K D", 1, 0, 30, 8.0, 11.0),
+        SLOW,
     ]
     check_schedule(problem, plan(rows, chunk_s=2.0))
-    less = problem.replace(storage_bytes=[math.inf, math.inf, 7.0, math.inf])
+    less = problem.replace(storage_bytes=[math.inf, math.inf, 7.0, math.inf, math.inf])
     message = broken(less, plan(rows, chunk_s=2.0))
-    assert "stores 50 bytes" in message
+    assert "stores 50 bytes of other hosts' data at 5 s" in message
     assert "allow 7 and 40 bytes of chunks in flight: 3 bytes too many" in message
 
 
-def test_chunk_of_a_later_route_does_not_excuse_what_was_stored_before():
-    """At 5 s K stores 50 bytes; T, which has a chunk of 100 bytes, comes only then."""
+def test_a_route_leaves_no_room_to_another():
+    """K keeps 30 bytes of T; S, cut through, has a chunk of 20 bytes that it does not need."""
     problem = Problem.from_hosts(
-        [Host("S", 50), Host("T", 500), Host("K", storage_bytes=10), Host("D")],
-        links("S -> K 10, T -> K 100, K -> D 110"),
+        [Host("S", 100), Host("T", 30), Host("K", storage_bytes=10), Host("D"), Host("U", 100)],
+        links(f"S -> K 10, T -> K 10, K -> D 20, {SLOW_LINK}"),
+        "D",
+    )
+    rows = [
+        ("S", "S K D", 0, 0, 100, 0.0, 10.0),
+        ("S", "S K D", 1, 0, 100, 0.0, 10.0),
+        ("T", "T K D", 0, 0, 30, 2.0, 5.0),
+        ("T", "T K D", 1, 0, 30, 8.0, 11.0),
+        SLOW,
+    ]
+    check_schedule(problem, plan(rows, chunk_s=2.0))
+    less = problem.replace(storage_bytes=[math.inf, math.inf, 9.0, math.inf, math.inf])
+    assert "stores 30 bytes" in broken(less, plan(rows, chunk_s=2.0))
+
+
+def test_chunk_of_a_later_route_does_not_excuse_what_was_stored_before():
+    """At 5 s K stores 50 bytes of S, 10 of them a chunk; T, of 100 bytes/s, comes only then."""
+    problem = Problem.from_hosts(
+        [Host("S", 50), Host("T", 500), Host("K", storage_bytes=40), Host("D"), Host("U", 100)],
+        links(f"S -> K 10, T -> K 100, K -> D 110, {SLOW_LINK}"),
         "D",
     )
     rows = [
@@ -67,26 +111,29 @@ def test_chunk_of_a_later_route_does_not_excuse_what_was_stored_before():
         ("S", "S K D", 1, 0, 50, 5.0, 10.0),
         ("T", "T K D", 0, 0, 500, 5.0, 10.0),
         ("T", "T K D", 1, 0, 500, 6.0, 11.0),
+        SLOW,
     ]
-    message = broken(problem, plan(rows, chunk_s=1.0))
+    check_schedule(problem, plan(rows, chunk_s=1.0))
+    less = problem.replace(storage_bytes=[math.inf, math.inf, 39.0, math.inf, math.inf])
+    message = broken(less, plan(rows, chunk_s=1.0))
     assert "stores 50 bytes of other hosts' data at 5 s" in message
-    check_schedule(
-        problem.replace(storage_bytes=[math.inf, math.inf, 40.0, math.inf]), plan(rows, chunk_s=1.0)
-    )
+    assert "allow 39 and 10 bytes of chunks in flight: 1 byte too many" in message
 
 
 def test_chunk_of_a_route_has_its_highest_rate():
     """10 bytes at 10 bytes/s, then 40 at 40 bytes/s, each 1 s after its arrival."""
     problem = Problem.from_hosts(
-        [Host("S", 50), Host("K", storage_bytes=0), Host("D")], links("S -> K 40, K -> D 40"), "D"
+        [Host("S", 50), Host("K", storage_bytes=0), Host("D"), Host("U", 100)],
+        links(f"S -> K 40, K -> D 40, {SLOW_LINK}"),
+        "D",
     )
     rows = [
         ("S", "S K D", hop, first, size, at + hop, at + hop + 1)
         for hop in range(2)
         for first, size, at in ((0, 10, 0.0), (10, 40, 1.0))
     ]
-    check_schedule(problem, plan(rows, chunk_s=1.0))
-    assert "stores 40 bytes" in broken(problem, plan(rows, chunk_s=0.9))
+    check_schedule(problem, plan([*rows, SLOW], chunk_s=1.0))
+    assert "stores 40 bytes" in broken(problem, plan([*rows, SLOW], chunk_s=0.95))
 
 
 def test_held_data_lie_at_their_holder_from_the_start():
@@ -214,8 +261,12 @@ def test_data_released_inside_a_slot_leave_in_the_next():
     check_schedule(slotted_problem(release_s=0.2), plan(later, slot_s=0.5))
 
 
-def test_byte_that_straddles_a_slot_boundary_is_tolerated():
-    """10 bytes arrive in 3 slots: 3.33 in each. They leave as 4, 3 and 3, then 5, 3 and 2."""
+def test_each_part_of_a_byte_leaves_in_a_later_slot():
+    """10 bytes arrive in 3 slots: 3.33 in each. They leave as 3, 3 and 4; as 4, 3 and 3 too soon.
+
+    Of the fourth byte a third arrives in the first slot and two thirds in the second, in which it
+    must not leave yet.
+    """
     problem = Problem.from_hosts(
         [Host("S", 10), Host("K"), Host("D")], links("S -> K 9, K -> D 9"), "D"
     )
@@ -228,12 +279,13 @@ def test_byte_that_straddles_a_slot_boundary_is_tolerated():
         ]
 
     together = [("S", "S K D", hop, 0, 10, 0.0 + hop, 3.0 + hop) for hop in range(2)]
-    check_schedule(problem, plan([together[0], *apart(1, 4, 3, 3)], slot_s=1.0))
-    check_schedule(problem, plan([*apart(0, 3, 4, 3), together[1]], slot_s=1.0))
-    message = broken(problem, plan([together[0], *apart(1, 5, 3, 2)], slot_s=1.0))
-    assert "byte 4 of 'S' at relay 'K'" in message
-    message = broken(problem, plan([*apart(0, 2, 5, 3), together[1]], slot_s=1.0))
-    assert "byte 2 of 'S' at relay 'K'" in message
+    check_schedule(problem, plan(together, slot_s=1.0))
+    check_schedule(problem, plan([together[0], *apart(1, 3, 3, 4)], slot_s=1.0))
+    check_schedule(problem, plan([*apart(0, 4, 3, 3), together[1]], slot_s=1.0))
+    message = broken(problem, plan([together[0], *apart(1, 4, 3, 3)], slot_s=1.0))
+    assert "byte 3 of 'S' at relay 'K'" in message
+    message = broken(problem, plan([*apart(0, 3, 4, 3), together[1]], slot_s=1.0))
+    assert "byte 3 of 'S' at relay 'K'" in message
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import pairwise
 
+import pytest
 from instances.hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
 
-from datacollect import Host, Problem
+from datacollect import Host, Problem, SharedBottleneck
 from datacollect.schedule.check.judge import check_schedule
 
 
@@ -43,15 +45,107 @@ def test_slow_link_beside_fast_ones_is_judged_as_strictly():
     )
 
 
-def test_one_byte_per_transfer_is_tolerated_and_no_more():
-    """3 bytes/s for 10 transfers of 1 s: 4 bytes each exceed it by one each, 5 by two each."""
-    for size, valid in ((3, True), (4, True), (5, False)):
-        problem = Problem.from_hosts([Host("S", 10 * size), Host("D")], links("S -> D 3"), "D")
-        schedule = direct(*((size, i * 1.0, i + 1.0) for i in range(10)))
+def test_one_byte_per_route_is_tolerated_whatever_the_number_of_its_transfers():
+    """3 bytes/s for 10 transfers of 1 s each: one of them may have 4 bytes, no two of them."""
+    for sizes, too_many in (
+        ([3] * 10, None),
+        ([3] * 9 + [4], None),
+        ([4] * 10, "10 transfers .*: 10 bytes too many"),
+        ([4, 4] + [3] * 8, "2 transfers .* from 0 s to 2 s, .*: 2 bytes too many"),
+        ([4, 2, 4] + [3] * 7, None),
+        ([4] + [3] * 8 + [4], "10 transfers .*: 2 bytes too many"),
+        ([5] + [3] * 9, "1 transfer .*: 2 bytes too many"),
+    ):
+        problem = Problem.from_hosts([Host("S", sum(sizes)), Host("D")], links("S -> D 3"), "D")
+        schedule = direct(*((size, i * 1.0, i + 1.0) for i, size in enumerate(sizes)))
+        if too_many is None:
+            check_schedule(problem, schedule)
+        else:
+            assert re.search(too_many, broken(problem, schedule))
+
+
+def two_routes(sizes, *, shared):
+    """S and T send at once, ten times a second each, through a bottleneck."""
+    problem = Problem.from_hosts(
+        [Host("S", sum(sizes)), Host("T", sum(sizes)), Host("D", downlink_bytes_per_s=shared)],
+        links("S -> D 9, T -> D 9"),
+        "D",
+    )
+    offsets = [sum(sizes[:i]) for i in range(len(sizes))]
+    rows = [
+        (source, f"{source} D", 0, offset, size, i * 1.0, i + 1.0)
+        for source in "ST"
+        for i, (offset, size) in enumerate(zip(offsets, sizes, strict=True))
+    ]
+    return problem, plan(rows)
+
+
+def test_each_route_has_a_byte_of_its_own():
+    check_schedule(*two_routes([4, *[3] * 9], shared=6.0))
+    message = broken(*two_routes([4, 4, *[3] * 8], shared=6.0))
+    assert "downlink of host 'D': 4 transfers" in message
+    assert "from 0 s to 2 s" in message
+    assert ": 4 bytes too many" in message
+
+
+def test_a_route_that_rounds_does_not_lend_its_byte_to_a_transfer_of_another():
+    """1.8 bytes too many of one route, and another in use: together legal, alone not."""
+    problem = Problem.from_hosts(
+        [Host("S", 4), Host("T", 1), Host("D", downlink_bytes_per_s=4.0)],
+        links("S -> D 9, T -> D 9"),
+        "D",
+    )
+    rows = [("S", "S D", 0, 0, 4, 0.0, 0.55), ("T", "T D", 0, 0, 1, 0.25, 10.0)]
+    assert re.search(
+        "downlink of host 'D': bytes 0 to 3 of 'S'.* by itself has 7.27.* 4 bytes/s: 1.8 ",
+        broken(problem, plan(rows)),
+    )
+    slower = [("S", "S D", 0, 0, 4, 0.0, 0.75), rows[1]]
+    check_schedule(problem, plan(slower))
+
+
+@pytest.mark.parametrize("n_ulp", [1, 2, 4, 8])
+@pytest.mark.parametrize("limit", ["link", "uplink", "downlink", "shared"])
+def test_no_speed_is_infinite(limit, n_ulp):
+    """A gigabyte over 1000 bytes/s, between doubles that all but follow each other."""
+    size, rate = 10**9, {"link": 1e30, "uplink": math.inf, "downlink": math.inf} | {limit: 1e3}
+    problem = Problem.from_hosts(
+        [
+            Host("S", size, uplink_bytes_per_s=rate["uplink"]),
+            Host("D", downlink_bytes_per_s=rate["downlink"]),
+        ],
+        links(f"S -> D {rate['link']}"),
+        "D",
+        shared=[SharedBottleneck("wire", rate.get("shared", 1e30), [("S", "D")])],
+    )
+    message = broken(problem, direct((size, 1.0, 1.0 + n_ulp * 2.0**-52)))
+    assert "1000000000 bytes too many" in message
+
+
+def test_bytes_one_by_one_have_no_infinite_speed_either():
+    """1000 bytes over 1 byte/s, one in each nanosecond, with or without pauses, or all at once."""
+    problem = Problem.from_hosts([Host("S", 1000), Host("D")], links("S -> D 1"), "D")
+    for pieces in (
+        [(1, i * 1e-9, (i + 1) * 1e-9) for i in range(1000)],
+        [(1, i * 1e-9, (i + 0.5) * 1e-9) for i in range(1000)],
+        [(1, i * 5e-324, (i + 1) * 5e-324) for i in range(1000)],
+        [(1, 0.0, 1e-6)] * 1000,
+        [(1, 0.0, 5e-324)] * 1000,
+    ):
+        assert "bytes too many" in broken(problem, direct(*pieces))
+    check_schedule(problem, direct((1, 0.0, 5e-324), (999, 1e-9, 999.0)))
+
+
+@pytest.mark.parametrize("n_ulp", [1, 2, 3, 4, 5])
+def test_a_burst_leaves_no_rounding_behind(n_ulp):
+    """A byte in no time has 10^15 bytes/s; what follows it is judged to the byte none the less."""
+    for size, valid in ((10**5, True), (10**5 + 2, False)):
+        problem = Problem.from_hosts([Host("S", 1 + size), Host("D")], links("S -> D 1e3"), "D")
+        schedule = direct((1, 1.0, 1.0 + n_ulp * 2.0**-52), (size, 2.0, 102.0))
         if valid:
             check_schedule(problem, schedule)
         else:
-            assert re.search("10 transfers .*: 20 bytes too many", broken(problem, schedule))
+            assert ": 2 bytes too many" in broken(problem, schedule)
 
 
 def test_transfers_that_overlap_by_rounding_are_valid():
@@ -68,6 +162,26 @@ def test_instants_rounded_at_petabytes_per_second_are_no_overlap():
     assert any(a[2] > b[1] for a, b in pairwise(pieces))
     check_schedule(problem, direct(*pieces, slot_s=0.1))
     check_schedule(problem, direct(*pieces))
+
+
+def test_only_consecutive_transfers_may_overlap_and_by_no_more_than_rounding():
+    """10^9 s after time 0 the last digit of an instant is 1.2e-7 s: 119 bytes at 10^9 bytes/s."""
+    last, size = 2.0**-23, 10**9
+    problem = Problem.from_hosts([Host("S", 2 * size), Host("D")], links("S -> D 1e9"), "D")
+    first = (size, 1e9 - 1, 1e9)
+    for n in range(5):
+        check_schedule(problem, direct(first, (size, 1e9 - n * last, 1e9 - n * last + 1)))
+    for n, too_many in ((5, "596.04"), (8, "953.67")):
+        late = direct(first, (size, 1e9 - n * last, 1e9 - n * last + 1))
+        assert too_many in broken(problem, late)
+    # As many of its last digits are more than a millionth of what lasts a tenth of a second.
+    short = size // 10
+    problem = problem.replace(backlog_bytes=[size + short, 0])
+    assert "bytes too many" in broken(problem, direct(first, (short, 1e9 - last, 1e9 - last + 0.1)))
+    # Nor do transfers that begin together overlap by rounding.
+    assert "bytes too many" in broken(
+        problem, direct((short, 1e9, 1e9 + 4 * last), (size, 1e9, 1e9 + 1))
+    )
 
 
 def test_cut_through_at_petabits_per_second_stores_nothing_but_rounding():
@@ -87,11 +201,44 @@ def test_cut_through_at_petabits_per_second_stores_nothing_but_rounding():
     assert plan(rows, chunk_s=0.0).peak_storage_bytes == {}
 
 
-def test_instants_on_the_grid_may_be_written_with_ten_digits():
-    """Slots of a third of a second: 10^12 bytes in each, which 3e-11 s more or less are 100 of."""
+def test_instants_are_on_the_grid_where_decimals_can_be_the_same():
+    """Slots of a third of a second, and of 0.1 s: 0.3 is the third boundary, 3 * 0.1 too.
+
+    With ten digits instants are 3e-11 s off: 100 bytes at 3e12 bytes/s.
+    """
+    for slot_s, instants in (
+        (1 / 3, [0.0, 0.3333333333333333, 0.6666666666666666, 1.0]),
+        (0.1, [0.0, 0.1, 0.2, 0.3]),
+        (0.1, [0.0, 0.1, 0.2, 0.1 + 0.2]),
+    ):
+        size = int(3e12 * slot_s)
+        problem = Problem.from_hosts([Host("S", 3 * size), Host("D")], links("S -> D 3e12"), "D")
+        pieces = [(size, a, b) for a, b in pairwise(instants)]
+        check_schedule(problem, direct(*pieces, slot_s=slot_s))
     problem = Problem.from_hosts([Host("S", 3 * 10**12), Host("D")], links("S -> D 3e12"), "D")
-    pieces = [(10**12, 0.0, 0.3333333334), (10**12, 0.3333333333, 0.6666666667)]
-    check_schedule(problem, direct(*pieces, (10**12, 0.6666666666, 1.0), slot_s=1 / 3))
+    digits = [(10**12, 0.0, 0.3333333333), (2 * 10**12, 0.3333333333, 1.0)]
+    assert "3.33" in broken(problem, direct(*digits, slot_s=1 / 3))
+    assert "off the grid" in broken(problem, direct(*digits, slot_s=1 / 3))
+
+
+def test_slots_far_from_time_0_with_a_period_there():
+    """10^9 s after time 0 a period begins amid a slot of 0.1 s: from that slot on, 5 fit."""
+    problem = Problem.from_hosts(
+        [Host("S", 20), Host("D")], links("S -> D 100 50"), "D", periods_s=[0.0, 1e9 + 0.05]
+    )
+    boundary = [slot * 0.1 for slot in range(10**10 - 1, 10**10 + 3)]
+    slots = list(pairwise(boundary))
+    fits = [(n, *slot) for n, slot in zip([10, 5, 5], slots, strict=True)]
+    check_schedule(problem.replace(backlog_bytes=[20, 0]), direct(*fits, slot_s=0.1))
+    fast = [(n, *slot) for n, slot in zip([10, 10], slots, strict=False)]
+    message = broken(problem, direct(*fast, slot_s=0.1))
+    assert re.search(r"\(forecast from 1000000000 s\): .* 50 bytes/s: 5 bytes too many", message)
+
+
+def test_more_slots_than_can_be_counted_are_refused():
+    problem = Problem.from_hosts([Host("S", 10), Host("D")], links("S -> D 10"), "D")
+    message = broken(problem, direct((10, 0.0, 1.0), slot_s=1e-300))
+    assert "slot_s must be a part of the last finish, 1 s, that can be counted" in message
 
 
 def test_bandwidths_measured_again_are_what_counts():

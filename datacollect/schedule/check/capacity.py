@@ -1,0 +1,241 @@
+"""Capacity: rates of links, hosts and shared bottlenecks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.arrays import FloatArray, IntArray, ranges
+from datacollect.errors import ScheduleError
+from datacollect.schedule.check.case import counted, first_true, seconds
+from datacollect.schedule.check.flows import Limit, Pieces, Uses, cut, pieces
+from datacollect.schedule.check.stretches import (
+    ONE_BYTE,
+    Stretch,
+    activities,
+    most_until,
+    worst_stretch,
+)
+from datacollect.schedule.tolerances import LIMIT_TOLERANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.check.case import Case
+
+
+# Instants that were rounded once or twice are apart by at most so many of their last digits.
+OVERLAP = 4
+
+
+def within_capacity(case: Case) -> None:
+    """Raise ScheduleError if transfers exceed a link, a host or a shared bottleneck.
+
+    At every instant rates may be above a capacity by 1e-6 of it. Where they are by more, all above
+    the capacity itself counts in bytes: in any stretch of time, at most one byte for each route
+    that is in use in it may be too many, whatever the number of its transfers, and in no transfer
+    by itself more than one. A byte is measured to 1e-6, too. Without any capacity, no whole byte
+    may move.
+
+    Consecutive transfers may overlap by the rounding of instants: by a few of their last digits,
+    as long as that is no more than the relative tolerance of what the later one carries.
+    """
+    problem, where = case.problem, case.legs
+    link = problem.link_indices(where.tail, where.head)
+    every = np.arange(len(link))
+    used, chain = np.unique(link, return_inverse=True)
+    _respect(case, _bandwidths(case, used), every, chain)
+    shared_row, shared = _shared_use(problem, link)
+    bandwidth = np.array([s.bandwidth_bytes_per_s for s in problem.shared], dtype=float)
+    for what, names, limits, row, chain in (
+        ("uplink of host", problem.names, problem.uplink_bytes_per_s, every, where.tail),
+        ("downlink of host", problem.names, problem.downlink_bytes_per_s, every, where.head),
+        ("shared bottleneck", [s.name for s in problem.shared], bandwidth, shared_row, shared),
+    ):
+        limited = np.isfinite(limits[chain])
+        _respect(case, _constant(case, what, names, limits), row[limited], chain[limited])
+
+
+# What limits ------------------------------------------------------------------------------------
+
+
+def _constant(case: Case, what: str, names: Sequence[str], bytes_per_s: FloatArray) -> Limit:
+    def name(chain: int, _period: int) -> str:
+        return f"{what} {names[chain]!r}"
+
+    return Limit(name, np.zeros(1), (bytes_per_s * case.step_s)[np.newaxis])
+
+
+def _bandwidths(case: Case, links: IntArray) -> Limit:
+    problem = case.problem
+    edges, bandwidth = _forecast(case, links)
+
+    def name(chain: int, period: int) -> str:
+        at = links[chain]
+        tail, head = problem.names[problem.link_from[at]], problem.names[problem.link_to[at]]
+        since = f" (forecast from {seconds(edges[period] * case.step_s)})" if len(edges) > 1 else ""
+        return f"link {tail!r} -> {head!r}{since}"
+
+    return Limit(name, edges, bandwidth * case.step_s)
+
+
+def _forecast(case: Case, links: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return when bandwidths change, and the bandwidths from then on, shape (n_periods, n_links).
+
+    With slots, a slot that touches several periods has the lowest of their bandwidths.
+    """
+    problem, bandwidth = case.problem, case.problem.bandwidth_bytes_per_s
+    if case.schedule.slot_s is None:
+        return problem.periods_s, bandwidth[:, links]
+    low, high = case.slots_around(problem.periods_s)
+    edges = np.unique(np.concatenate([low, high]))
+    until = np.append(edges[1:], np.inf)
+    ends = np.append(high[1:], np.inf)
+    lowest = [
+        bandwidth[np.flatnonzero((low < b) & (ends > a))][:, links].min(axis=0)
+        for a, b in zip(edges, until, strict=True)
+    ]
+    return edges, np.array(lowest)
+
+
+def _shared_use(problem: Problem, link: IntArray) -> tuple[IntArray, IntArray]:
+    """Return pairs: a transfer, and a shared bottleneck that its link is part of."""
+    links = np.concatenate([np.zeros(0, dtype=np.int64), *problem.shared_links])
+    sizes = [len(part) for part in problem.shared_links]
+    shared = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.argsort(links, kind="stable")
+    links, shared = links[order], shared[order]
+    first = np.searchsorted(links, link, side="left")
+    counts = np.searchsorted(links, link, side="right") - first
+    row = np.repeat(np.arange(len(link)), counts)
+    return row, shared[ranges(first, counts)]
+
+
+# Whether it is respected ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Users:
+    """Transfers and what they use, in steps; arrays of shape (n_uses,)."""
+
+    row: IntArray
+    chain: IntArray
+    route: IntArray
+    start: FloatArray
+    finish: FloatArray
+    rate: FloatArray
+
+    def of(self, chain: int) -> _Users:
+        """Those of one chain."""
+        at = self.chain == chain
+        arrays = (self.row, self.chain, self.route, self.start, self.finish, self.rate)
+        return _Users(*(array[at] for array in arrays))
+
+    def after_each_other(self) -> _Users:
+        """Those of one chain, where consecutive ones overlap by rounding of instants only.
+
+        A transfer that begins a few last digits before another ends begins when that ends, at its
+        own rate, unless what it loses is more than the relative tolerance of its bytes.
+        """
+        ends = np.sort(self.finish)
+        latest = self.start + OVERLAP * np.spacing(self.start)
+        # Where none ends by then, this is the very last, which ends too late.
+        end = ends[np.searchsorted(ends, latest, side="right") - 1]
+        by = end - self.start
+        within = (end <= latest) & (by <= LIMIT_TOLERANCE * (self.finish - self.start))
+        follows = within & (by > 0)
+        return replace(self, start=np.where(follows, end, self.start))
+
+
+def _respect(case: Case, limit: Limit, row: IntArray, chain: IntArray) -> None:
+    """Raise ScheduleError if transfers exceed what a chain of `limit` can carry.
+
+    Parameters
+    ----------
+    case : Case
+    limit : Limit
+    row, chain : ndarray of int64, shape (n_uses,)
+        A transfer, and what it uses.
+    """
+    if len(row) == 0:
+        return
+    start, finish = (times[row] for times in case.times)
+    rate = case.schedule.columns.n_bytes[row] / (finish - start)
+    users = _Users(row, chain, case.legs.route[row], start, finish, rate)
+    uses = cut(limit, chain, start, finish, rate)
+    _reject_use_of_nothing(case, limit, uses, row)
+    time = pieces(limit, uses)
+    n_routes = np.minimum(np.bincount(chain), len(case.schedule.routes))
+    most = most_until(time.excess_bytes, time.is_first, n_routes[time.chain])
+    # Where something is too much, some route is in use: no more than one byte needs no count.
+    for suspect in np.unique(time.chain[most > ONE_BYTE]).tolist():
+        _respect_one(case, limit, users.of(suspect))
+    _reject_alone(case, limit, uses, row)
+
+
+def _respect_one(case: Case, limit: Limit, users: _Users) -> None:
+    """Count the routes that are in use on one chain."""
+    if _worst(limit, users) is None:
+        return
+    users = users.after_each_other()
+    found = _worst(limit, users)
+    if found is None:
+        return
+    time, worst = found
+    since, until = time.start[worst.first], time.finish[worst.last]
+    running = int(((users.start < until) & (users.finish > since)).sum())
+    chain, period = int(users.chain[0]), int(time.period[worst.first])
+    fastest = time.rate[worst.first : worst.last + 1].max()
+    capacity = limit.bytes_per_step[period, chain]
+    raise ScheduleError(
+        f"{limit.name(chain, period)}: {counted(running, 'transfer')} at up to "
+        f"{fastest / case.step_s:.10g} bytes/s together from {seconds(since * case.step_s)} to "
+        f"{seconds(until * case.step_s)}, its capacity is {capacity / case.step_s:.10g} bytes/s: "
+        f"{worst.n_bytes:.10g} bytes too many"
+    )
+
+
+def _worst(limit: Limit, users: _Users) -> tuple[Pieces, Stretch] | None:
+    """Return the stretch of one chain with the most bytes above one per route, if any is."""
+    uses = cut(limit, users.chain, users.start, users.finish, users.rate)
+    time = pieces(limit, uses)
+    first, last = (np.searchsorted(time.start, at) for at in (users.start, users.finish))
+    used = activities(users.route, first, last)
+    worst = worst_stretch(time.excess_bytes, used)
+    return None if worst is None else (time, worst)
+
+
+def _reject_alone(case: Case, limit: Limit, uses: Uses, row: IntArray) -> None:
+    """A transfer by itself is above what it uses by one byte at most."""
+    is_first = np.ones(len(uses.of), dtype=bool)
+    is_first[1:] = uses.of[1:] != uses.of[:-1]
+    most = most_until(uses.excess_bytes, is_first, np.ones_like(uses.of))
+    at = first_true(most > ONE_BYTE)
+    if at is None:
+        return
+    name = limit.name(int(uses.chain[at]), int(uses.period[at]))
+    raise ScheduleError(
+        f"{name}: {case.describe(int(row[uses.of[at]]))}, by itself has "
+        f"{uses.rate[at] / case.step_s:.10g} bytes/s, the capacity is "
+        f"{uses.capacity[at] / case.step_s:.10g} bytes/s: {most[at]:.10g} bytes too many"
+    )
+
+
+def _reject_use_of_nothing(case: Case, limit: Limit, uses: Uses, row: IntArray) -> None:
+    """Without capacity, not even one byte is tolerated, unless rounding put its end there."""
+    at = np.flatnonzero(uses.capacity == 0)
+    if len(at) == 0:
+        return
+    n_bytes = np.bincount(uses.chain[at], weights=uses.n_bytes[at])
+    too_many = at[n_bytes[uses.chain[at]] >= 1 - LIMIT_TOLERANCE]
+    if len(too_many) == 0:
+        return
+    first = too_many[0]
+    name = limit.name(int(uses.chain[first]), int(uses.period[first]))
+    raise ScheduleError(
+        f"{name}: it has no capacity, but carries {case.describe(int(row[uses.of[first]]))}, "
+        f"at {uses.rate[first] / case.step_s:.10g} bytes/s"
+    )
