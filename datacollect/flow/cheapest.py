@@ -14,7 +14,7 @@ from datacollect.flow.preference import arc_costs, path_costs
 from datacollect.flow.quickest import ScaledFlow
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
+    from datacollect.arrays import FloatArray, IntArray
     from datacollect.flow.layered import LayeredNetwork
     from datacollect.flow.quickest import Quickest
     from datacollect.problem.problem import Problem
@@ -34,6 +34,9 @@ class CheapestFlow:
     solver : str
     gap : float
         Another flow is cheaper by at most this part of the costs; 0 where that is proved.
+    units : ndarray of int64, shape (n_arcs,), optional
+        The same flow in whole units, where a flow solver found it: floats would lose a byte among
+        very many.
     """
 
     network: LayeredNetwork
@@ -41,6 +44,7 @@ class CheapestFlow:
     flow_bytes: FloatArray
     solver: str
     gap: float = 0.0
+    units: IntArray | None = None
 
     @property
     def makespan_s(self) -> float:
@@ -67,4 +71,4 @@ def cheapest_by_preference(
         solver,
         scaled.active.copy(),
     )
-    return CheapestFlow(network, lengths, units / scaled.scale, solver.name)
+    return CheapestFlow(network, lengths, units / scaled.scale, solver.name, units=units)

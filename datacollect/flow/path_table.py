@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 # Paths through more arcs than this are followed one by one: a flow with a cycle has no end.
 LONGEST_WALK = 64
-
-# Quotients of smaller numbers than this are off by less than one in floats.
-EXACT_IN_FLOATS = 2**50
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,50 +240,26 @@ def _joined(tables: list[PathTable]) -> PathTable:
 # Whole bytes --------------------------------------------------------------------------------
 
 
-def whole_bytes_of_paths(n_bytes: Sequence[int], table: PathTable) -> IntArray:
-    """Share each pool's bytes out among its paths: `whole_bytes` for all pools at once.
+def whole_bytes_of_paths(
+    n_bytes: Sequence[int], table: PathTable, last: IntArray | None = None
+) -> IntArray:
+    """Share each pool's bytes out among its paths, see `whole_bytes`.
 
     Parameters
     ----------
     n_bytes : sequence of int
         Of each pool.
     table : PathTable
-        Paths sorted by pool.
+        Paths sorted by pool, each of which has one at least.
+    last : ndarray of int64, shape (n_pools,), optional
+        A path of each pool that is not rounded down to nothing; by default its last.
     """
-    weights = _weights(table, len(n_bytes))
-    total = np.zeros(len(n_bytes), dtype=np.int64)
-    np.add.at(total, table.pool, weights)
-    if max(n_bytes, default=0) >= EXACT_IN_FLOATS:
-        return _one_by_one(n_bytes, table, weights)
-    whole = np.array(n_bytes, dtype=np.int64)[table.pool]
-    of_all = total[table.pool]
-    shares = (whole * (weights / of_all)).astype(np.int64)
-    # The quotient is off by one at most; its remainder is small, and so right modulo 2**64.
-    rest = whole * weights - shares * of_all
-    shares += np.where(rest >= of_all, 1, np.where(rest < 0, -1, 0))
-    rest = whole * weights - shares * of_all
-    missing = np.array(n_bytes, dtype=np.int64)
-    np.subtract.at(missing, table.pool, shares)
-    order = np.lexsort((-rest, table.pool))
-    pools = table.pool[order]
-    rank = np.arange(len(pools)) - np.searchsorted(pools, pools)
-    shares[order] += rank < missing[pools]
-    return shares
-
-
-def _weights(table: PathTable, n_pools: int) -> IntArray:
-    if np.issubdtype(table.amount.dtype, np.integer):
-        return table.amount.astype(np.int64)
-    # 52 bits of each share: integers from here on.
-    total = np.bincount(table.pool, table.amount, n_pools)
-    return (table.amount / total[table.pool] * 2**52).astype(np.int64)
-
-
-def _one_by_one(n_bytes: Sequence[int], table: PathTable, weights: IntArray) -> IntArray:
-    bounds = np.searchsorted(table.pool, np.arange(len(n_bytes) + 1))
-    shares = [
-        whole_bytes(size, weights[begin:end].tolist())
-        for size, (begin, end) in zip(n_bytes, pairwise(bounds.tolist()), strict=True)
-        if end > begin
-    ]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *map(np.array, shares)])
+    pools = np.arange(len(n_bytes))
+    begins = np.searchsorted(table.pool, pools)
+    ends = np.searchsorted(table.pool, pools, side="right")
+    last = ends - 1 if last is None else last
+    amounts, shares = table.amount.tolist(), []
+    rows = (begins.tolist(), ends.tolist(), last.tolist())
+    for size, begin, end, at in zip(n_bytes, *rows, strict=True):
+        shares += whole_bytes(size, amounts[begin:end], at - begin)
+    return np.array(shares, dtype=np.int64)

@@ -81,10 +81,8 @@ def fluid_paths(
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
     unlimited = np.isinf(problem.storage_bytes).tolist()
-    paths = [
-        without_loops(path, unlimited)
-        for path in decompose(network, network.piece, found.flow_bytes)
-    ]
+    flow = found.flow_bytes if found.units is None else found.units
+    paths = [without_loops(path, unlimited) for path in decompose(network, network.piece, flow)]
     return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
 
 

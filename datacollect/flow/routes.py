@@ -7,9 +7,11 @@ Fulkerson, Flows in Networks, 1962). Cycles carry nothing anywhere and are dropp
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from datacollect.arrays import FloatArray, IntArray, ranges
 from datacollect.flow.layered import NO_LINK
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
     from datacollect.flow.pools import Pool
     from datacollect.problem.hosts import Parcel
+
+
+# In floats less than this part of what passes a node is lost in the difference of large numbers.
+DROWNED = 1e-12
 
 
 class PathFlow(NamedTuple):
@@ -85,6 +91,8 @@ def decompose(network: Expanded, step: IntArray, flow: IntArray | FloatArray) ->
     entering = np.zeros(network.n_nodes, dtype=flow.dtype)
     np.add.at(entering, network.tail[used], flow[used])
     np.subtract.at(entering, network.head[used], flow[used])
+    if not np.issubdtype(flow.dtype, np.integer):
+        _keep_what_drowns(network, entering, flow.astype(float))
     arcs_of_walks = (
         (pool, walk, amount)
         for pool, entry in enumerate(network.pools)
@@ -100,6 +108,15 @@ def decompose(network: Expanded, step: IntArray, flow: IntArray | FloatArray) ->
         hosts = (*[host[i] for i in hops], network.sink)
         paths.append(PathFlow(pool, hosts, tuple([piece[i] for i in hops]), amount))
     return paths
+
+
+def _keep_what_drowns(network: Expanded, entering: npt.NDArray[Any], flow: FloatArray) -> None:
+    """Let in full what is too little to tell beside all that passes the same node, in floats."""
+    passing = np.zeros(network.n_nodes)
+    np.add.at(passing, network.tail, flow)
+    for pool in network.pools:
+        if pool.n_bytes < DROWNED * passing[pool.node]:
+            entering[pool.node] = max(entering[pool.node], pool.n_bytes)
 
 
 def _walks(
@@ -176,23 +193,51 @@ def without_loops(path: PathFlow, unlimited: Sequence[bool]) -> PathFlow:
     return path
 
 
-def whole_bytes(n_bytes: int, amounts: Sequence[float]) -> list[int]:
-    """Share `n_bytes` out in proportion to `amounts`, in whole bytes (largest remainders first).
+def whole_bytes(n_bytes: int, amounts: Sequence[float], last: int = -1) -> list[int]:
+    """Share `n_bytes` out in proportion to `amounts`, in whole bytes.
 
+    What is rounded is carried over to the next: neighbours together, however many, are off by less
+    than one byte. So what takes one route in piece after piece of time is off by one byte in all,
+    not by one each.
+
+    Parameters
+    ----------
+    n_bytes : int
+    amounts : sequence of int or float
+        Not all 0.
+    last : int
+        This one is not rounded down to nothing, unless it is 0.
+
+    Examples
+    --------
     >>> whole_bytes(10, [1, 1, 1])
-    [4, 3, 3]
+    [3, 4, 3]
+    >>> whole_bytes(2, [1, 1, 1, 1, 1], last=2)
+    [1, 0, 1, 0, 0]
     """
-    if any(isinstance(amount, float) for amount in amounts):
-        # 52 bits of each share: integers from here on, exact for any number of bytes
-        total = sum(amounts)
-        amounts = [int(amount / total * 2**52) for amount in amounts]
-    weights = [int(amount) for amount in amounts]
-    total_weight = sum(weights)
-    shares = [n_bytes * weight // total_weight for weight in weights]
-    order = sorted(range(len(weights)), key=lambda i: -(n_bytes * weights[i] % total_weight))
-    for i in order[: n_bytes - sum(shares)]:
-        shares[i] += 1
+    if len(amounts) == 1:
+        return [n_bytes]
+    weights = _whole_weights(amounts)
+    upto = list(accumulate(weights))
+    shares = _rounded(n_bytes, upto, (upto[-1] - 1) // 2)
+    if shares[last] == 0:
+        # An edge exactly behind the last one is one that no shift puts before it.
+        shares = _rounded(n_bytes, upto, -n_bytes * upto[last] % upto[-1])
     return shares
+
+
+def _rounded(n_bytes: int, upto: Sequence[int], shift: int) -> list[int]:
+    """Round shares by their ends, after a shift below one byte; Python's integers have no end."""
+    edges = [0, *((n_bytes * weight + shift) // upto[-1] for weight in upto)]
+    return [after - before for before, after in pairwise(edges)]
+
+
+def _whole_weights(amounts: Sequence[float]) -> list[int]:
+    """Return whole numbers in proportion, which of floats have all their bits."""
+    if not any(isinstance(amount, float) for amount in amounts):
+        return [int(amount) for amount in amounts]
+    total = sum(amounts)
+    return [max(int(amount / total * 2.0**120), 1) if amount else 0 for amount in amounts]
 
 
 def cut_parcels(pool: Pool, sizes: Sequence[int]) -> Iterator[tuple[int, Parcel, int, int]]:

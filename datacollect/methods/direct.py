@@ -103,8 +103,9 @@ def direct(
 def _require_links(problem: Problem, jobs: Sequence[RouteJob]) -> None:
     hosts = np.array([job.pool.host for job in jobs], dtype=np.int64)
     links = problem.link_indices(hosts, np.full(len(hosts), problem.destination_index))
-    carried = problem.bandwidth_bytes_per_s[:, links].max(axis=0, initial=0.0)
-    missing = sorted({problem.names[h] for h in hosts[(links < 0) | (carried == 0)]})
+    closed = links < 0
+    closed[~closed] = problem.bandwidth_bytes_per_s[:, links[~closed]].max(axis=0) == 0
+    missing = sorted({problem.names[h] for h in hosts[closed]})
     if missing:
         raise InfeasibleError(
             f"direct: no usable link from {', '.join(map(repr, missing))} to the destination "

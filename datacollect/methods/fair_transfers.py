@@ -9,9 +9,8 @@ too much wherever transfers meet.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -19,15 +18,18 @@ import numpy as np
 from datacollect.errors import InfeasibleError
 from datacollect.fairshare import FairShare
 from datacollect.flow.layered import breakpoints_s
-from datacollect.flow.routes import cut_parcels
+from datacollect.flow.routes import cut_parcels, whole_bytes
+from datacollect.methods.hop_uses import capacity_bytes_per_s, hop_uses
+from datacollect.methods.instants import finish_s
 from datacollect.methods.pipeline import RouteBook, transfers_from_rows
-from datacollect.methods.tolerances import NOTHING_LEFT, SAME_RATE
+from datacollect.methods.tolerances import LEAST_ULPS, NOTHING_LEFT, SAME_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.flow.pools import Pool
+    from datacollect.problem.hosts import Parcel
     from datacollect.problem.problem import Problem
     from datacollect.schedule.transfers import Route, Transfers
 
@@ -92,30 +94,11 @@ def capacities(problem: Problem, jobs: Sequence[RouteJob]) -> Capacities:
     hop = np.array([hop for j in jobs for hop in range(j.n_hops)], dtype=np.int64)
     tail = np.array([host for j in jobs for host in j.hosts[:-1]], dtype=np.int64)
     head = np.array([host for j in jobs for host in j.hosts[1:]], dtype=np.int64)
-    link = problem.link_indices(tail, head)
-    rows = [problem.bandwidth_bytes_per_s[:, link]]
-    entries = [(np.arange(len(link)), np.arange(len(link)))]
-    count = len(link)
-    for limit, ends in (
-        (problem.uplink_bytes_per_s, tail),
-        (problem.downlink_bytes_per_s, head),
-    ):
-        users = np.flatnonzero(np.isfinite(limit[ends]))
-        hosts, which = np.unique(ends[users], return_inverse=True)
-        entries.append((users, count + which))
-        rows.append(np.broadcast_to(limit[hosts], (problem.n_periods, len(hosts))))
-        count += len(hosts)
-    for bottleneck, members in zip(problem.shared, problem.shared_links, strict=True):
-        users = np.flatnonzero(np.isin(link, members))
-        entries.append((users, np.full(len(users), count)))
-        rows.append(np.full((problem.n_periods, 1), bottleneck.bandwidth_bytes_per_s))
-        count += 1
-    # Jobs over the same link share it: its first user stands for the link.
-    _, first, same = np.unique(link, return_index=True, return_inverse=True)
-    entries[0] = (entries[0][0], first[same])
-    user = np.concatenate([part for part, _ in entries])
-    resource = np.concatenate([part for _, part in entries])
-    return Capacities(np.concatenate(rows, axis=1), job[user], hop[user], resource)
+    user, number = hop_uses(problem, tail, head)
+    numbers, resource = np.unique(number, return_inverse=True)
+    periods = np.arange(problem.n_periods)[:, np.newaxis]
+    by_period = capacity_bytes_per_s(problem, numbers, periods)
+    return Capacities(by_period, job[user], hop[user], resource.ravel())
 
 
 def _closed(shared: Capacities, period: int, n_jobs: int) -> BoolArray:
@@ -137,13 +120,12 @@ def _reject_stuck(problem: Problem, jobs: Sequence[RouteJob], stuck: BoolArray) 
 
 @dataclass(frozen=True)
 class _Segment:
-    """A stretch of constant rate of one job: bytes `first` to `last` of its data."""
+    """A stretch of constant rate of one job."""
 
     job: int
     start_s: float
     finish_s: float
-    first: float
-    last: float
+    n_bytes: float
 
 
 def fair_transfers(
@@ -161,7 +143,10 @@ def fair_transfers(
     delay = (most_hops - 1) * chunk_s
     guard = delay if delay and _needs_guard(problem, jobs, shared, most_hops) else 0.0
     segments = _run(problem, jobs, shared, guard, turn)
-    return _transfers(problem, jobs, segments, chunk_s, most_hops)
+    if delay and not guard and not _keep_their_rates(segments, delay):
+        guard = delay
+        segments = _run(problem, jobs, shared, guard, turn)
+    return _transfers(problem, jobs, segments, chunk_s, most_hops, drained=guard > 0)
 
 
 def _needs_guard(
@@ -181,6 +166,14 @@ def _needs_guard(
     return bool((np.bincount(pairs[0]) > 1).any())
 
 
+def _keep_their_rates(segments: Sequence[_Segment], delay_s: float) -> bool:
+    """Say whether stretches are as long as planned, but for rounding, when they run later."""
+    return all(
+        segment.finish_s - segment.start_s > LEAST_ULPS * np.spacing(segment.finish_s + delay_s)
+        for segment in segments
+    )
+
+
 def _run(
     problem: Problem, jobs: Sequence[RouteJob], shared: Capacities, guard_s: float, turn: Turn
 ) -> list[_Segment]:
@@ -189,14 +182,18 @@ def _run(
     changes = breakpoints_s(problem)
     shares = FairShare(shared.job, shared.resource, len(jobs), shared.by_period.shape[1])
     sent = np.zeros(len(jobs))
-    open_start, open_first = np.zeros(len(jobs)), np.zeros(len(jobs))
+    # What a stretch moves is no difference of sums: these may be too large to tell it.
+    open_start, moved = np.zeros(len(jobs)), np.zeros(len(jobs))
     open_rate = np.zeros(len(jobs))
     segments: list[_Segment] = []
     now = 0.0
+    if guard_s:
+        # Hops begin and end when floats can say it: a little later.
+        guard_s += 4 * float(np.spacing(max(changes[-1], guard_s)))
 
     def close(which: BoolArray, time_s: float) -> None:
         segments.extend(
-            _Segment(j, float(open_start[j]), time_s, float(open_first[j]), float(sent[j]))
+            _Segment(j, float(open_start[j]), time_s, float(moved[j]))
             for j in np.flatnonzero(which & (open_rate > 0)).tolist()
         )
         open_rate[which] = 0.0
@@ -204,7 +201,7 @@ def _run(
     while (sent < size).any():
         following = changes[changes > now]
         next_change = float(following[0]) if len(following) else np.inf
-        if guard_s and next_change - now <= guard_s:
+        if guard_s and next_change - guard_s <= now:
             now = next_change  # too short a piece for a pipeline to drain
             continue
         ready = (sent < size) & (release <= now)
@@ -216,12 +213,13 @@ def _run(
             _reject_stuck(problem, jobs, (sent < size) & _closed(shared, period, len(jobs)))
         left = np.full(len(jobs), np.inf)
         left[moving] = (size - sent)[moving] / rates[moving]
-        end = min(now + float(left.min()), next_change - guard_s, until)
+        end = min(float(finish_s(now, left.min())), next_change - guard_s, until)
         changed = np.abs(rates - open_rate) > SAME_RATE * np.maximum(rates, open_rate)
         close(changed, now)
         begins = changed & moving
-        open_start[begins], open_first[begins], open_rate[begins] = now, sent[begins], rates[begins]
-        sent = sent + rates * (end - now)
+        open_start[begins], moved[begins], open_rate[begins] = now, 0.0, rates[begins]
+        moved += rates * (end - now)
+        sent = np.minimum(sent + rates * (end - now), size)
         # A job that shares its last instant with others ends with them, not an epsilon later. Nor
         # may rounding leave it a crumb: that takes too little time for the clock to move on.
         done = moving & ((size - sent <= NOTHING_LEFT * size) | (now + left <= end))
@@ -240,10 +238,14 @@ def _transfers(
     segments: Sequence[_Segment],
     chunk_s: float,
     most_hops: int,
+    *,
+    drained: bool,
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Turn stretches of constant rate into transfers of whole bytes.
 
     A last hop runs `most_hops - 1` chunks after its rate's time, each hop before one chunk earlier.
+    Where pipelines drain, a stretch that runs later may end an instant later than that: as long as
+    it would have lasted. Else it ends where the next begins.
     """
     by_job: list[list[_Segment]] = [[] for _ in jobs]
     for segment in segments:
@@ -251,24 +253,34 @@ def _transfers(
     book = RouteBook(problem)
     rows = []
     for job, pieces in zip(jobs, by_job, strict=True):
-        # A byte counts when all of it is sent, so the last stretch keeps at least one. The
-        # allowance is for sums that should be whole.
-        ends = (math.floor(piece.last * (1 + NOTHING_LEFT)) for piece in pieces[:-1])
-        edges = [0, *ends, job.pool.n_bytes]
-        sizes = [after - before for before, after in pairwise(edges)]
+        sizes = whole_bytes(job.pool.n_bytes, [piece.n_bytes for piece in pieces])
         lags = [(hop + most_hops - job.n_hops) * chunk_s for hop in range(job.n_hops)]
-        sent_of_piece = [0] * len(pieces)
+        parts: list[list[tuple[Parcel, int, int]]] = [[] for _ in pieces]
         for i, parcel, offset, n_bytes in cut_parcels(job.pool, sizes):
-            piece = pieces[i]
-            per_byte = (piece.finish_s - piece.start_s) / sizes[i]
-            start = piece.start_s + sent_of_piece[i] * per_byte
-            sent_of_piece[i] += n_bytes
-            finish = piece.start_s + sent_of_piece[i] * per_byte
-            if sent_of_piece[i] == sizes[i]:
-                finish = piece.finish_s  # exactly
-            route = book.number(parcel.source, job.hosts)
-            rows += [
-                (route, hop, offset, n_bytes, start + lag, finish + lag)
-                for hop, lag in enumerate(lags)
-            ]
+            parts[i].append((parcel, offset, n_bytes))
+        for piece, of_piece in zip(pieces, parts, strict=True):
+            times = _times_of_parts(piece, [n_bytes for _, _, n_bytes in of_piece])
+            for (parcel, offset, n_bytes), (start, finish) in zip(of_piece, times, strict=True):
+                route = book.number(parcel.source, job.hosts)
+                rows += [
+                    (route, hop, offset, n_bytes, *_later(start, finish, lag, drained))
+                    for hop, lag in enumerate(lags)
+                ]
     return book.routes(), transfers_from_rows(rows)
+
+
+def _times_of_parts(piece: _Segment, sizes: Sequence[int]) -> list[tuple[float, float]]:
+    """When parts of a stretch run: one after another, or at once where floats are too coarse."""
+    total, length_s = sum(sizes), piece.finish_s - piece.start_s
+    least_s = LEAST_ULPS * float(np.spacing(piece.finish_s))
+    if len(sizes) <= 1 or any(length_s * (size / total) < least_s for size in sizes):
+        return [(piece.start_s, piece.finish_s)] * len(sizes)
+    edges = [piece.start_s + length_s * (sent / total) for sent in accumulate(sizes)]
+    edges[-1] = piece.finish_s  # exactly
+    return list(pairwise([piece.start_s, *edges]))
+
+
+def _later(begin_s: float, end_s: float, lag_s: float, drained: bool) -> tuple[float, float]:
+    if lag_s == 0 or not drained:
+        return begin_s + lag_s, end_s + lag_s
+    return begin_s + lag_s, float(finish_s(begin_s + lag_s, end_s - begin_s))

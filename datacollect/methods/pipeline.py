@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.arrays import FloatArray, IntArray, ranges
-from datacollect.flow.path_table import PathTable, whole_bytes_of_paths
+from datacollect.arrays import IntArray, ranges
+from datacollect.flow.path_table import PathTable
+from datacollect.methods.early_finish import EARLY, TOGETHER, hurried_lengths_s
+from datacollect.methods.fitting import fluid_bytes, whole_bytes
+from datacollect.methods.hop_uses import FluidHops, positions
+from datacollect.methods.instants import finish_s
 from datacollect.schedule.transfers import Route, Transfers
 
 if TYPE_CHECKING:
@@ -43,35 +47,48 @@ class RouteBook:
 
 
 def pipelined_transfers(
-    problem: Problem, plan: FluidPlan, chunk_s: float
+    problem: Problem, plan: FluidPlan, chunk_s: float, finish: str = TOGETHER
 ) -> tuple[tuple[Route, ...], Transfers]:
-    """Turn a fluid plan into routes and transfers, with whole bytes."""
-    paths, n_bytes = _paths_in_order(plan)
-    path, parcel, begin, end = _cut(n_bytes, plan)
+    """Turn a fluid plan into routes and transfers, with whole bytes.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : FluidPlan
+    chunk_s : float
+    finish : str
+        ``"early"``: rates are raised as far as capacities allow, see
+        `datacollect.methods.early_finish`; ``"together"``: all that moves in a piece of time takes
+        all of it.
+    """
+    paths = _paths_in_order(problem, plan)
+    hops = FluidHops(problem, plan, paths)
+    amount = fluid_bytes(hops)
+    lengths_s = plan.lengths_s[paths.pieces]
+    if finish == EARLY:
+        lengths_s = hurried_lengths_s(hops, amount)
+    n_bytes = whole_bytes(hops, amount, lengths_s)
+    starts_s = plan.starts_s[paths.pieces] + hops.position * chunk_s
+    finishes_s = finish_s(starts_s, lengths_s)
+    # The earlier part of a stream takes the earlier paths: easier to follow, equally fast.
+    order = np.lexsort((*_padded_pieces(paths), paths.pool))
+    row, parcel, begin, end = _cut(n_bytes[order], plan)
+    path = order[row]
     routes, route = _routes(problem, paths, path, parcel.source)
     offset = parcel.offset_bytes + begin - parcel.begin
     # A row per hop of each part.
-    hops = _hops(plan, paths, chunk_s)
     n_hops = paths.n_hops[path]
     row = np.repeat(np.arange(len(path)), n_hops)
     hop = ranges(np.zeros_like(n_hops), n_hops)
-    at = hops.first[path][row] + hop
+    at = (np.cumsum(paths.n_hops) - paths.n_hops)[path][row] + hop
     return routes, Transfers.build(
         route=route[row],
         hop=hop,
         offset_bytes=offset[row],
         n_bytes=(end - begin)[row],
-        start_s=hops.start_s[at],
-        finish_s=hops.finish_s[at],
+        start_s=starts_s[at],
+        finish_s=finishes_s[at],
     )
-
-
-class _Hops(NamedTuple):
-    """When each hop of each path runs, path after path: path i's hops begin at ``first[i]``."""
-
-    first: IntArray
-    start_s: FloatArray
-    finish_s: FloatArray
 
 
 class _PartParcels(NamedTuple):
@@ -82,13 +99,16 @@ class _PartParcels(NamedTuple):
     begin: IntArray
 
 
-def _paths_in_order(plan: FluidPlan) -> tuple[PathTable, IntArray]:
-    """Paths, pool after pool, and the whole bytes of each."""
+def _paths_in_order(problem: Problem, plan: FluidPlan) -> PathTable:
+    """Paths, pool after pool; those along the same hosts are neighbours, in the order of time."""
     paths = PathTable.of(plan.paths)
-    # The earlier part of a stream takes the earlier paths: easier to follow, equally fast.
-    pieces = paths.padded(paths.pieces, paths.n_hops)
-    paths = paths.at(np.lexsort((*pieces.T[::-1], paths.pool)))
-    return paths, whole_bytes_of_paths([pool.n_bytes for pool in plan.pools], paths)
+    _, way = paths.ways(problem.n_hosts)
+    return paths.at(np.lexsort((*_padded_pieces(paths), way, paths.pool)))
+
+
+def _padded_pieces(paths: PathTable) -> IntArray:
+    """Pieces of time of the hops, a row per position, the last hop's first: keys to sort by."""
+    return paths.padded(paths.pieces, paths.n_hops).T[::-1]
 
 
 def _cut(n_bytes: IntArray, plan: FluidPlan) -> tuple[IntArray, _PartParcels, IntArray, IntArray]:
@@ -129,25 +149,10 @@ def _routes(
     return routes, rank[same.ravel()]
 
 
-def _hops(plan: FluidPlan, paths: PathTable, chunk_s: float) -> _Hops:
-    start_s = plan.starts_s[paths.pieces] + _positions(paths) * chunk_s
-    first = np.cumsum(paths.n_hops) - paths.n_hops
-    return _Hops(first, start_s, start_s + plan.lengths_s[paths.pieces])
-
-
-def _positions(paths: PathTable) -> IntArray:
-    """Position of each hop, path after path, among consecutive hops of its piece of time."""
-    piece, path = paths.pieces, np.repeat(np.arange(len(paths)), paths.n_hops)
-    new = np.ones(len(piece), dtype=bool)
-    new[1:] = (piece[1:] != piece[:-1]) | (path[1:] != path[:-1])
-    hop = np.arange(len(piece))
-    positions: IntArray = hop - np.maximum.accumulate(np.where(new, hop, 0))
-    return positions
-
-
 def longest_pipeline(plan: FluidPlan) -> int:
     """Most hops that any path takes within one piece of time."""
-    return int(_positions(PathTable.of(plan.paths)).max(initial=0)) + 1
+    paths = PathTable.of(plan.paths)
+    return int(positions(paths).max(initial=0)) + 1
 
 
 def transfers_from_rows(rows: Sequence[tuple[int, int, int, int, float, float]]) -> Transfers:

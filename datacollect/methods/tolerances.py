@@ -21,6 +21,15 @@ SAME_SUM = 1e-9
 SAME_RATE = 1e-9
 NOTHING_LEFT = 1e-12
 
+# Loads that exceed what can be carried by less than this part are within it: programs have slack.
+SAME_LOAD = 1e-7
+
+# Transfers that are shorter by less than this part have the same rate.
+SAME_LENGTH = 1e-9
+
+# What lasts longer than so many of the floats' steps at its end is off by less than a part in 1e8.
+LEAST_ULPS = 2**27
+
 # Less than this part of all data may be what linear programs leave of nothing.
 SAME_BYTES = 1e-8
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # Half of int64: sums of bytes, and bytes plus one link's capacity, still fit.
 MAX_TOTAL_BYTES = 2**62
 
+# Floats beyond this lie more than an eighth of a second apart.
+LATEST_S = 1e15
+
 # Per-host columns of a problem, and whether infinite ("unlimited") is allowed; backlog is apart.
 _MAY_BE_INFINITE = {
     "release_s": False,
@@ -111,6 +114,12 @@ def _limits(names: Sequence[str], key: str, values: FloatArray) -> FloatArray:
         rule = ">= 0" if may_be_infinite else ">= 0 and finite"
         remedy = "; leave it out for unlimited" if may_be_infinite else ""
         raise ProblemError(f"host {names[i]!r}: {key} must be {rule}, got {values[i]:g}{remedy}")
+    if key == "release_s" and (values > LATEST_S).any():
+        i = int(np.argmax(values))
+        raise ProblemError(
+            f"host {names[i]!r}: release_s must be at most {LATEST_S:g}, got {values[i]:g}; count "
+            "seconds from a later instant"
+        )
     if key == "storage_bytes":
         _reject_split_bytes(names, values)
     return values
@@ -136,6 +145,11 @@ def period_starts(periods_s: npt.ArrayLike) -> FloatArray:
         i = int(np.argmax(~(np.diff(starts) > 0)))
         raise ProblemError(
             f"periods_s must be finite and increase, got {starts[i]:g} then {starts[i + 1]:g}"
+        )
+    if starts[-1] > LATEST_S:
+        raise ProblemError(
+            f"periods_s must be at most {LATEST_S:g}, got {starts[-1]:g}; count seconds from a "
+            "later instant"
         )
     return starts
 

@@ -150,9 +150,9 @@ def test_what_starts_arrives_by_simple_paths_within_the_flow(example):
 @pytest.mark.parametrize(
     ("n_bytes", "amounts", "expected"),
     [
-        (10, [1, 1, 1], [4, 3, 3]),
+        (10, [1, 1, 1], [3, 4, 3]),  # ends at 3.3, 6.7 and 10
         (10, [5, 5], [5, 5]),
-        (7, [0.5, 0.25, 0.25], [3, 2, 2]),  # 3.5, 1.75, 1.75: the largest remainders get the rest
+        (7, [0.5, 0.25, 0.25], [3, 2, 2]),  # ends at 3.5, 5.25 and 7
         (1, [1, 2], [0, 1]),
         (0, [1, 2], [0, 0]),
         (5, [7], [5]),
@@ -166,6 +166,28 @@ def test_shares_are_whole_and_in_proportion(n_bytes, amounts, expected):
     shares = whole_bytes(n_bytes, amounts)
     assert shares == expected
     assert all(type(share) is int for share in shares)
+
+
+@given(
+    st.integers(0, 2**62),
+    st.lists(st.floats(1e-300, 1e300) | st.integers(1, 2**62), min_size=1, max_size=8),
+    st.data(),
+)
+def test_neighbours_together_are_off_by_less_than_a_byte_and_the_last_is_there(
+    n_bytes, amounts, data
+):
+    """Whatever the scale: what takes one route in piece after piece never adds up to two bytes."""
+    last = data.draw(st.integers(0, len(amounts) - 1))
+    shares = whole_bytes(n_bytes, amounts, last)
+    exact = [Fraction(amount) for amount in amounts]
+    total = sum(exact)
+    assert sum(shares) == n_bytes
+    assert shares[last] >= min(n_bytes, 1)
+    for begin in range(len(amounts)):
+        for end in range(begin, len(amounts)):
+            off = sum(shares[begin : end + 1]) - n_bytes * sum(exact[begin : end + 1]) / total
+            # Floats are summed as floats.
+            assert abs(off) < 1 + n_bytes * Fraction(1, 2**48)
 
 
 @given(st.integers(0, 10**18), st.lists(st.integers(0, 10**18), min_size=1, max_size=8))

@@ -1,0 +1,71 @@
+"""From what paths carry in a fluid plan to whole bytes that capacities carry.
+
+Flows are counted in whole units. Of 2**62 bytes a unit is some bytes, so a slow link may get a few
+more than it can carry in a short piece of time: they go where the rest of their pool goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.flow.path_table import whole_bytes_of_paths
+from datacollect.methods.tolerances import SAME_LOAD
+
+if TYPE_CHECKING:
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.methods.hop_uses import FluidHops
+
+
+def fluid_bytes(hops: FluidHops) -> FloatArray:
+    """Return how much each path carries, in proportion to its amount; shape (n_paths,)."""
+    sizes = np.array([pool.n_bytes for pool in hops.plan.pools], dtype=float)
+    pool = hops.paths.pool
+    amount = hops.paths.amount.astype(float)
+    amount *= (sizes / np.bincount(pool, amount, minlength=len(sizes)))[pool]
+    return _within_capacities(hops, amount)
+
+
+def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
+    """Take from paths what capacities cannot carry; their pools' largest paths take it over."""
+    hop, resource, room_bytes = hops.use
+    path = hops.path[hop]
+    load = np.bincount(resource, amount[path], minlength=len(room_bytes))
+    over = load > np.maximum(room_bytes * (1 + SAME_LOAD), room_bytes + 0.5)
+    if not over.any():
+        return amount
+    part = np.ones(len(amount))
+    crosses = over[resource]
+    np.minimum.at(part, path[crosses], (room_bytes / load)[resource[crosses]])
+    left = amount * part
+    pool = hops.paths.pool
+    order = np.lexsort((left, pool))
+    largest = order[np.flatnonzero(np.diff(pool[order], append=-1))]
+    missing = np.bincount(pool, amount - left, minlength=len(hops.plan.pools))
+    left[largest] += missing[pool[largest]]
+    return left
+
+
+def whole_bytes(hops: FluidHops, amount: FloatArray, lengths_s: FloatArray) -> IntArray:
+    """Round what paths carry, pool by pool.
+
+    Of each pool the path that arrives last carries a byte at least: no pool's data arrive sooner
+    than planned by rounding. If several do at once, one that carries most.
+
+    Parameters
+    ----------
+    hops : FluidHops
+        Paths sorted by pool; those along the same hosts are neighbours, in the order of time.
+    amount : ndarray of float, shape (n_paths,)
+    lengths_s : ndarray of float, shape (n_hops,)
+        How long each hop takes.
+    """
+    paths, plan = hops.paths, hops.plan
+    last_hop = np.cumsum(paths.n_hops) - 1
+    arrival_s = plan.starts_s[paths.pieces[last_hop]] + lengths_s[last_hop]
+    order = np.lexsort((amount, arrival_s, paths.pool))
+    last = order[np.flatnonzero(np.diff(paths.pool[order], append=-1))]
+    sizes = [pool.n_bytes for pool in plan.pools]
+    return whole_bytes_of_paths(sizes, replace(paths, amount=amount), last)

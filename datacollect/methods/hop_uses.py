@@ -1,0 +1,138 @@
+"""What hops use: links, finite limits of hosts, shared bottlenecks, under one count.
+
+All capacities of a problem have numbers: links first, then hosts' uplinks, their downlinks, and
+shared bottlenecks. In a fluid plan each carries in each piece of time what it can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.arrays import FloatArray, IntArray, ranges
+
+if TYPE_CHECKING:
+    from datacollect.arrays import BoolArray
+    from datacollect.flow.path_table import PathTable
+    from datacollect.flow.plan import FluidPlan
+    from datacollect.problem.problem import Problem
+
+
+def hop_uses(problem: Problem, tail: IntArray, head: IntArray) -> tuple[IntArray, IntArray]:
+    """Return pairs: a hop, and the number of a finite capacity that it uses.
+
+    Parameters
+    ----------
+    problem : Problem
+    tail, head : ndarray of int64, shape (n_hops,)
+        Hosts at which each hop begins and ends; a link joins them.
+    """
+    hop, link = np.arange(len(tail)), problem.link_indices(tail, head)
+    pairs = [(hop, link)]
+    first = problem.n_links
+    for limit, ends in ((problem.uplink_bytes_per_s, tail), (problem.downlink_bytes_per_s, head)):
+        limited = np.flatnonzero(np.isfinite(limit[ends]))
+        pairs.append((limited, first + ends[limited]))
+        first += problem.n_hosts
+    users, shared = _shared_uses(problem, link)
+    pairs.append((users, first + shared))
+    return np.concatenate([p for p, _ in pairs]), np.concatenate([p for _, p in pairs])
+
+
+def _shared_uses(problem: Problem, link: IntArray) -> tuple[IntArray, IntArray]:
+    """Return pairs: a hop, and a shared bottleneck that its link is part of."""
+    members = np.concatenate([np.zeros(0, dtype=np.int64), *problem.shared_links])
+    sizes = [len(part) for part in problem.shared_links]
+    shared = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.argsort(members, kind="stable")
+    members, shared = members[order], shared[order]
+    first = np.searchsorted(members, link, side="left")
+    counts = np.searchsorted(members, link, side="right") - first
+    return np.repeat(np.arange(len(link)), counts), shared[ranges(first, counts)]
+
+
+def capacity_bytes_per_s(problem: Problem, number: IntArray, period: IntArray) -> FloatArray:
+    """Return capacities by their numbers, in periods of the forecast; both are broadcast."""
+    constant = [
+        problem.uplink_bytes_per_s,
+        problem.downlink_bytes_per_s,
+        np.array([s.bandwidth_bytes_per_s for s in problem.shared], dtype=float),
+    ]
+    limits = np.append(np.concatenate(constant), 0.0)
+    is_link = number < problem.n_links
+    of_links = problem.bandwidth_bytes_per_s[period, np.where(is_link, number, 0)]
+    of_others = limits[np.where(is_link, -1, number - problem.n_links)]
+    return np.asarray(np.where(is_link, of_links, of_others))
+
+
+@dataclass(frozen=True, eq=False)
+class FluidHops:
+    """Hops of a fluid plan's paths, path after path, and the capacities that they use.
+
+    Attributes
+    ----------
+    problem : Problem
+    plan : FluidPlan
+    paths : PathTable
+        The plan's, in any order.
+    """
+
+    problem: Problem
+    plan: FluidPlan
+    paths: PathTable
+
+    @cached_property
+    def path(self) -> IntArray:
+        """The path of each hop."""
+        return np.repeat(np.arange(len(self.paths)), self.paths.n_hops)
+
+    @cached_property
+    def tail(self) -> IntArray:
+        """Where each hop begins."""
+        return np.delete(self.paths.hosts, np.cumsum(self.paths.n_hops + 1) - 1)
+
+    @cached_property
+    def head(self) -> IntArray:
+        """Where each hop ends."""
+        n_hops = self.paths.n_hops
+        return np.delete(self.paths.hosts, np.cumsum(n_hops + 1) - n_hops - 1)
+
+    @cached_property
+    def begins(self) -> BoolArray:
+        """Mark the first of consecutive hops of one path in one piece of time."""
+        return _begins(self.paths)
+
+    @cached_property
+    def position(self) -> IntArray:
+        """Place of each hop among consecutive hops of one piece of time, from 0."""
+        return positions(self.paths)
+
+    @cached_property
+    def use(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of a hop and a capacity in a piece of time; and what each carries there."""
+        problem, plan = self.problem, self.plan
+        hop, number = hop_uses(problem, self.tail, self.head)
+        key = self.paths.pieces[hop] * (int(number.max(initial=0)) + 1) + number
+        _, first, resource = np.unique(key, return_index=True, return_inverse=True)
+        piece = self.paths.pieces[hop[first]]
+        period = np.searchsorted(problem.periods_s, plan.starts_s, side="right") - 1
+        room_bytes = capacity_bytes_per_s(problem, number[first], period[piece])
+        return hop, resource.ravel(), room_bytes * plan.lengths_s[piece]
+
+
+def positions(paths: PathTable) -> IntArray:
+    """Position of each hop, path after path, among consecutive hops of its piece of time."""
+    begins = _begins(paths)
+    hop = np.arange(len(begins))
+    place: IntArray = hop - np.maximum.accumulate(np.where(begins, hop, 0))
+    return place
+
+
+def _begins(paths: PathTable) -> BoolArray:
+    piece, path = paths.pieces, np.repeat(np.arange(len(paths)), paths.n_hops)
+    new = np.ones(len(piece), dtype=bool)
+    new[1:] = (piece[1:] != piece[:-1]) | (path[1:] != path[:-1])
+    return new
