@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from datacollect.commands.options import (
     AtATime,
     Chunk,
     Deadline,
+    Derate,
     Json,
     Method,
     Order,
@@ -46,6 +48,7 @@ def plan(
     order: Order = None,
     at_a_time: AtATime = None,
     time_slot_s: TimeSlot = None,
+    derate: Derate = 1.0,
     output: ScheduleOutput = None,
     as_json: Json = False,
 ) -> None:
@@ -62,12 +65,13 @@ def plan(
     require_schedule_name(output, problem_file)
     options: MethodOptions
     if method is Method.direct:
-        options = DirectOptions(split_names(order), at_a_time, time_slot_s, solver.value)
+        options = DirectOptions(split_names(order), at_a_time, time_slot_s)
     elif method is Method.best_path:
-        options = BestPathOptions(slot_s, chunk_s, solver=solver.value)
+        options = BestPathOptions(slot_s, chunk_s)
     else:
         wish = None if prefer is None else prefer.value
-        options = CoordinatedOptions(slot_s, chunk_s, wish, deadline_s, solver.value, time_limit_s)
+        options = CoordinatedOptions(slot_s, chunk_s, wish, deadline_s, time_limit_s=time_limit_s)
+    options = replace(options, solver=solver.value, derate=derate)
     problem = read_problem(problem_file)
     with working("planning"):
         schedule = plan_by(problem, options)

@@ -17,6 +17,7 @@ from datacollect.methods.choice import (
     options_like,
 )
 from datacollect.methods.choice import plan as plan_by
+from datacollect.methods.derating import NOT_DERATED
 from datacollect.methods.names import COORDINATED
 from datacollect.units import format_duration
 
@@ -88,6 +89,13 @@ class Anew:
         if not isinstance(self.options, CoordinatedOptions) or self.plan.slot_s is not None:
             return None
         return _planned(self.problem, replace(self.options, chunk_s=0.0))
+
+    @cached_property
+    def on_all(self) -> Schedule | None:
+        """On all of the links' bandwidths."""
+        if self.options is None:
+            return None
+        return _planned(self.problem, replace(self.options, derate=NOT_DERATED))
 
     @cached_property
     def at_once(self) -> Schedule | None:

@@ -122,6 +122,12 @@ SCHEDULE = Table(
             "How many times better than the best so far a route of best-path had to be, else null.",
             nullable=True,
         ),
+        Field(
+            "derate",
+            Number("all bandwidths, a part", positive=True),
+            "Planned on this part of all links' bandwidths; null: on all of them.",
+            nullable=True,
+        ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
 )

@@ -58,6 +58,8 @@ class Schedule(ScheduleContents):
         How the hosts of a direct plan take turns; None: all send at once.
     hysteresis : float or None
         How many times better than the best so far a route of best-path had to be.
+    derate : float or None
+        The part of all links' bandwidths that it was planned on; None: all of them.
     """
 
     @property
