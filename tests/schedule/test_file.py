@@ -49,7 +49,13 @@ def test_schedule_file_has_the_published_keys(relayed):
         "transfers",
     }
     known = {"status", "bottleneck", "plan_time_s"}
-    assert set(tree) == published | known | {"prefer", "deadline_s", "turns", "hysteresis"}
+    assert set(tree) == published | known | {
+        "prefer",
+        "deadline_s",
+        "turns",
+        "hysteresis",
+        "derate",
+    }
     assert set(tree["transfers"][0]) == {
         "source",
         "route",
