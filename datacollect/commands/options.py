@@ -163,6 +163,15 @@ Derate = Annotated[
         "all of them.",
     ),
 ]
+MostTransfers = Annotated[
+    int | None,
+    typer.Option(
+        "--most-transfers",
+        metavar="N",
+        min=1,
+        help="coordinated: each host sends and receives at most N transfers at once.",
+    ),
+]
 Order = Annotated[
     str | None,
     typer.Option(

@@ -15,6 +15,7 @@ from datacollect.commands.options import (
     Derate,
     Json,
     Method,
+    MostTransfers,
     Order,
     PreferName,
     ProblemFile,
@@ -49,6 +50,7 @@ def plan(
     at_a_time: AtATime = None,
     time_slot_s: TimeSlot = None,
     derate: Derate = 1.0,
+    most_transfers: MostTransfers = None,
     output: ScheduleOutput = None,
     as_json: Json = False,
 ) -> None:
@@ -59,7 +61,7 @@ def plan(
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
     shape, wishes = (
         {"--slot": slot_s, "--chunk": chunk_s},
-        {"--prefer": prefer, "--deadline": deadline_s},
+        {"--prefer": prefer, "--deadline": deadline_s, "--most-transfers": most_transfers},
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
@@ -70,7 +72,14 @@ def plan(
         options = BestPathOptions(slot_s, chunk_s)
     else:
         wish = None if prefer is None else prefer.value
-        options = CoordinatedOptions(slot_s, chunk_s, wish, deadline_s, time_limit_s=time_limit_s)
+        options = CoordinatedOptions(
+            slot_s,
+            chunk_s,
+            wish,
+            deadline_s,
+            time_limit_s=time_limit_s,
+            most_transfers=most_transfers,
+        )
     options = replace(options, solver=solver.value, derate=derate)
     problem = read_problem(problem_file)
     with working("planning"):

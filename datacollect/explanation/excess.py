@@ -16,6 +16,7 @@ cause      the plan ends later since
 `drain`    pipelines drain before bandwidths change
 `deadline` it was planned to end by a deadline, and saves something by that
 `derate`   it was planned on a part of all links' bandwidths
+`transfers` hosts send and receive only so many transfers at once
 `other`    of something else, which the text says
 ========== ==========================================================================
 """
@@ -32,7 +33,6 @@ from datacollect.explanation.tolerances import SAME
 from datacollect.flow.bottleneck import name_hosts
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
-from datacollect.methods.derating import NOT_DERATED
 from datacollect.methods.slots import slot_bandwidth_bytes_per_s, slots_until
 from datacollect.methods.tolerances import SAME_BOUNDARY
 from datacollect.schedule.use import source_completion_s
@@ -80,10 +80,11 @@ def excess_parts(anew: Anew, lower_bound_s: float) -> Iterator[Excess]:
 def _steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
     """Yield causes, and when the plan ends with them and all before them."""
     plan, options = anew.plan, anew.options
-    if options is not None and options.derate != NOT_DERATED:
-        yield from _steps_on_all(anew, lower_bound_s)
-        part = f"{options.derate:.3g} of all links' bandwidths"
-        yield "derate", plan.makespan_s, f"it was planned on {part}"
+    if anew.burden is not None:
+        if anew.unburdened is not None:
+            yield from _steps(Anew(anew.problem, anew.unburdened, anew.solver), lower_bound_s)
+        cause, text = anew.burden
+        yield cause, plan.makespan_s, text
         return
     if isinstance(options, DirectOptions):
         yield from _direct_steps(anew, lower_bound_s)
@@ -100,12 +101,6 @@ def _steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]
     for cause, until_s, text in shaped(anew, ideal_s):
         yield cause, until_s, f"in the fastest plan {text}"
     yield "deadline", plan.makespan_s, "as the deadline allows"
-
-
-def _steps_on_all(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
-    """Yield the causes for which the plan would end late on all of the links' bandwidths."""
-    if anew.on_all is not None:
-        yield from _steps(Anew(anew.problem, anew.on_all, anew.solver), lower_bound_s)
 
 
 def _direct_steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:

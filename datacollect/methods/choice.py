@@ -67,6 +67,7 @@ class CoordinatedOptions:
     solver: str = "auto"
     time_limit_s: float | None = None
     derate: float = 1.0
+    most_transfers: int | None = None
 
     @classmethod
     def like(cls, schedule: Schedule, solver: str) -> CoordinatedOptions:
@@ -78,6 +79,7 @@ class CoordinatedOptions:
             schedule.deadline_s,
             solver,
             derate=schedule.derate or 1.0,
+            most_transfers=schedule.most_transfers,
         )
 
 
@@ -152,6 +154,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 solver=options.solver,
                 time_limit_s=options.time_limit_s,
                 derate=options.derate,
+                most_transfers=options.most_transfers,
             )
 
 

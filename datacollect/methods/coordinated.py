@@ -13,6 +13,7 @@ from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import require_positive, require_shape
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.draining import Wishes, plan_with_room
+from datacollect.methods.few_transfers import require_transfers, with_few_transfers
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import pipelined_transfers
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
@@ -37,6 +38,7 @@ def coordinated(
     solver: str = "auto",
     time_limit_s: float | None = None,
     derate: float = NOT_DERATED,
+    most_transfers: int | None = None,
 ) -> Schedule:
     """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
 
@@ -67,6 +69,9 @@ def coordinated(
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
         and its lower bound is the problem's own.
+    most_transfers : int, optional
+        Each host sends and receives at most so many transfers at once. A heuristic plans that; its
+        `gap` is counted from the lower bound without this limit.
 
     Returns
     -------
@@ -109,6 +114,7 @@ def coordinated(
     require_positive(deadline_s=deadline_s)
     preference = preference_or_default(prefer, problem, deadline_s)
     require_part(derate)
+    require_transfers(most_transfers, slot_s)
     budget = Budget.begin(solver, time_limit_s)
     if derate != NOT_DERATED:
         same = partial(
@@ -119,6 +125,7 @@ def coordinated(
             deadline_s=deadline_s,
             solver=solver,
             time_limit_s=time_limit_s,
+            most_transfers=most_transfers,
         )
         schedule = planned_on_part(problem, derate, budget, same)
         return schedule.replace(plan_time_s=time.perf_counter() - began)
@@ -131,8 +138,13 @@ def coordinated(
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
         schedule = _pipelined(problem, optimum, Wishes(preference, deadline_s, chunk_s), budget)
-    wishes = {"prefer": preference, "deadline_s": deadline_s}
-    return schedule.replace(plan_time_s=time.perf_counter() - began, **wishes)
+    schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
+    if most_transfers is not None and problem.total_bytes:
+        again = partial(
+            coordinated, prefer=preference, solver=solver, time_limit_s=budget.remaining_s()
+        )
+        schedule = with_few_transfers(problem, schedule, most_transfers, chunk_s, again)
+    return schedule.replace(plan_time_s=time.perf_counter() - began)
 
 
 def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:

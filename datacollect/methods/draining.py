@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.paths import fluid_paths
+from datacollect.flow.shared.arrivals import grid_s
 from datacollect.methods.arguments import default_chunk_s
 from datacollect.methods.pipeline import longest_pipeline
 from datacollect.methods.tolerances import SAME_INSTANT
@@ -73,7 +74,8 @@ def plan_with_room(
         With the chunk that was asked for pipelines cannot drain before bandwidths change for good,
         or before the deadline.
     """
-    plans = _Plans(problem, optimum, wishes, budget, _piece_starts_s(problem, wishes, budget))
+    starts_s = _piece_starts_s(problem, optimum, wishes, budget)
+    plans = _Plans(problem, optimum, wishes, budget, starts_s)
     if wishes.chunk_s is None:
         return _by_default(plans)
     try:
@@ -88,20 +90,20 @@ def plan_with_room(
         ) from None
 
 
-def _piece_starts_s(problem: Problem, wishes: Wishes, budget: Budget) -> FloatArray:
+def _piece_starts_s(
+    problem: Problem, optimum: FluidOptimum, wishes: Wishes, budget: Budget
+) -> FloatArray:
     """Instants at which rates may change: where capacities do, and for earliest arrival more.
 
     Between two bends of the arrival curve the most that can have arrived grows evenly: what is
-    best at the bends is best at every instant.
+    best at the bends is best at every instant. With shared bottlenecks no plan may be that; then
+    it is best at the instants of a grid, the earlier ones before the later.
     """
     starts = breakpoints_s(problem)
     if wishes.prefer != "earliest-arrival":
         return starts
     if problem.shared:
-        raise ProblemError(
-            "prefer must not be 'earliest-arrival' with shared bottlenecks, since no plan may be "
-            "the earliest at every instant there; choose 'relay-bytes', 'storage' or 'money'"
-        )
+        return grid_s(starts, optimum.makespan_s)
     bends = arrival_curve(problem, budget).time_s
     makespan_s = float(bends[-1])
     if wishes.deadline_s is None:

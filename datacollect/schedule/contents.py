@@ -42,6 +42,7 @@ class ScheduleContents:
     turns: Turns | None = None
     hysteresis: float | None = None
     derate: float | None = None
+    most_transfers: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,12 @@ SCHEDULE = Table(
             "Planned on this part of all links' bandwidths; null: on all of them.",
             nullable=True,
         ),
+        Field(
+            "most_transfers",
+            Whole(minimum=1),
+            "So many transfers at once a host sends and receives at most; null: any number.",
+            nullable=True,
+        ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
 )

@@ -55,6 +55,7 @@ def test_schedule_file_has_the_published_keys(relayed):
         "turns",
         "hysteresis",
         "derate",
+        "most_transfers",
     }
     assert set(tree["transfers"][0]) == {
         "source",
