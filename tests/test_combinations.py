@@ -20,6 +20,7 @@ from judges.slotted_oracle import least_slotted_cost
 import datacollect as dc
 from datacollect.flow.layered import breakpoints_s
 from datacollect.flow.preference import PREFERENCES
+from datacollect.flow.shared.arrivals import grid_s
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
 
@@ -118,7 +119,7 @@ def test_what_the_page_says_of_a_combination_is_true(pair, shape, wish, with_dea
     problem = problem_with(*pair)
     claim = claims()[f"{shape}, {wish}", kinds()[pair]]
     judge = {
-        ("refused", "pipelined"): judge_refused,
+        ("exact on a grid", "pipelined"): judge_grid,
         ("exact", "pipelined"): judge_pipelined,
         ("exact per period", "pipelined"): judge_pipelined,
         ("exact", "in slots"): judge_slotted,
@@ -143,10 +144,24 @@ def test_every_feature_of_the_problem_matters(feature):
     assert values[0] != pytest.approx(values[1], rel=1e-3)
 
 
-def judge_refused(problem: Problem, wish: str, with_deadline: bool) -> None:
-    deadline_s = 1.3 * dc.lower_bound(problem)[0] if with_deadline else None
-    with pytest.raises(dc.ProblemError, match=f"prefer must not be '{wish}'"):
-        dc.coordinated(problem, prefer=wish, deadline_s=deadline_s)
+def judge_grid(problem: Problem, wish: str, with_deadline: bool) -> None:
+    """By the first instants of the grid as much as can be, each given those before."""
+    assert wish == "earliest-arrival"
+    earliest_s = fluid_makespan_s(problem)
+    assert earliest_s is not None
+    deadline_s = 1.3 * earliest_s if with_deadline else None
+    plan = dc.coordinated(problem, prefer=wish, deadline_s=deadline_s, chunk_s=0.0)
+    plan.check(problem)
+    assert plan.status == "optimal"
+    assert plan.makespan_s <= (deadline_s or earliest_s) * (1 + PART)
+    late_bytes: dict[float, float] = {}
+    for time_s in grid_s(breakpoints_s(problem), earliest_s)[1:4].tolist():
+        end_s = deadline_s or earliest_s * (1 + 1e-9)
+        least = least_cost(problem, f"arrived by {time_s!r}", end_s, late_bytes)
+        late = problem.total_bytes - arrived_bytes(plan, time_s)
+        assert late == pytest.approx(least, abs=PART * problem.total_bytes)
+        assert least is not None
+        late_bytes[time_s] = least * (1 + 1e-9)
 
 
 def judge_pipelined(problem: Problem, wish: str, with_deadline: bool) -> None:

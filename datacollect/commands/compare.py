@@ -5,6 +5,7 @@ from __future__ import annotations
 from datacollect.commands.console import emit_json, working
 from datacollect.commands.options import (
     Chunk,
+    Derate,
     Json,
     ProblemFile,
     Slot,
@@ -22,6 +23,7 @@ def compare(
     chunk_s: Chunk = None,
     solver: SolverName = Solver.auto,
     time_limit_s: TimeLimit = None,
+    derate: Derate = 1.0,
     as_json: Json = False,
 ) -> None:
     """Compare all methods and the lower bound, and say what binds."""
@@ -31,7 +33,12 @@ def compare(
     problem = read_problem(problem_file)
     with working("planning with every method"):
         found = compare_methods(
-            problem, slot_s=slot_s, chunk_s=chunk_s, solver=solver.value, time_limit_s=time_limit_s
+            problem,
+            slot_s=slot_s,
+            chunk_s=chunk_s,
+            solver=solver.value,
+            time_limit_s=time_limit_s,
+            derate=derate,
         )
     if as_json:
         emit_json(found.to_dict())

@@ -85,6 +85,12 @@ def _not_negative(value: float | None) -> float | None:
     return value
 
 
+def _part(value: float) -> float:
+    if not 0 < value <= 1:
+        raise typer.BadParameter(f"must be a number > 0 and at most 1, got {value:g}")
+    return value
+
+
 Version = Annotated[
     bool,
     typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
@@ -145,6 +151,25 @@ Deadline = Annotated[
         metavar="S",
         callback=_positive,
         help="coordinated: the cheapest plan that ends within S seconds, instead of the fastest.",
+    ),
+]
+Derate = Annotated[
+    float,
+    typer.Option(
+        "--derate",
+        metavar="PART",
+        callback=_part,
+        help="Plan on this part of all links' bandwidths, such as 0.8; the schedule is valid for "
+        "all of them.",
+    ),
+]
+MostTransfers = Annotated[
+    int | None,
+    typer.Option(
+        "--most-transfers",
+        metavar="N",
+        min=1,
+        help="coordinated: each host sends and receives at most N transfers at once.",
     ),
 ]
 Order = Annotated[

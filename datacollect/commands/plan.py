@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +12,10 @@ from datacollect.commands.options import (
     AtATime,
     Chunk,
     Deadline,
+    Derate,
     Json,
     Method,
+    MostTransfers,
     Order,
     PreferName,
     ProblemFile,
@@ -46,6 +49,8 @@ def plan(
     order: Order = None,
     at_a_time: AtATime = None,
     time_slot_s: TimeSlot = None,
+    derate: Derate = 1.0,
+    most_transfers: MostTransfers = None,
     output: ScheduleOutput = None,
     as_json: Json = False,
 ) -> None:
@@ -56,18 +61,26 @@ def plan(
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
     shape, wishes = (
         {"--slot": slot_s, "--chunk": chunk_s},
-        {"--prefer": prefer, "--deadline": deadline_s},
+        {"--prefer": prefer, "--deadline": deadline_s, "--most-transfers": most_transfers},
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
     options: MethodOptions
     if method is Method.direct:
-        options = DirectOptions(split_names(order), at_a_time, time_slot_s, solver.value)
+        options = DirectOptions(split_names(order), at_a_time, time_slot_s)
     elif method is Method.best_path:
-        options = BestPathOptions(slot_s, chunk_s, solver=solver.value)
+        options = BestPathOptions(slot_s, chunk_s)
     else:
         wish = None if prefer is None else prefer.value
-        options = CoordinatedOptions(slot_s, chunk_s, wish, deadline_s, solver.value, time_limit_s)
+        options = CoordinatedOptions(
+            slot_s,
+            chunk_s,
+            wish,
+            deadline_s,
+            time_limit_s=time_limit_s,
+            most_transfers=most_transfers,
+        )
+    options = replace(options, solver=solver.value, derate=derate)
     problem = read_problem(problem_file)
     with working("planning"):
         schedule = plan_by(problem, options)

@@ -17,6 +17,7 @@ from datacollect.methods.choice import (
     options_like,
 )
 from datacollect.methods.choice import plan as plan_by
+from datacollect.methods.derating import NOT_DERATED
 from datacollect.methods.names import COORDINATED
 from datacollect.units import format_duration
 
@@ -88,6 +89,28 @@ class Anew:
         if not isinstance(self.options, CoordinatedOptions) or self.plan.slot_s is not None:
             return None
         return _planned(self.problem, replace(self.options, chunk_s=0.0))
+
+    @property
+    def burden(self) -> tuple[str, str] | None:
+        """What else it was asked for that costs time, and that in words; None: nothing."""
+        options = self.options
+        if isinstance(options, CoordinatedOptions) and options.most_transfers is not None:
+            text = f"a host sends and receives at most {options.most_transfers} transfers at once"
+            return "transfers", text
+        if options is not None and options.derate != NOT_DERATED:
+            return "derate", f"it was planned on {options.derate:.3g} of all links' bandwidths"
+        return None
+
+    @cached_property
+    def unburdened(self) -> Schedule | None:
+        """Without the burden."""
+        options = self.options
+        if isinstance(options, CoordinatedOptions) and options.most_transfers is not None:
+            # The chunk was chosen for short pieces of time; without them another is.
+            options = replace(options, most_transfers=None, chunk_s=None)
+        elif options is not None:
+            options = replace(options, derate=NOT_DERATED)
+        return _planned(self.problem, options)
 
     @cached_property
     def at_once(self) -> Schedule | None:

@@ -15,6 +15,8 @@ cause      the plan ends later since
 `chunks`   relays wait for chunks
 `drain`    pipelines drain before bandwidths change
 `deadline` it was planned to end by a deadline, and saves something by that
+`derate`   it was planned on a part of all links' bandwidths
+`transfers` hosts send and receive only so many transfers at once
 `other`    of something else, which the text says
 ========== ==========================================================================
 """
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.explanation.again import Anew
 from datacollect.explanation.tolerances import SAME
 from datacollect.flow.bottleneck import name_hosts
 from datacollect.flow.optimum import fluid_optimum
@@ -39,7 +42,6 @@ from datacollect.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.explanation.again import Anew
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -78,6 +80,12 @@ def excess_parts(anew: Anew, lower_bound_s: float) -> Iterator[Excess]:
 def _steps(anew: Anew, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
     """Yield causes, and when the plan ends with them and all before them."""
     plan, options = anew.plan, anew.options
+    if anew.burden is not None:
+        if anew.unburdened is not None:
+            yield from _steps(Anew(anew.problem, anew.unburdened, anew.solver), lower_bound_s)
+        cause, text = anew.burden
+        yield cause, plan.makespan_s, text
+        return
     if isinstance(options, DirectOptions):
         yield from _direct_steps(anew, lower_bound_s)
         return

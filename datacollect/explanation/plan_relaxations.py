@@ -180,6 +180,8 @@ def _ends_as_the_bound(anew: Anew) -> bool:
     plan = anew.plan
     if plan.method != COORDINATED or plan.slot_s is not None or plan.deadline_s is not None:
         return False
+    if anew.burden is not None:
+        return False
     bound_s = fluid_optimum(anew.problem, Budget(anew.solver)).makespan_s
     chunks_s = (max(route.n_hops for route in plan.routes) - 1) * (plan.chunk_s or 0.0)
     return plan.makespan_s <= (bound_s + chunks_s) * (1 + SAME) or anew.is_same

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.flow.few_arcs import cheapest_flow
+from datacollect.flow.fewer_links import Costs, on_fewer_links
 from datacollect.flow.preference import arc_costs, path_costs
 from datacollect.flow.quickest import ScaledFlow
 
@@ -65,10 +66,10 @@ def cheapest_by_preference(
     network, lengths = found.network, found.lengths_s
     scaled = found.scaled or ScaledFlow(network, solver)
     costs = path_costs(problem, prefer, lengths, network.n_nodes)
-    units = cheapest_flow(
-        scaled.supplied(lengths),
-        arc_costs(costs, network, network.piece),
-        solver,
-        scaled.active.copy(),
-    )
+    cost, supplied = arc_costs(costs, network, network.piece), scaled.supplied(lengths)
+    units = cheapest_flow(supplied, cost, solver, scaled.active.copy())
+    if network.n_pieces > 1:
+        alone = path_costs(problem, prefer, lengths, network.n_nodes, first_alone=True)
+        both = Costs(arc_costs(alone, network, network.piece), cost)
+        units = on_fewer_links(supplied, network.link, both, solver, units)
     return CheapestFlow(network, lengths, units / scaled.scale, solver.name, units=units)

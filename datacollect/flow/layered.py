@@ -105,6 +105,15 @@ def breakpoints_s(problem: Problem) -> FloatArray:
     return np.unique(np.concatenate([problem.periods_s, problem.parcel_columns.release_s, [0.0]]))
 
 
+def n_changes(starts_s: FloatArray, end_s: float) -> int:
+    """Count the pieces of time that begin after 0 and before an instant.
+
+    >>> n_changes(np.array([0.0, 3.0, 5.0]), end_s=5.0)
+    1
+    """
+    return int(np.count_nonzero((starts_s > 0) & (starts_s < end_s)))
+
+
 def full_lengths_s(starts_s: FloatArray, guard_s: float) -> FloatArray:
     """How long data move in each piece that another follows: until `guard_s` before that.
 

@@ -107,7 +107,12 @@ def preference_or_default(prefer: str | None, problem: Problem, deadline_s: floa
 
 
 def path_costs(
-    problem: Problem, prefer: str, lengths_s: Sequence[float] | FloatArray, n_nodes: int
+    problem: Problem,
+    prefer: str,
+    lengths_s: Sequence[float] | FloatArray,
+    n_nodes: int,
+    *,
+    first_alone: bool = False,
 ) -> Costs:
     """Weigh the wishes of a preference.
 
@@ -119,6 +124,8 @@ def path_costs(
         Lengths of the pieces of time, or of slots; pieces follow each other without a gap.
     n_nodes : int
         Nodes of the network; where solvers could not bear the weights, later wishes are left out.
+    first_alone : bool
+        Weigh the first wish only.
 
     Examples
     --------
@@ -130,6 +137,7 @@ def path_costs(
     lengths = np.asarray(lengths_s, dtype=float)
     most_hops = min(problem.n_hosts - 1, LONGEST_PATH)
     first, *later = PREFERENCES[prefer]
+    later = [] if first_alone else later
     limit = COST_RANGE // max(n_nodes, 1) ** 2
 
     def most(wish: str, steps: int) -> int:

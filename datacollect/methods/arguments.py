@@ -41,9 +41,16 @@ def require_shape(slot_s: float | None, chunk_s: float | None) -> None:
         raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
 
 
-def chunk_or_default_s(chunk_s: float | None, lower_bound_s: float) -> float:
-    """Return the chunk, by default a thousandth of the lower bound."""
-    return lower_bound_s / CHUNKS_PER_PLAN if chunk_s is None else chunk_s
+def default_chunk_s(lower_bound_s: float, n_changes: int = 0) -> float:
+    """Return a thousandth of the lower bound, shared by all instants at which pipelines drain.
+
+    These are the end, and the `n_changes` instants before it at which bandwidths change or data are
+    released.
+
+    >>> default_chunk_s(1000.0), default_chunk_s(1000.0, n_changes=9)
+    (1.0, 0.1)
+    """
+    return lower_bound_s / CHUNKS_PER_PLAN / (n_changes + 1)
 
 
 def require_room_for_chunks(problem: Problem, plan: Schedule) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.arguments import (
     HYSTERESIS,
-    chunk_or_default_s,
+    default_chunk_s,
     require_room_for_chunks,
     require_shape,
 )
+from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.names import BEST_PATH
@@ -37,6 +40,7 @@ def best_path(
     chunk_s: float | None = None,
     hysteresis: float = HYSTERESIS,
     solver: str = "auto",
+    derate: float = NOT_DERATED,
 ) -> Schedule:
     """Let each host choose the best route for its data alone, then run all at once.
 
@@ -55,11 +59,15 @@ def best_path(
         Relays store and forward in slots of this many seconds.
     chunk_s : float, optional
         Relays forward what they received this many seconds ago; default: 1/1000 of the lower
-        bound.
+        bound, or less where bandwidths change often: pipelines drain at each change.
     hysteresis : float
         At least 1.
     solver : str
         For the lower bound that the schedule reports.
+    derate : float
+        Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
+        shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
+        and its lower bound is the problem's own.
 
     Raises
     ------
@@ -84,6 +92,12 @@ def best_path(
     require_shape(slot_s, chunk_s)
     if not hysteresis >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
+    require_part(derate)
+    if derate != NOT_DERATED:
+        shape = {"slot_s": slot_s, "chunk_s": chunk_s}
+        same = partial(best_path, **shape, hysteresis=hysteresis, solver=solver)
+        schedule = planned_on_part(problem, derate, Budget(solver), same)
+        return schedule.replace(plan_time_s=time.perf_counter() - began)
     jobs = [
         RouteJob(pool, _best_route(problem, pool, hysteresis, stores=slot_s is not None))
         for pool in pools_by_owner(problem)
@@ -94,7 +108,10 @@ def best_path(
         require_slots(optimum.makespan_s / slot_s)
         routes, columns = fair_slots(problem, jobs, slot_s)
     else:
-        chunk = chunk_or_default_s(chunk_s, optimum.makespan_s)
+        chunk = chunk_s
+        if chunk is None:
+            changes = n_changes(breakpoints_s(problem), optimum.makespan_s)
+            chunk = default_chunk_s(optimum.makespan_s, changes)
         routes, columns = fair_transfers(problem, jobs, chunk, AllAtOnce())
     schedule = Schedule(
         method=BEST_PATH,

@@ -26,14 +26,16 @@ class DirectOptions:
     at_a_time: int | None = None
     time_slot_s: float | None = None
     solver: str = "auto"
+    derate: float = 1.0
 
     @classmethod
     def like(cls, schedule: Schedule, solver: str) -> DirectOptions:
         """Return those that a schedule records."""
         turns = schedule.turns
         if turns is None:
-            return cls(solver=solver)
-        return cls(turns.order or None, turns.at_a_time, turns.time_slot_s, solver)
+            return cls(solver=solver, derate=schedule.derate or 1.0)
+        order = turns.order or None
+        return cls(order, turns.at_a_time, turns.time_slot_s, solver, schedule.derate or 1.0)
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,14 @@ class BestPathOptions:
     chunk_s: float | None = None
     hysteresis: float = HYSTERESIS
     solver: str = "auto"
+    derate: float = 1.0
 
     @classmethod
     def like(cls, schedule: Schedule, solver: str) -> BestPathOptions:
         """Return those that a schedule records."""
         hysteresis = schedule.hysteresis or HYSTERESIS
-        return cls(schedule.slot_s, _chunk_s(schedule), hysteresis, solver)
+        shape = schedule.slot_s, _chunk_s(schedule)
+        return cls(*shape, hysteresis, solver, schedule.derate or 1.0)
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,21 @@ class CoordinatedOptions:
     deadline_s: float | None = None
     solver: str = "auto"
     time_limit_s: float | None = None
+    derate: float = 1.0
+    most_transfers: int | None = None
 
     @classmethod
     def like(cls, schedule: Schedule, solver: str) -> CoordinatedOptions:
         """Return those that a schedule records."""
-        chunk_s = _chunk_s(schedule)
-        return cls(schedule.slot_s, chunk_s, schedule.prefer, schedule.deadline_s, solver)
+        return cls(
+            schedule.slot_s,
+            _chunk_s(schedule),
+            schedule.prefer,
+            schedule.deadline_s,
+            solver,
+            derate=schedule.derate or 1.0,
+            most_transfers=schedule.most_transfers,
+        )
 
 
 def _chunk_s(schedule: Schedule) -> float | None:
@@ -116,6 +129,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 at_a_time=options.at_a_time,
                 time_slot_s=options.time_slot_s,
                 solver=options.solver,
+                derate=options.derate,
             )
         case BestPathOptions():
             from datacollect.methods.best_path import best_path
@@ -126,6 +140,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 chunk_s=options.chunk_s,
                 hysteresis=options.hysteresis,
                 solver=options.solver,
+                derate=options.derate,
             )
         case CoordinatedOptions():
             from datacollect.methods.coordinated import coordinated
@@ -138,6 +153,8 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 deadline_s=options.deadline_s,
                 solver=options.solver,
                 time_limit_s=options.time_limit_s,
+                derate=options.derate,
+                most_transfers=options.most_transfers,
             )
 
 
@@ -149,7 +166,7 @@ def options_like(schedule: Schedule, solver: str = "auto") -> MethodOptions | No
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> options_like(dc.direct(problem, at_a_time=1))
-    DirectOptions(order=None, at_a_time=1, time_slot_s=None, solver='auto')
+    DirectOptions(order=None, at_a_time=1, time_slot_s=None, solver='auto', derate=1.0)
     """
     options = METHODS.get(schedule.method)
     return None if options is None else options.like(schedule, solver)

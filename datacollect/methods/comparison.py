@@ -80,6 +80,7 @@ def compare(
     chunk_s: float | None = None,
     solver: str = "auto",
     time_limit_s: float | None = None,
+    derate: float = 1.0,
 ) -> Comparison:
     """Plan with every method.
 
@@ -91,6 +92,8 @@ def compare(
     solver : str
     time_limit_s : float, optional
         For the coordinated method.
+    derate : float
+        Plan on this part of all links' bandwidths, by every method; see `coordinated`.
 
     Raises
     ------
@@ -108,9 +111,11 @@ def compare(
     """
     optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
     every: dict[str, MethodOptions] = {
-        DIRECT: DirectOptions(solver=solver),
-        BEST_PATH: BestPathOptions(slot_s, chunk_s, solver=solver),
-        COORDINATED: CoordinatedOptions(slot_s, chunk_s, solver=solver, time_limit_s=time_limit_s),
+        DIRECT: DirectOptions(solver=solver, derate=derate),
+        BEST_PATH: BestPathOptions(slot_s, chunk_s, solver=solver, derate=derate),
+        COORDINATED: CoordinatedOptions(
+            slot_s, chunk_s, solver=solver, time_limit_s=time_limit_s, derate=derate
+        ),
     }
     schedules, errors = {}, {}
     for name, options in every.items():

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.flow.arrival_curve import arrival_curve
+from datacollect.errors import InfeasibleError
 from datacollect.flow.layered import breakpoints_s
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.paths import fluid_paths
 from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import (
-    chunk_or_default_s,
     require_positive,
     require_room_for_chunks,
     require_shape,
 )
+from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
+from datacollect.methods.draining import Wishes, plan_with_room
+from datacollect.methods.few_transfers import require_transfers, with_few_transfers
 from datacollect.methods.names import COORDINATED
-from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
+from datacollect.methods.pipeline import pipelined_transfers
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.schedule import Schedule
@@ -29,15 +27,9 @@ from datacollect.schedule.transfers import Transfers
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
     from datacollect.flow.optimum import FluidOptimum
-    from datacollect.flow.plan import FluidPlan
     from datacollect.problem.problem import Problem
     from datacollect.schedule.transfers import Route
-
-
-# A chunk of less than this part of the default is not worth a try before cut-through.
-LEAST_CHUNK = 1e-3
 
 
 def coordinated(
@@ -49,6 +41,8 @@ def coordinated(
     deadline_s: float | None = None,
     solver: str = "auto",
     time_limit_s: float | None = None,
+    derate: float = NOT_DERATED,
+    most_transfers: int | None = None,
 ) -> Schedule:
     """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
 
@@ -60,7 +54,8 @@ def coordinated(
         is pipelined.
     chunk_s : float, optional
         Pipelined: a relay forwards what it received this many seconds ago. Default: 1/1000 of
-        the lower bound, or less where a deadline leaves less time.
+        the lower bound, or less where bandwidths change often, routes are long or a deadline
+        leaves less time: chunks delay the end by 0.2 % of the lower bound at most.
     prefer : str, optional
         What to minimise among the fastest schedules, or among those that meet the deadline:
         ``"relay-bytes"`` (bytes times links), ``"storage"`` (others' bytes times seconds at
@@ -74,6 +69,13 @@ def coordinated(
     time_limit_s : float, optional
         Stop after this many seconds. What is complete by then is returned with status
         ``"time_limit"``.
+    derate : float
+        Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
+        shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
+        and its lower bound is the problem's own.
+    most_transfers : int, optional
+        Each host sends and receives at most so many transfers at once. A heuristic plans that; its
+        `gap` is counted from the lower bound without this limit.
 
     Returns
     -------
@@ -115,7 +117,22 @@ def coordinated(
     require_shape(slot_s, chunk_s)
     require_positive(deadline_s=deadline_s)
     preference = preference_or_default(prefer, problem, deadline_s)
+    require_part(derate)
+    require_transfers(most_transfers, slot_s)
     budget = Budget.begin(solver, time_limit_s)
+    if derate != NOT_DERATED:
+        same = partial(
+            coordinated,
+            slot_s=slot_s,
+            chunk_s=chunk_s,
+            prefer=preference,
+            deadline_s=deadline_s,
+            solver=solver,
+            time_limit_s=time_limit_s,
+            most_transfers=most_transfers,
+        )
+        schedule = planned_on_part(problem, derate, budget, same)
+        return schedule.replace(plan_time_s=time.perf_counter() - began)
     optimum = fluid_optimum(problem, budget)
     if slot_s is not None:
         from datacollect.methods.slotted.plan import slotted_schedule
@@ -124,19 +141,15 @@ def coordinated(
     else:
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
-        schedule = _pipelined(problem, optimum, _Wishes(preference, deadline_s, chunk_s), budget)
+        schedule = _pipelined(problem, optimum, Wishes(preference, deadline_s, chunk_s), budget)
         require_room_for_chunks(problem, schedule)
-    wishes = {"prefer": preference, "deadline_s": deadline_s}
-    return schedule.replace(plan_time_s=time.perf_counter() - began, **wishes)
-
-
-@dataclass(frozen=True)
-class _Wishes:
-    """What a pipelined plan is asked for."""
-
-    prefer: str
-    deadline_s: float | None
-    chunk_s: float | None
+    schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
+    if most_transfers is not None and problem.total_bytes:
+        again = partial(
+            coordinated, prefer=preference, solver=solver, time_limit_s=budget.remaining_s()
+        )
+        schedule = with_few_transfers(problem, schedule, most_transfers, chunk_s, again)
+    return schedule.replace(plan_time_s=time.perf_counter() - began)
 
 
 def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
@@ -148,17 +161,15 @@ def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> Infeasi
     )
 
 
-def _pipelined(
-    problem: Problem, optimum: FluidOptimum, wishes: _Wishes, budget: Budget
-) -> Schedule:
-    chunk = chunk_or_default_s(wishes.chunk_s, optimum.makespan_s)
+def _pipelined(problem: Problem, optimum: FluidOptimum, wishes: Wishes, budget: Budget) -> Schedule:
+    chunk = wishes.chunk_s or 0.0  # there may be nothing to move
     solver, status = optimum.solver, OPTIMAL
     routes: tuple[Route, ...] = ()
     columns = Transfers.build(
         route=[], hop=[], offset_bytes=[], n_bytes=[], start_s=[], finish_s=[]
     )
     if problem.total_bytes:
-        plan, chunk = _plan_with_room(problem, optimum, wishes, budget)
+        plan, chunk = plan_with_room(problem, optimum, wishes, budget)
         routes, columns = pipelined_transfers(problem, plan, chunk)
         solver = plan.solver
         if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
@@ -179,7 +190,7 @@ def _pipelined(
     )
 
 
-def _may_store_less(problem: Problem, wishes: _Wishes) -> bool:
+def _may_store_less(problem: Problem, wishes: Wishes) -> bool:
     """Say whether rates that change within a period might store less for a shorter time.
 
     Least storage is found among plans whose rates are constant in each period. Where nothing
@@ -187,133 +198,3 @@ def _may_store_less(problem: Problem, wishes: _Wishes) -> bool:
     """
     waits = len(breakpoints_s(problem)) > 1 or any(p.host != p.source for p in problem.parcels)
     return wishes.prefer == "storage" and waits
-
-
-def _plan_with_room(
-    problem: Problem, optimum: FluidOptimum, wishes: _Wishes, budget: Budget
-) -> tuple[FluidPlan, float]:
-    """Find a plan whose pieces of time are short enough for its own pipelines to drain.
-
-    A period may be so short, all capacity may end so soon, or the deadline be so near, that
-    pipelines cannot drain: then the chunk is shortened, unless it was asked for.
-    """
-    starts = _piece_starts_s(problem, wishes, budget)
-    chunk = chunk_or_default_s(wishes.chunk_s, optimum.makespan_s)
-    chunks = [chunk] if wishes.chunk_s is not None else _shorter_chunks_s(optimum, wishes, chunk)
-    hops = 1
-    for chunk in chunks:
-        try:
-            return _drained(problem, optimum, wishes, budget, starts, chunk), chunk
-        except _NoRoom as no_room:
-            hops = no_room.hops
-    deadline = "" if wishes.deadline_s is None else f" and deadline_s = {wishes.deadline_s:.10g}"
-    raise InfeasibleError(
-        f"with chunk_s = {chunk:g} pipelines of {hops} hops cannot drain before bandwidths "
-        f"change{deadline}; use a shorter chunk, 0 for cut-through",
-        problem.sources,
-    )
-
-
-def _piece_starts_s(problem: Problem, wishes: _Wishes, budget: Budget) -> FloatArray:
-    """Instants at which rates may change: where capacities do, and for earliest arrival more.
-
-    Between two bends of the arrival curve the most that can have arrived grows evenly: what is
-    best at the bends is best at every instant.
-    """
-    starts = breakpoints_s(problem)
-    if wishes.prefer != "earliest-arrival" or not problem.total_bytes:
-        return starts
-    if problem.shared:
-        raise ProblemError(
-            "prefer must not be 'earliest-arrival' with shared bottlenecks, since no plan may be "
-            "the earliest at every instant there; choose 'relay-bytes', 'storage' or 'money'"
-        )
-    bends = arrival_curve(problem, budget).time_s
-    makespan_s = float(bends[-1])
-    if wishes.deadline_s is None:
-        bends = bends[:-1]  # nothing is left to move after the last one
-    # Bends are computed, changes are given: one that is the other but for rounding is no bend.
-    near = np.abs(bends[:, np.newaxis] - starts).min(axis=1) <= SAME_INSTANT * makespan_s
-    return np.union1d(starts, bends[~near])
-
-
-def _shorter_chunks_s(optimum: FluidOptimum, wishes: _Wishes, chunk_s: float) -> list[float]:
-    """Chunks to try, the longest first; 0 is cut-through."""
-    slack_s = 0.0 if wishes.deadline_s is None else wishes.deadline_s - optimum.makespan_s
-    shorter = [slack_s / part for part in (4, 16, 64)]
-    least = chunk_s * LEAST_CHUNK
-    return [chunk_s, *(chunk for chunk in shorter if least < chunk < chunk_s), 0.0]
-
-
-class _NoRoom(Exception):
-    """Pipelines of this many hops cannot drain in time."""
-
-    def __init__(self, hops: int) -> None:
-        super().__init__()
-        self.hops = hops
-
-
-def _drained(
-    problem: Problem,
-    optimum: FluidOptimum,
-    wishes: _Wishes,
-    budget: Budget,
-    starts_s: FloatArray,
-    chunk_s: float,
-) -> FluidPlan:
-    """Plan with pieces shortened by the drain of the longest pipeline, until none is longer."""
-
-    def plan_for(hops: int) -> FluidPlan:
-        guard_s = (hops - 1) * chunk_s
-        try:
-            return _plan(problem, optimum, wishes, budget, starts_s, guard_s)
-        except InfeasibleError:
-            if guard_s == 0:
-                raise
-            raise _NoRoom(hops) from None
-
-    if chunk_s == 0 or (len(starts_s) == 1 and wishes.deadline_s is None):
-        return plan_for(1)  # nothing follows
-    hops = _fewest_hops(optimum, wishes)
-    plan = plan_for(hops)
-    while (longest := longest_pipeline(plan)) > hops:
-        hops, plan = longest, plan_for(longest)
-    if longest < hops:
-        # Shorter pieces may need shorter pipelines, for which they need not be that short.
-        longer = plan_for(longest)
-        if longest_pipeline(longer) <= longest:
-            return longer
-    return plan
-
-
-def _fewest_hops(optimum: FluidOptimum, wishes: _Wishes) -> int:
-    """Hops within one piece of time that a fastest plan cannot do without: 2, where that is known.
-
-    It saves planning for 1 in vain. By a deadline plans need not be the fastest, and with shared
-    bottlenecks the cut of the network without them does not bind.
-    """
-    found = optimum.quickest
-    if found is None or optimum.shared_end is not None or wishes.deadline_s is not None:
-        return 1
-    return 2 if found.passes_on_at_once else 1
-
-
-def _plan(
-    problem: Problem,
-    optimum: FluidOptimum,
-    wishes: _Wishes,
-    budget: Budget,
-    starts_s: FloatArray,
-    guard_s: float,
-) -> FluidPlan:
-    """Plan with pieces that end `guard_s` early, the last one before the deadline too."""
-    if wishes.deadline_s is None:
-        return fluid_paths(problem, optimum, guard_s, budget, wishes.prefer, None, starts_s)
-    end_s = wishes.deadline_s - guard_s
-    if end_s > optimum.makespan_s * (1 + SAME_INSTANT):
-        return fluid_paths(problem, optimum, guard_s, budget, wishes.prefer, end_s, starts_s)
-    # At the optimum rounding would decide: find the earliest end anew and compare.
-    plan = fluid_paths(problem, optimum, guard_s, budget, wishes.prefer, None, starts_s)
-    if float(plan.starts_s[-1] + plan.lengths_s[-1]) > end_s * (1 + SAME_INSTANT):
-        raise InfeasibleError("pipelines cannot drain before the deadline", problem.sources)
-    return plan

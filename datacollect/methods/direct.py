@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.arguments import require_positive
+from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.names import DIRECT
 from datacollect.methods.slots import require_slots
@@ -37,6 +39,7 @@ def direct(
     at_a_time: int | None = None,
     time_slot_s: float | None = None,
     solver: str = "auto",
+    derate: float = NOT_DERATED,
 ) -> Schedule:
     """Schedule every host's data over its own link to the destination.
 
@@ -55,6 +58,10 @@ def direct(
         again; the next slot's hosts wait for its start.
     solver : str
         For the lower bound that the schedule reports.
+    derate : float
+        Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
+        shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
+        and its lower bound is the problem's own.
 
     Raises
     ------
@@ -72,6 +79,12 @@ def direct(
     """
     began = time.perf_counter()
     require_positive(time_slot_s=time_slot_s)
+    require_part(derate)
+    if derate != NOT_DERATED:
+        turns = {"order": order, "at_a_time": at_a_time, "time_slot_s": time_slot_s}
+        same = partial(direct, **turns, solver=solver)
+        schedule = planned_on_part(problem, derate, Budget(solver), same)
+        return schedule.replace(plan_time_s=time.perf_counter() - began)
     pools = pools_by_owner(problem)
     turn = _turn(problem, [pool.host for pool in pools], order, at_a_time, time_slot_s)
     jobs = [RouteJob(pool, (pool.host, problem.destination_index)) for pool in pools]

@@ -129,9 +129,16 @@ class _Segment:
 
 
 def fair_transfers(
-    problem: Problem, jobs: Sequence[RouteJob], chunk_s: float, turn: Turn
+    problem: Problem,
+    jobs: Sequence[RouteJob],
+    chunk_s: float,
+    turn: Turn,
+    *,
+    drain: bool = False,
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Run the jobs and return routes and transfers.
+
+    Pipelines drain wherever a job ends if `drain`: no two hops overlap that do not run together.
 
     Raises
     ------
@@ -141,7 +148,7 @@ def fair_transfers(
     most_hops = max((job.n_hops for job in jobs), default=1)
     shared = capacities(problem, jobs)
     delay = (most_hops - 1) * chunk_s
-    guard = delay if delay and _needs_guard(problem, jobs, shared, most_hops) else 0.0
+    guard = delay if delay and (drain or _needs_guard(problem, jobs, shared, most_hops)) else 0.0
     segments = _run(problem, jobs, shared, guard, turn)
     if delay and not guard and not _keep_their_rates(segments, delay):
         guard = delay

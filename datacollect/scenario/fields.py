@@ -213,6 +213,11 @@ METHOD = _table(
     _optional("solver", NAME, "Name of the solver.", "auto"),
     _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
     _optional(
+        "derate",
+        Share(positive=True),
+        "Plan on this part of all links' bandwidths; default: on all of them.",
+    ),
+    _optional(
         "timing",
         Choice(("asap", "planned")),
         "As soon as possible in the plan's order, or not before its times.",

@@ -28,6 +28,7 @@ class ExecutionOptions:
     chunk_s: float | None
     solver: str
     time_limit_s: float | None
+    derate: float | None
     timing: str
     lanes: int
     shared_connections: bool
@@ -67,16 +68,21 @@ class ExecutionOptions:
         >>> from datacollect.scenario.scenario import Scenario
         >>> how = ExecutionOptions.of(Scenario.from_dict({"problem": "upload.toml"}))
         >>> how.planning("best-path")
-        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, solver='auto')
+        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, solver='auto', derate=1.0)
         """
+        solver, derate = self.solver, self.derate or 1.0
         match name or self.name:
             case "direct":
-                return DirectOptions(self.order, self.at_a_time, solver=self.solver)
+                return DirectOptions(self.order, self.at_a_time, solver=solver, derate=derate)
             case "best-path":
-                return BestPathOptions(self.slot_s, self.chunk_s, solver=self.solver)
+                return BestPathOptions(self.slot_s, self.chunk_s, solver=solver, derate=derate)
             case "coordinated":
                 return CoordinatedOptions(
-                    self.slot_s, self.chunk_s, solver=self.solver, time_limit_s=self.time_limit_s
+                    self.slot_s,
+                    self.chunk_s,
+                    solver=solver,
+                    time_limit_s=self.time_limit_s,
+                    derate=derate,
                 )
         raise ProblemError(f"method.name must be one of {', '.join(METHODS)}, got {name!r}")
 

@@ -41,6 +41,8 @@ class ScheduleContents:
     deadline_s: float | None = None
     turns: Turns | None = None
     hysteresis: float | None = None
+    derate: float | None = None
+    most_transfers: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

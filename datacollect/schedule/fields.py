@@ -122,6 +122,18 @@ SCHEDULE = Table(
             "How many times better than the best so far a route of best-path had to be, else null.",
             nullable=True,
         ),
+        Field(
+            "derate",
+            Number("all bandwidths, a part", positive=True),
+            "Planned on this part of all links' bandwidths; null: on all of them.",
+            nullable=True,
+        ),
+        Field(
+            "most_transfers",
+            Whole(minimum=1),
+            "So many transfers at once a host sends and receives at most; null: any number.",
+            nullable=True,
+        ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
 )

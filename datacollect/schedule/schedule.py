@@ -58,6 +58,10 @@ class Schedule(ScheduleContents):
         How the hosts of a direct plan take turns; None: all send at once.
     hysteresis : float or None
         How many times better than the best so far a route of best-path had to be.
+    derate : float or None
+        The part of all links' bandwidths that it was planned on; None: all of them.
+    most_transfers : int or None
+        So many transfers at once a host may send and receive; None: any number.
     """
 
     @property

@@ -69,14 +69,14 @@ def examples(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
 def test_the_command_knows_deadlines_from_files(suffix, examples, capsys):
-    """7200 s for 45.67, or 4707 s for 51.66."""
+    """7200 s for 45.65, or 4698 s for 51.66."""
     file = f"plan.{suffix}"
     assert run(["plan", "prices.toml", "--deadline", "7200", "-o", file]) == 0
     capsys.readouterr()
     assert run(["explain", "prices.toml", file]) == 0
     text = flat(capsys.readouterr().out)
     assert "planned to end by 2 h 00 min, and could end at 1 h 18 min" in text
-    assert "Price of all links: 45.67" in text
+    assert "Price of all links: 45.65" in text
     assert run(["explain", "prices.toml", file, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["plan"]["deadline"]
     assert told["deadline_s"] == 7200.0

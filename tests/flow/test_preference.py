@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from instances.hand_made import links
 from instances.how_many import many
-from instances.small_problems import MB, figure_1, relay
+from instances.small_problems import MB, relay
 from instances.strategies import FEATURES, problems
 from judges.oracle import least_cost, most_arrived_bytes
 from judges.plan_values import arrived_bytes, cost_of
@@ -147,11 +147,6 @@ def test_the_destinations_downlink_does_not_hide_when_data_arrive(solver):
     )
     plan = dc.coordinated(problem, prefer="earliest-arrival", chunk_s=0.0, solver=solver)
     assert arrived_bytes(plan, 1.0) == pytest.approx(3 * MB, rel=1e-6)
-
-
-def test_earliest_arrival_with_shared_bottlenecks_is_refused():
-    with pytest.raises(dc.ProblemError, match="prefer must not be 'earliest-arrival'"):
-        dc.coordinated(figure_1(), prefer="earliest-arrival")
 
 
 def test_an_unknown_preference_names_the_nearest():

@@ -11,7 +11,7 @@ from datacollect.flow import quickest as module
 from datacollect.flow.layered import NO_LINK, breakpoints_s, layered_network
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.paths import fluid_paths
-from datacollect.methods import coordinated as method
+from datacollect.methods import draining as method
 from datacollect.methods.pipeline import longest_pipeline
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem

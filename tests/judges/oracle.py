@@ -6,6 +6,7 @@ own, storage is counted per commodity, and SciPy's HiGHS solves. Slow and plain 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -169,16 +170,19 @@ def most_arrived_bytes(problem: Problem, time_s: float) -> float:
     return (1.0 - least) * total
 
 
-def least_cost(problem: Problem, wish: str, end_s: float) -> float | None:
+def least_cost(
+    problem: Problem, wish: str, end_s: float, late_bytes: Mapping[float, float] | None = None
+) -> float | None:
     """Least cost of a fluid plan in which everything has arrived by `end_s`; None if there is none.
 
     ``"relay-bytes"``: bytes times links. ``"storage"``: byte-seconds of others' data at relays.
     ``"money"``: bytes times price. ``"arrived by T"``, T a number: bytes that have *not* arrived
-    by then.
+    by then. By the instants of `late_bytes` at most so many have not arrived.
     """
+    late_bytes = late_bytes or {}
     total = float(problem.total_bytes)
     arrival_s = float(wish.removeprefix("arrived by ")) if wish.startswith("arrived") else 0.0
-    changes = {0.0, arrival_s, *problem.periods_s.tolist()}
+    changes = {0.0, arrival_s, *late_bytes, *problem.periods_s.tolist()}
     changes |= {parcel.release_s for parcel in problem.parcels}
     if max(changes & {parcel.release_s for parcel in problem.parcels}) >= end_s:
         return None
@@ -189,6 +193,7 @@ def least_cost(problem: Problem, wish: str, end_s: float) -> float | None:
     destination = problem.destination_index
     prices = np.zeros(len(links)) if problem.price_per_gb is None else problem.price_per_gb
     rows, cost = _Rows(), {}
+    late = {time_s: [] for time_s in late_bytes}
 
     def limit(columns: list[int], capacity: float) -> None:
         if np.isfinite(capacity):
@@ -200,9 +205,12 @@ def least_cost(problem: Problem, wish: str, end_s: float) -> float | None:
             (s, e): rows.column(("flow", s, e, piece)) for s in sources for e in range(len(links))
         }
         for (_, e), column in flow.items():
-            late = links[e][1] == destination and starts[piece] >= arrival_s
+            arrives = links[e][1] == destination
+            for time_s, columns in late.items():
+                columns += [column] if arrives and starts[piece] >= time_s else []
+            is_late = arrives and starts[piece] >= arrival_s
             per_byte = {"relay-bytes": 1.0, "money": prices[e] / 1e9, "storage": 0.0}
-            cost[column] = per_byte.get(wish, float(late))
+            cost[column] = per_byte.get(wish, float(is_late))
         for e in range(len(links)):
             bandwidth = problem.bandwidth_bytes_per_s[period, e]
             limit([flow[s, e] for s in sources], bandwidth * length)
@@ -226,6 +234,8 @@ def least_cost(problem: Problem, wish: str, end_s: float) -> float | None:
             following = lengths[piece + 1] if piece + 1 < len(lengths) else 0.0
             for column in kept:
                 cost[column] = (length + following) / 2 * (wish == "storage")
+    for time_s, columns in late.items():
+        limit(columns, late_bytes[time_s])
     held = sum(p.n_bytes for p in problem.parcels if p.host != p.source) / total
     least = rows.cheapest(cost)
     if least is None:

@@ -49,7 +49,14 @@ def test_schedule_file_has_the_published_keys(relayed):
         "transfers",
     }
     known = {"status", "bottleneck", "plan_time_s"}
-    assert set(tree) == published | known | {"prefer", "deadline_s", "turns", "hysteresis"}
+    assert set(tree) == published | known | {
+        "prefer",
+        "deadline_s",
+        "turns",
+        "hysteresis",
+        "derate",
+        "most_transfers",
+    }
     assert set(tree["transfers"][0]) == {
         "source",
         "route",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.cheapest import CheapestFlow
 from datacollect.flow.layered import layered_network, lengths_until_s
 from datacollect.flow.preference import DEFAULT, arc_costs, path_costs
+from datacollect.flow.shared.arrivals import latest_arrivals
 from datacollect.flow.shared.complete import cheapest_complete
 from datacollect.flow.shared.earliest import earliest_shared
 from datacollect.flow.shared.model import SharedModel
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from datacollect.flow.layered import LayeredNetwork
     from datacollect.flow.quickest import Quickest
     from datacollect.flow.shared.earliest import SharedEnd
+    from datacollect.flow.shared.network import SharedNetwork
     from datacollect.flow.shared.pricing import PricedFlow
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
@@ -99,4 +102,11 @@ def _cheapest(
     network = model.network
     costs = path_costs(model.problem, prefer, lengths_s, network.n_nodes)
     cost = arc_costs(costs, network, network.piece).astype(float)
-    return cheapest_complete(network, lambda slack: model.at(lengths_s, slack), cost, budget, arcs)
+    if prefer != "earliest-arrival":
+        return cheapest_complete(network, partial(model.at, lengths_s), cost, budget, arcs)
+    limits, arcs = latest_arrivals(model, lengths_s, budget, arcs)
+
+    def widened(slack: float) -> SharedNetwork:
+        return limits.added_to(model.at(lengths_s, slack), 2 * slack)
+
+    return cheapest_complete(network, widened, cost, budget, arcs)

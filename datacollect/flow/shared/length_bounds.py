@@ -78,7 +78,8 @@ def length_bound(model: SharedModel, lengths_s: FloatArray, found: PricedFlow) -
     slope = float(arc_terms.sum() + row_terms.sum())
     needed = float((model.supply_bytes * found.node_price).sum()) / total
     largest = max(float(arc_terms.max(initial=0.0)), float(row_terms.max(initial=0.0)))
-    grows = largest * length > NOISE * needed
+    # Prices that are rounding alone may make what is needed a little less than nothing.
+    grows = slope > 0 and largest * length > NOISE * needed
     least = length + max(needed - passing, 0.0) / slope if grows else np.inf
     return LengthBound(price, row_price, found, slope, least)
 

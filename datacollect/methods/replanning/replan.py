@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.bottleneck import name_hosts
-from datacollect.flow.layered import breakpoints_s
+from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import lower_bound
 from datacollect.flow.quickest import NeverArrives
-from datacollect.methods.arguments import chunk_or_default_s, require_shape
+from datacollect.methods.arguments import default_chunk_s, require_shape
 from datacollect.methods.coordinated import coordinated
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
@@ -215,7 +215,9 @@ def _pipelined(
     old = old_use(remaining, plan, at_s)
     optimum = _proved_optimum(remaining, old.links, budget)
     bound, makespan_s = lower_bound_of(remaining, optimum, budget), optimum.found.makespan_s
-    chunk = chunk_or_default_s(chunk_s, makespan_s)
+    chunk = chunk_s
+    if chunk is None:
+        chunk = default_chunk_s(makespan_s, n_changes(breakpoints_s(remaining), makespan_s))
     latest_s = makespan_s * (1 + stability)
     try:
         fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)

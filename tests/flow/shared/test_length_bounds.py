@@ -13,8 +13,13 @@ from instances.shared_problems import (
 )
 from instances.small_problems import MB, figure_1
 
+from datacollect.flow.layered import layered_network
+from datacollect.flow.shared.length_bounds import length_bound
+from datacollect.flow.shared.model import SharedModel
+from datacollect.flow.shared.pricing import largest_share
 from datacollect.problem.hosts import Host, SharedBottleneck
 from datacollect.problem.problem import Problem
+from datacollect.solvers.budget import Budget
 
 
 def test_savings_of_figure_1():
@@ -51,6 +56,21 @@ def test_savings_add_up_over_periods():
         periods_s=[0.0, 4.0],
     )
     assert shared_end(problem).savings.link == pytest.approx([2.0])
+
+
+def test_prices_that_are_rounding_alone_prove_nothing():
+    """What is needed is 2e-16 less than nothing, and nothing more passes however long it takes."""
+    problem = figure_1(MB)
+    network = layered_network(problem, [0.0])
+    model, lengths = SharedModel.build(problem, network), np.array([0.5])
+    found = largest_share(model.at(lengths), Budget())
+    rounding = replace(
+        found,
+        node_price=np.full(network.n_nodes, -2e-16),
+        row_price=np.zeros_like(found.row_price),
+        reduced_cost=np.zeros(network.n_arcs),
+    )
+    assert length_bound(model, lengths, rounding).least_s == np.inf
 
 
 def capacities(problem: Problem) -> dict[tuple[str, int], float]:

@@ -1,0 +1,88 @@
+"""Earliest arrival with shared bottlenecks: the most by one instant after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from instances.hand_made import links
+from instances.shared_problems import shared_problems
+from instances.small_problems import MB
+from judges.oracle import least_cost, most_arrived_bytes
+from judges.plan_values import arrived_bytes
+
+import datacollect as dc
+from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.shared.arrivals import GRID, grid_s
+from datacollect.problem.hosts import Host, SharedBottleneck
+from datacollect.problem.problem import Problem
+
+
+def early_or_soon() -> Problem:
+    """A's 8 MB at 1 MB/s, or over K; B's 4 MB at 2 MB/s, by a wire of 2 MB/s.
+
+    A -> K and K -> D are both on the wire, which B -> D shares: a byte over K takes room of two.
+    """
+    return Problem.from_hosts(
+        [Host("A", 8 * MB), Host("B", 4 * MB), Host("K"), Host("D")],
+        links("A -> D 1e6, A -> K 2e6, K -> D 2e6, B -> D 2e6"),
+        "D",
+        shared=[SharedBottleneck("wire", 2e6, [("A", "K"), ("K", "D"), ("B", "D")])],
+    )
+
+
+def test_what_comes_first_does_not_delay_the_end(linear_solver):
+    """A's own link and half of the wire carry 2 MB/s, or B's beside A's 3 MB/s: B first.
+
+    By T: 8 = T + x and x over K take 2 x of the wire, 4 of it B: 2 T = 2 (8 - T) + 4 gives T = 5.
+    While B fills the wire, 3 MB/s arrive; that lasts for 2 s. Then A's 2 MB/s.
+    """
+    problem = early_or_soon()
+    plan = dc.coordinated(problem, prefer="earliest-arrival", chunk_s=0.0, solver=linear_solver)
+    plan.check(problem)
+    assert plan.makespan_s == pytest.approx(5.0, rel=1e-6)
+    for k in range(1, GRID + 1):
+        time_s = 5.0 * k / GRID
+        arrived = min(3 * time_s, 6 + 2 * (time_s - 2)) * MB
+        on_grid = min(3 * 1.875, 3 * time_s) * MB  # the bend lies between two instants
+        assert min(arrived, on_grid) * (1 - 1e-6) <= arrived_bytes(plan, time_s)
+        assert arrived_bytes(plan, time_s) <= arrived * (1 + 1e-6)
+    by_default = dc.coordinated(problem, chunk_s=0.0, solver=linear_solver)
+    assert arrived_bytes(plan, 1.875) == pytest.approx(3 * 1.875 * MB, rel=1e-6)
+    assert arrived_bytes(by_default, 1.875) < 0.9 * 3 * 1.875 * MB
+
+
+def test_default_chunks_cost_next_to_nothing():
+    """There are fifteen changes more, at which pipelines drain."""
+    problem = early_or_soon()
+    plan = dc.coordinated(problem, prefer="earliest-arrival")
+    plan.check(problem)
+    assert 0 < plan.chunk_s < 0.005 / 15
+    assert plan.makespan_s <= 1.003 * 5.0
+
+
+def test_the_grid_has_each_instant_once():
+    starts = np.array([0.0, 2.0 + 1e-12, 2.5])
+    assert len(grid_s(starts, 16.0)) == GRID + 1
+
+
+@given(problem=shared_problems(most_hosts=3))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_first_instants_are_best_in_their_order(problem):
+    assume(problem.total_bytes >= 10**6 and without_owners_limits(problem) is None)
+    try:
+        plan = dc.coordinated(problem, prefer="earliest-arrival", chunk_s=0.0)
+    except dc.InfeasibleError:
+        assume(False)
+    plan.check(problem)
+    end_s = plan.lower_bound_s
+    assert plan.makespan_s <= end_s * (1 + 1e-6)
+    late_bytes = {}
+    for time_s in grid_s(breakpoints_s(problem), end_s)[1:3].tolist():
+        if time_s >= end_s:
+            break
+        least = least_cost(problem, f"arrived by {time_s!r}", end_s * (1 + 1e-9), late_bytes)
+        late = problem.total_bytes - arrived_bytes(plan, time_s)
+        assert late == pytest.approx(least, abs=2e-6 * problem.total_bytes)
+        assert late >= problem.total_bytes * (1 - 2e-6) - most_arrived_bytes(problem, time_s)
+        late_bytes[time_s] = least * (1 + 1e-9)
