@@ -14,7 +14,8 @@ of time, and carries out the decisions it gets back, in their order, at the even
   byte leaves when it is there: at the source from the start, at a relay once it has arrived
   (cut-through), so a queued range may wait for its bytes. Ranges may be queued before the
   connection is open.
-- `RangeArrived` reports that all of a queued range is at the connection's receiving host.
+- `RangeArrived` reports that all of a queued range is at the connection's receiving host. What of
+  its beginning was there before, on a connection that is gone, need not be sent again.
 - `WakeMe` asks for a `Timer` event at an instant.
 - `Close` ends a connection once its queue is empty, or at once if it says so.
 

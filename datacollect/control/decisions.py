@@ -41,7 +41,8 @@ class Send:
 class Close:
     """End a connection once its queue is empty, or at once, dropping what is queued on it.
 
-    Of a range that is cut off what has arrived stays where it is; no `RangeArrived` follows.
+    Of a range that is cut off what has arrived stays where it is; no `RangeArrived` follows. Where
+    the range is sent again a driver may go on from there.
     """
 
     connection: int

@@ -17,6 +17,7 @@ from datacollect.flow.preference import COST_RANGE, LONGEST_PATH, Costs
 from datacollect.methods.replanning.other_links import union
 from datacollect.methods.replanning.stable_flow import stable_plan
 from datacollect.methods.slots import fewest_slots, require_slots, slots_within
+from datacollect.methods.slotted.bound import slots_at_least
 from datacollect.methods.slotted.plan import flow_in_slots, might_need_fewer, require_arrival
 from datacollect.methods.slotted.pricing import Discount, cheapest
 from datacollect.methods.slotted.search import (
@@ -89,7 +90,10 @@ def stable_slots(
     if found is None:
         links = search.likely_links(optimum, fewest)
         require_arrival(problem, slot_s, links, budget)
-        found = least(lambda n: search.on_any_links(n, links, fewest), fewest)
+        found = search.on_all_links(fewest, links) or least(
+            lambda n: search.on_any_links(n, links),
+            max(fewest + 1, slots_at_least(problem, slot_s, budget)),
+        )
     n_slots = found[0].graph.n_slots
     latest = slots_within(n_slots * slot_s * (1 + stability), slot_s)
     if search.is_on_old_links(found) or latest <= n_slots:
@@ -122,10 +126,9 @@ class _SlotSearch:
         """Return a flow in so many slots, beginning with some links; None if there is none."""
         return self._attempt(self.problem, n_slots, links)
 
-    def on_any_links(self, n_slots: int, links: IntArray, fewest: int) -> Found | None:
-        """Try old links first; they are known not to do in the `fewest` slots."""
-        found = self.on_old_links(n_slots) if n_slots > fewest else None
-        return found or self.on_all_links(n_slots, links)
+    def on_any_links(self, n_slots: int, links: IntArray) -> Found | None:
+        """Try old links first."""
+        return self.on_old_links(n_slots) or self.on_all_links(n_slots, links)
 
     def is_on_old_links(self, found: Found) -> bool:
         """Whether a flow is one on the old plan's links alone."""

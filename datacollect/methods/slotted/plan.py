@@ -28,6 +28,7 @@ from datacollect.methods.slots import (
     slotted_transfers,
     whole_slot_bytes,
 )
+from datacollect.methods.slotted.bound import slots_at_least
 from datacollect.methods.slotted.graph import TimeExpansion
 from datacollect.methods.slotted.paths import Jobs, slotted_pieces
 from datacollect.methods.slotted.pricing import cheapest
@@ -123,14 +124,17 @@ def _plan(
 
     status = OPTIMAL
     if allowed is None:
-        part, flow = least(attempt, fewest)
+        part, flow = attempt(fewest) or least(
+            attempt, max(fewest + 1, slots_at_least(problem, slot_s, budget))
+        )
         n_slots = part.graph.n_slots
         if n_slots > fewest and might_need_fewer(problem, slot_s, n_slots, links, budget):
             status = HEURISTIC
     else:
         found = attempt(allowed) if allowed >= fewest else None
         if found is None:
-            earliest, _ = least(attempt, max(fewest, allowed + 1))
+            least_slots = max(fewest, allowed + 1, slots_at_least(problem, slot_s, budget))
+            earliest, _ = least(attempt, least_slots)
             raise _too_early(optimum, deadline_s or 0.0, slot_s, earliest.graph.n_slots)
         part, flow = found
     lengths = np.full(part.graph.n_slots, slot_s)

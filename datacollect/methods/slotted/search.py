@@ -142,8 +142,8 @@ def _ways_on(problem: Problem) -> IntArray:
 def may_suffice(expansion: TimeExpansion) -> bool:
     """Say whether all could arrive if every host that data can have reached had enough of them.
 
-    A quick test before any flow: nothing comes from a relay before data have got there. False
-    proves that the slots are too few.
+    A quick test before any flow: nothing comes from a relay before data have got there, and in
+    one slot no more than it has room for. False proves that the slots are too few.
 
     Examples
     --------
@@ -162,10 +162,13 @@ def may_suffice(expansion: TimeExpansion) -> bool:
         reached[pool.host] = min(reached[pool.host], released)
     last_links = np.flatnonzero(problem.link_to == expansion.sink)
     last_hosts = problem.link_from[last_links]
+    room = problem.storage_bytes.copy()
+    room[[pool.host for pool in expansion.pools if pool.is_own]] = np.inf  # own data need none
     arriving = 0.0
     for slot in range(n_slots):
         sending = reached <= slot
-        arriving += expansion.carried_bytes(slot)[last_links[sending[last_hosts]]].sum(dtype=float)
+        sent = np.minimum(expansion.carried_bytes(slot)[last_links], room[last_hosts])
+        arriving += sent[sending[last_hosts]].sum(dtype=float)
         not_yet = reached > slot + 1
         if not_yet.any():
             links = expansion.links_between(slot, sending, not_yet)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray
     from datacollect.control.controller import Controller
     from datacollect.problem.hosts import Held
-    from datacollect.simulation.fluid.parts import FluidConnection
+    from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
     from datacollect.simulation.fluid.wires import FluidNetwork, FluidPath
     from datacollect.simulation.run import OnProgress
 
@@ -215,6 +215,8 @@ class FluidDriver:
         self._decide(self.controller.handle(event))
 
     def _change(self) -> None:
+        for connection in self.state.all_but_drained():
+            self._drained(connection)
         self.state.refresh_network()
         self._plan_change()
 
@@ -243,8 +245,8 @@ class FluidDriver:
                     connection.number,
                     host.name,
                     head.source,
-                    head.offset_bytes,
-                    head.n_bytes,
+                    head.offset_bytes - head.skipped_bytes,
+                    head.n_bytes + head.skipped_bytes,
                 )
             )
 
@@ -337,8 +339,7 @@ class FluidDriver:
     def _send(self, wanted: Send) -> None:
         connection = self._connection(wanted.connection)
         if connection is not None and not connection.is_closing:
-            queued = QueuedRange(wanted.source, wanted.offset_bytes, wanted.n_bytes)
-            self.state.enqueue(connection, queued)
+            self.state.enqueue(connection, _not_yet_there(connection.to_host, wanted))
 
     def _close(self, wanted: Close) -> None:
         connection = self._connection(wanted.connection)
@@ -347,6 +348,18 @@ class FluidDriver:
         connection.is_closing = True
         if wanted.drop_queue or not connection.queue:
             self._gone(connection)
+
+
+def _not_yet_there(receiver: FluidHost, wanted: Send) -> QueuedRange:
+    """Return what is to be sent of a range: from where a connection before was cut off.
+
+    Receivers ask for what they lack. All of a range that is there is sent again all the same:
+    whoever asks for that has not heard of it yet.
+    """
+    there = receiver.ranges(wanted.source).end_after(wanted.offset_bytes)
+    end = wanted.offset_bytes + wanted.n_bytes
+    begin = wanted.offset_bytes if there is None or there >= end else there
+    return QueuedRange(wanted.source, begin, end - begin, begin - wanted.offset_bytes)
 
 
 def _most_bytes_per_s(wanted: Open, path: FluidPath) -> float | None:

@@ -18,11 +18,15 @@ SAME_RATE = 1e-9
 
 @dataclass(slots=True, eq=False)
 class QueuedRange:
-    """A range on a connection, and at what times which part of it moved."""
+    """A range on a connection, and at what times which part of it moved.
+
+    What comes before it of the range that was asked for, `skipped_bytes`, was at the receiver.
+    """
 
     source: str
     offset_bytes: int
     n_bytes: int
+    skipped_bytes: int = 0
     behind_s: float = 0.0  # delays of the hops before, where it was passed on as it came
     moves: list[tuple[float, float, float]] = field(default_factory=list)
 

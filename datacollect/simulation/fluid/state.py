@@ -36,6 +36,9 @@ NO_FLOW = -1
 SAME_INSTANT = 1e-10
 # A range's position is a sum of many steps; nobody waits for less than this.
 POSITION_SLACK_BYTES = 0.01
+# Plans are in whole bytes, at rates that are right to this share. What is missing of a range for
+# no more than that must not wait for a whole period in which nothing moves.
+ROUNDED_BYTES, ROUNDED_SHARE = 1.0, 1e-6
 
 
 class FluidState:
@@ -196,6 +199,12 @@ class FluidState:
     def drained(self) -> list[FluidConnection]:
         """Return the connections whose heads have left entirely."""
         due = (self.rate > 0) & (self.left <= self.rate * self.tie_s)
+        return [self.connections[i] for i in np.flatnonzero(due).tolist()]
+
+    def all_but_drained(self) -> list[FluidConnection]:
+        """Return the connections whose heads have left but for what plans round."""
+        least = np.maximum(ROUNDED_BYTES, self.rate * (ROUNDED_SHARE * self.now_s))
+        due = (self.rate > 0) & (self.left < least)
         return [self.connections[i] for i in np.flatnonzero(due).tolist()]
 
     def stalled(self, stall_s: float) -> list[FluidConnection]:

@@ -8,9 +8,9 @@ from instances.tiny_controllers import Scripted
 from judges.run_judge import stored_at
 
 from datacollect.control.connections import Recovery
-from datacollect.control.decisions import Open, Send, WakeMe
+from datacollect.control.decisions import Close, Open, Send, WakeMe
 from datacollect.control.direct import DirectController
-from datacollect.control.events import ConnectionHasRoom, ConnectionStalled, RangeArrived
+from datacollect.control.events import ConnectionHasRoom, ConnectionStalled, RangeArrived, Timer
 from datacollect.control.scheduled import AsapController
 from datacollect.errors import SimulationError
 from datacollect.problem.hosts import Host, Link
@@ -20,14 +20,13 @@ from datacollect.simulation.fluid.engine import simulate_problem
 
 def test_lost_relay_costs_what_it_held():
     """S sends to K at 10 bytes/s, K to D at 5; S -> D carries 10. K is lost at 4 s: 40 bytes have
-    come to it, 20 of them to D. The other 80 go straight in 8 s. The range was one piece, so all
-    100 are sent anew: the plan's range is known to have arrived only as a whole."""
+    come to it, 20 of them to D. The other 80 go straight in 8 s: what D has is not sent again."""
     problem = Problem.from_matrix(
         ["S", "K", "D"], [[0, 10.0, 10.0], [0, 0, 5.0], [0, 0, 0]], [100, 0, 0], "D"
     )
     plan = plan_of([("S", "K", "D")], [(0, 0, 0, 100, 0.0, 10.0), (0, 1, 0, 100, 0.0, 20.0)])
     run = simulate_problem(problem, AsapController(plan), lost_hosts_s={"K": 4.0})
-    assert run.makespan_s == pytest.approx(14.0)
+    assert run.makespan_s == pytest.approx(12.0)
     assert run.collected_bytes == 100
     assert stored_at(run, "K", 5.0) == 0.0
     assert run.storage.groupby("host")["others_bytes"].last()["D"] == pytest.approx(100.0)
@@ -46,17 +45,54 @@ def test_lost_source_leaves_the_run_incomplete():
 
 def test_stall_is_reported_and_the_connection_replaced():
     """Nothing passes from 2 s until 100 s; after 30 s without movement a new one is opened. Its
-    range starts anew: 100 bytes at 10 per second, the first 20 of them twice."""
+    range goes on where it was cut off: 80 bytes at 10 per second."""
     problem = Problem.from_hosts(
         [Host("S", 100), Host("D")], [Link("S", "D", [10.0, 0.0, 10.0])], "D", periods_s=[0, 2, 100]
     )
     controller = DirectController(problem, recovery=Recovery(most_retries=1))
     run = simulate_problem(problem, controller, stall_s=30.0)
-    assert run.makespan_s == pytest.approx(110.0)
+    assert run.makespan_s == pytest.approx(108.0)
     assert run.connections["stalls"].tolist() == [1, 1]
     assert run.connections["asked_s"].tolist() == [0.0, 32.0]
-    assert run.routes["bytes"].tolist() == [120]
+    assert run.routes["bytes"].tolist() == [100]
     assert run.collected_bytes == 100
+
+
+def test_a_range_that_was_cut_off_arrives_as_it_was_asked_for():
+    """At 3 s 30 of 100 bytes are there; the new connection brings 70, and reports all 100. Then
+    come 50 more."""
+    problem = Problem.from_matrix(["S", "D"], [[0, 10.0], [0, 0]], [150, 0], "D")
+
+    class CutOff(Scripted):
+        def handle(self, event):
+            self.events.append(event)
+            if not isinstance(event, Timer):
+                return []
+            sends = [Send(1, "S", 0, 100), Send(1, "S", 100, 50)]
+            return [Close(0, drop_queue=True), Open(1, "S", "D"), *sends]
+
+    script = CutOff(Open(0, "S", "D"), Send(0, "S", 0, 100), WakeMe(3.0, 0))
+    run = simulate_problem(problem, script)
+    assert run.makespan_s == pytest.approx(15.0)
+    assert run.connections["bytes"].tolist() == [30, 120]
+    arrived = [e for e in script.events if isinstance(e, RangeArrived)]
+    assert [(e.connection, e.offset_bytes, e.n_bytes) for e in arrived] == [(1, 0, 100)]
+
+
+@pytest.mark.parametrize(("n_bytes", "end_s"), [(20, 2.0), (21, 100 + 1.02 / 9.99)])
+def test_what_a_plan_rounds_does_not_wait_for_the_next_period(n_bytes, end_s):
+    """19.98 bytes pass in 2 s, and nothing then until 100 s: a plan counts on 20, not on 21."""
+    names, rates = ["S", "K", "D"], [9.99, 0.0, 9.99]
+    problem = Problem.from_hosts(
+        [Host("S", n_bytes), *map(Host, names[1:])],
+        [Link("S", "K", rates), Link("K", "D", rates)],
+        "D",
+        periods_s=[0, 2, 100],
+    )
+    hops = [Open(i, names[i], names[i + 1]) for i in range(2)]
+    run = simulate_problem(problem, Scripted(*hops, *(Send(i, "S", 0, n_bytes) for i in range(2))))
+    assert run.makespan_s == pytest.approx(end_s)
+    assert run.routes["bytes"].tolist() == [n_bytes, n_bytes]
 
 
 def test_connection_that_cannot_be_had_is_retried_then_given_up():

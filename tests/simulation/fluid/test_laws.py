@@ -4,7 +4,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances.small_problems import MB
 from instances.strategies import problems
-from judges.run_judge import conserved
+from judges.run_judge import conserved, rows_of
 
 import datacollect as dc
 from datacollect.control.scheduled import AsapController, PlannedController
@@ -64,6 +64,29 @@ def test_no_pipelined_collection_comes_to_a_standstill_at_storage_limits(problem
         for name, room in zip(problem.names, problem.storage_bytes.tolist(), strict=True):
             if name != problem.destination:
                 assert peaks.get(name, 0.0) <= room * (1 + 1e-6) + 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(most_hosts=5), st.booleans(), st.sampled_from([0.2, 0.7, 30.0]))
+def test_nothing_is_sent_twice_where_connections_stall(problem, shared, stall_s):
+    """Links carry nothing in some periods: connections are replaced, and go on where they were.
+
+    A period may be missed with nothing afterwards: not every run is complete.
+    """
+    try:
+        plan = dc.coordinated(problem)
+    except InfeasibleError:
+        return
+    for controller in (
+        PlannedController(plan),
+        AsapController(plan, shared_connections=shared),
+        AsapController(plan, shared_connections=shared, lanes=2),
+    ):
+        run = simulate_problem(problem, controller, stall_s=stall_s, time_limit_s=1000.0)
+        if run.complete:
+            conserved(run, problem)
+        into = sum(n for head, n in rows_of(run.routes, "to", "bytes") if head == "D")
+        assert into <= problem.total_bytes
 
 
 @settings(max_examples=60, deadline=None)
