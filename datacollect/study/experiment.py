@@ -301,8 +301,12 @@ class Experiment:
         return replace(self, seeds=replace(self.seeds, least=least, most=most))
 
     def with_scale(self, scale: float) -> Experiment:
-        """Return it with another factor on backlogs and probes."""
+        """Return it with another factor on backlogs, and on probes that have none of their own."""
         return replace(self, scenario=self.scenario.with_values({"scale": scale}))
+
+    def with_probe_scale(self, scale: float) -> Experiment:
+        """Return it with another factor on probes alone."""
+        return replace(self, scenario=self.scenario.with_values({"probe_scale": scale}))
 
     def only(self, labels: Mapping[str, Sequence[str]]) -> Experiment:
         """Return the part with these labels, by axis.
@@ -367,8 +371,7 @@ def _base(
     if values["engine"] == "ns3" and not scenario.has_topology:
         raise wrong("engine", 'must be "fluid" without a topology', "ns3", "add engine")
     changes = {**values["set"], **dict.fromkeys(values["without"])}
-    if values["scale"] is not None:
-        changes["scale"] = values["scale"]
+    changes |= {k: values[k] for k in ("scale", "probe_scale") if values[k] is not None}
     with naming("set"):
         return scenario.with_values(changes)
 

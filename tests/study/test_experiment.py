@@ -125,3 +125,10 @@ def test_the_tree_of_an_experiment_names_every_default():
     assert [value["label"] for value in tree["axes"][1]["values"]] == ["500000", "1e+06"]
     assert TREE["axes"][0]["values"] == ["direct", "coordinated"]  # nothing was changed
     assert SCENARIO["name"] == "line"
+
+
+def test_the_papers_probes_are_5_mb_whatever_the_data_unless_asked_otherwise():
+    experiment = dc.Experiment.from_file(EXPERIMENTS[0].parent / "figure3.toml")
+    assert experiment.scenario.section("estimates")["how"] == "mean"
+    assert experiment.with_scale(0.1).scenario.probe_scale == 1.0
+    assert experiment.with_scale(0.1).with_probe_scale(0.1).scenario.probe_scale == 0.1
