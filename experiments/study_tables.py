@@ -8,9 +8,9 @@ table NAME is written anew where the report has such runs; all else stays. NAME 
 in short", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 prediction"
 or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps' pictures
 go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and claims to
-experiments/results/study/, with --sweeps also the rows of all runs, from which
-`datacollect report experiments/results/study/rows` makes all of it again. Makes no number of its
-own.
+experiments/results/study/, from which numbers in sentences are filled (study_fields.py). With
+--sweeps also the rows of all runs are kept, from which `datacollect report
+experiments/results/study/rows` makes all of it again. Makes no number of its own.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from study_fields import with_fields
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
@@ -46,9 +47,6 @@ def main() -> None:
     options = parser.parse_args()
     if not (options.report / "claims.csv").is_file():
         sys.exit(f"{options.report}: no claims.csv; write a report with `datacollect report DIR`")
-    for page in (options.page, options.readme):
-        text = page.read_text(encoding="utf-8")
-        page.write_text(filled(text, options.report), encoding="utf-8")
     figures = options.page.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
@@ -60,6 +58,9 @@ def main() -> None:
         # Single runs are many; the sweep's folder has them.
         if not table.name.endswith("_runs.csv"):
             shutil.copy(table, options.results / table.name)
+    for page in (options.page, options.readme):
+        text = filled(page.read_text(encoding="utf-8"), options.report)
+        page.write_text(with_fields(text, options.results), encoding="utf-8")
 
 
 def keep_rows(sweeps: Path, folder: Path) -> None:

@@ -129,8 +129,8 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
     table = pd.concat(tables, ignore_index=True).drop_duplicates("key")
     several = len(set(table["versions"])) > 1
     found = []
-    for key, runs in table.groupby(["engine", "scale", "probes", "others", "versions"]):
-        engine, scale, probes, others, versions = key
+    for _, runs in table.groupby(["engine", "scale", "probes", "others", "versions"]):
+        first = runs.iloc[0]
         plans = sorted({plan for plan in runs["plan"] if plan}) or [""]
         for plan in plans:
             shape = runs.loc[runs["plan"] == plan, "shape"].max()
@@ -138,12 +138,12 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
             complete = chosen[chosen["complete"]]
             if len(complete):
                 world = World(
-                    str(engine),
-                    float(scale),
-                    str(probes),
+                    str(first["engine"]),
+                    float(first["scale"]),
+                    str(first["probes"]),
                     plan,
-                    tuple(others),
-                    str(versions) if several else "",
+                    tuple(first["others"]),
+                    str(first["versions"]) if several else "",
                 )
                 found.append(PaperRuns(world, complete, len(chosen) - len(complete)))
     return sorted(found, key=lambda runs: runs.world.rank)
