@@ -142,6 +142,8 @@ TRANSPORT = _table(
     ),
     _optional("syn_retries", Whole(), "Retries of a SYN.", 20),
     _optional("data_retries", Whole(), "Retries of data in a row.", 20),
+    # None rather than true, as for probe_scale.
+    _optional("sack", Flag(), "Selective acknowledgements; default: true."),
     _optional(
         "header_bytes",
         Whole("bytes"),
