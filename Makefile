@@ -80,20 +80,26 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/growth.py
 
 # DATA holds skyplane/ and topologyzoo/; without it what needs them is left out. Runs that figure3 has
-# are not repeated, and runs that failed (exit code 3) do not end the study.
-STUDY ?= figure3 figure4 figure5 figure6 streams knowledge execution transports \
-         $(if $(DATA),topologies drift)
+# or figure4 have are not repeated, and runs that failed (exit code 3) do not end the study. SEEDS=
+# leaves their number to the files: those of precision go on until means are known as well as they ask.
+STUDY ?= figure3 figure4 figure5 figure6 probes slots halves directs onesided readings precision \
+         precision4 streams knowledge execution transports $(if $(DATA),topologies drift)
 SCALE ?= 0.1
 SEEDS ?= 3
 
 study: $(VENV)/.installed-study ## repeat the paper's study in ns-3 (STUDY, SCALE, SEEDS, DATA); hours
 	@for name in $(STUDY); do \
-	    set -- sweep experiments/$$name.toml -o results/$$name --seeds $(SEEDS); \
+	    set -- sweep experiments/$$name.toml -o results/$$name; \
+	    case $$name:$(SEEDS) in \
+	        *:|halves:*) ;; \
+	        *) set -- "$$@" --seeds $(SEEDS);; \
+	    esac; \
 	    case $$name in \
 	        figure3) set -- "$$@" --scale $(SCALE);; \
 	        drift) set -- "$$@" --data $(DATA)/skyplane;; \
 	        topologies) set -- "$$@" --scale $(SCALE) --data $(DATA);; \
-	        *) set -- "$$@" --scale $(SCALE) $$(ls -d results/figure3 2>/dev/null | sed 's/^/--reuse /');; \
+	        *) set -- "$$@" --scale $(SCALE) \
+	            $$(ls -d results/figure3 results/figure4 2>/dev/null | grep -vx results/$$name | sed 's/^/--reuse /');; \
 	    esac; \
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || [ $$? -eq 3 ] || exit 1; \

@@ -114,11 +114,13 @@ def run_setting(task, done, output, cache, with_curves):
     base = Scenario.from_file(HERE / "base.toml").with_values(
         {
             "scale": SCALE,
+            "probe_scale": SCALE,
             "run.seed": seed,
             "background.flows": flows,
             "background.split": [int(part) for part in ratio.split(":")],
             # One measurement for all, so that both engines carry out the same plans.
             "estimates.engine": "ns3",
+            "estimates.how": "ewma",
         }
     )
     n_runs = 0

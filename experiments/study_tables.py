@@ -1,14 +1,16 @@
 """Put a report's numbers and pictures into the documentation.
 
     datacollect report RESULTS -o REPORT
-    python experiments/study_tables.py REPORT
+    python experiments/study_tables.py REPORT --sweeps RESULTS
 
 Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md and experiments/README.md the
 table NAME is written anew where the report has such runs; all else stays. NAME is "claims", "claims
 in short", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 prediction"
 or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps' pictures
 go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and claims to
-experiments/results/study/. Makes no number of its own.
+experiments/results/study/, from which numbers in sentences are filled (study_fields.py). With
+--sweeps also the rows of all runs are kept, from which `datacollect report
+experiments/results/study/rows` makes all of it again. Makes no number of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from study_fields import with_fields
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
@@ -37,24 +40,36 @@ def main() -> None:
     """Fill the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("report", type=Path, help="folder that `datacollect report` wrote")
+    parser.add_argument("--sweeps", type=Path, help="folder of the sweeps: keep their rows, too")
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--readme", type=Path, default=README)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "study")
     options = parser.parse_args()
     if not (options.report / "claims.csv").is_file():
         sys.exit(f"{options.report}: no claims.csv; write a report with `datacollect report DIR`")
-    for page in (options.page, options.readme):
-        text = page.read_text(encoding="utf-8")
-        page.write_text(filled(text, options.report), encoding="utf-8")
     figures = options.page.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
     for picture in sorted(options.report.glob("*.png")):
         shutil.copy(picture, figures / f"study_{picture.name}")
+    if options.sweeps is not None:
+        keep_rows(options.sweeps, options.results / "rows")
     for table in sorted(options.report.glob("*.csv")):
         # Single runs are many; the sweep's folder has them.
         if not table.name.endswith("_runs.csv"):
             shutil.copy(table, options.results / table.name)
+    for page in (options.page, options.readme):
+        text = filled(page.read_text(encoding="utf-8"), options.report)
+        page.write_text(with_fields(text, options.results), encoding="utf-8")
+
+
+def keep_rows(sweeps: Path, folder: Path) -> None:
+    """Keep one row for each run, so that every interval can be computed from them again."""
+    from datacollect.study.report.folders import read_sweeps
+    from datacollect.study.report.published import publish
+
+    for sweep in read_sweeps(sweeps):
+        publish(sweep, folder / sweep.name)
 
 
 def filled(text: str, report: Path) -> str:
@@ -107,13 +122,17 @@ def claims(table: pd.DataFrame) -> str:
             row["claim"],
             row["statement"],
             row["paper"],
+            row["method"],
             f"{interval(row, 'value', 'low', 'high')} ({'; '.join(circumstances(row))})",
             row["equal_connections"],
             f"**{row['verdict']}**{settled_words(row)}: {row['why']}",
         ]
         for row in table.to_dict("records")
     ]
-    head = "claim|the paper says|its number|ours|direct with as many, over coordinated|verdict"
+    head = (
+        "claim|the paper says|its number|coordinated method|found"
+        "|direct with as many, over coordinated|verdict"
+    )
     return markdown(head.split("|"), rows)
 
 
@@ -133,6 +152,7 @@ def claims_in_short(table: pd.DataFrame) -> str:
             row["verdict"] + settled_words(row),
             row["statement"],
             row["paper"],
+            row["method"],
             interval(row, "value", "low", "high"),
             row["equal_connections"],
             row["where"],
@@ -140,7 +160,7 @@ def claims_in_short(table: pd.DataFrame) -> str:
         for row in table.to_dict("records")
     ]
     head = (
-        "claim|verdict|the paper says|its number|ours"
+        "claim|verdict|the paper says|its number|coordinated method|found"
         "|direct with as many connections, over coordinated|where"
     )
     return markdown(head.split("|"), rows)
@@ -169,7 +189,8 @@ def makespans(table: pd.DataFrame) -> str:
         "makespan_s": "makespan, s",
         "over_coordinated": "over coordinated",
         "over_as_many": "over direct with as many",
-        "storage_mean": "storage over direct's",
+        "storage_over_direct": "storage over direct's, means",
+        "storage_mean": "mean of ratios",
         "tcp_over_direct": "background TCP over direct's",
     }
     rows = [

@@ -6,6 +6,7 @@ import shlex
 import tomllib
 
 import pytest
+from conftest import REPOSITORY
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -20,6 +21,7 @@ def read(tmp_path):
             (tmp_path / file).write_text(text, encoding="utf-8")
         return dc.Problem.from_file(tmp_path / f"{name}.toml")
 
+    read.folder = tmp_path
     return read
 
 
@@ -136,3 +138,34 @@ def test_all_files_are_installed():
     # setup.cfg names *.toml and *.csv: nothing else may be needed.
     files = [file for name in example_names() for file in example_files(name)]
     assert {file.rpartition(".")[2] for file in files} == {"toml", "csv"}
+
+
+def test_the_papers_motivating_size_is_planned_explained_and_carried_out(read):
+    """A hundred servers with 10^11 bytes each. Directly the slowest path decides, at 9 Mbit/s
+    88889 s; coordinated at most what all links into the destination carry together. Carried out in
+    the fluid engine both take what was planned, but for chunks.
+    """
+    problem = read("returns")
+    assert (len(problem.sources), int(problem.backlog_bytes.sum())) == (100, 10**13)
+    direct, plan = dc.direct(problem), dc.coordinated(problem)
+    into = problem.link_to == problem.destination_index
+    slowest, whole = problem.bandwidth_bytes_per_s[0, into].min(), plan.lower_bound_s
+    assert direct.makespan_s == pytest.approx(10**11 / slowest)
+    assert whole >= 10**13 / problem.bandwidth_bytes_per_s[0, into].sum() * (1 - 1e-9)
+    assert plan.makespan_s == pytest.approx(whole, rel=2e-3)
+    assert plan.makespan_s < direct.makespan_s / 8
+    assert "links to 'irs' together" in plan.bottleneck.text
+    assert "Hosts 's00', 's01'" in str(dc.explain(problem, plan))
+    for method, predicted_s in (("direct", direct.makespan_s), ("coordinated", plan.makespan_s)):
+        scenario = {"problem": str(read.folder / "returns.toml"), "run": {"time_limit_s": 1e5}}
+        run_ = dc.simulate(scenario, engine="fluid", method=method)
+        assert run_.complete
+        assert run_.collected_bytes == 10**13
+        assert run_.makespan_s == pytest.approx(predicted_s, rel=2e-3)
+
+
+def test_the_motivating_example_is_what_its_script_writes(monkeypatch):
+    monkeypatch.syspath_prepend(str(REPOSITORY / "experiments"))
+    import returns_example
+
+    assert returns_example.example_texts() == example_files("returns")

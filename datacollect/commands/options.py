@@ -57,6 +57,7 @@ class How(StrEnum):
     """Ways to estimate."""
 
     ewma = "ewma"
+    mean = "mean"
     last = "last"
     median = "median"
     quantile = "quantile"

@@ -45,7 +45,13 @@ def sweep(
     ] = None,
     scale: Annotated[
         float | None,
-        typer.Option("--scale", metavar="X", help="Factor on backlogs and probes."),
+        typer.Option(
+            "--scale", metavar="X", help="Factor on backlogs, and on probes that have none."
+        ),
+    ] = None,
+    probe_scale: Annotated[
+        float | None,
+        typer.Option("--probe-scale", metavar="X", help="Factor on the size of probes alone."),
     ] = None,
     seeds: Annotated[
         int | None,
@@ -93,6 +99,7 @@ def sweep(
             workers=workers,
             dask=dask,
             scale=scale,
+            probe_scale=probe_scale,
             seeds_most=seeds,
             only=labels_by_axis(only or ()),
             data=data,

@@ -15,7 +15,7 @@ def example_names() -> tuple[str, ...]:
     """Return the names of the problems, sorted.
 
     >>> example_names()
-    ('constraints', 'figure1', 'minimal', 'prices', 'upload')
+    ('constraints', 'figure1', 'minimal', 'prices', 'returns', 'upload')
     """
     return tuple(name for name in _names() if not name.startswith(SCENARIO))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
-WAYS = ("ewma", "last", "median", "quantile")
+WAYS = ("ewma", "mean", "last", "median", "quantile")
 
 
 def estimate(
@@ -39,12 +39,14 @@ def estimate(
     ----------
     samples : DataFrame
         From `read_samples`, `samples_from_iperf3`, or made by hand.
-    how : {"ewma", "last", "median", "quantile"}
+    how : {"ewma", "mean", "last", "median", "quantile"}
         ``"ewma"``: the exponentially weighted moving average avg_i = (1 − a)·y_i + a·avg_{i−1}
         over a pair's samples in order of time, avg_1 = y_1 (Cottrell, Antony, Logg and Navratil,
         iGrid2002 Demonstration: Bandwidth from the Low Lands, 2003, section IV.C, with a = 0.9).
-        ``"last"``: the newest sample. ``"median"``. ``"quantile"``: a low quantile, for plans
-        that must not promise too much.
+        ``"mean"``: all bytes of a pair's samples over all their seconds (columns bytes and
+        duration_s), as one long transfer in parts would have it.
+        ``"last"``: the newest sample. ``"median"``. ``"quantile"``: a low quantile, for plans that
+        must not promise too much.
     a : float
         Weight of the past in ``"ewma"``, 0 <= a < 1.
     quantile : float
@@ -95,7 +97,9 @@ def estimate(
     first = np.flatnonzero(np.diff(pair[order], prepend=-1))
     n_samples = np.diff(first, append=len(order))
     y = y_bytes_per_s[order]
-    if by_value:
+    if how == "mean":
+        bandwidth = _bytes_over_time(samples, order, first)
+    elif by_value:
         bandwidth = _quantiles(y, first, n_samples, 0.5 if how == "median" else quantile)
     else:
         bandwidth = _weighted_averages(y, first, n_samples, a if how == "ewma" else 0.0)
@@ -232,6 +236,30 @@ def _checked_samples(samples: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
             "twice; remove it"
         )
     return arrays[0], arrays[1]
+
+
+def _bytes_over_time(samples: pd.DataFrame, order: IntArray, first: IntArray) -> FloatArray:
+    """All bytes of each group over all its seconds."""
+    sums = []
+    for column in ("bytes", "duration_s"):
+        if column not in samples.columns:
+            raise ProblemError(
+                f'samples: column {column} is missing, which how = "mean" needs: all bytes over '
+                'all seconds; add it, or use "median"'
+            )
+        values = numbers_of(samples[column], f"samples: {column}")
+        least = 0 if column == "bytes" else np.nextafter(0, 1)
+        good = np.isfinite(values) & (values >= least)
+        if not good.all():
+            row = int(np.argmin(good))
+            rule = ">= 0" if column == "bytes" else "> 0"
+            raise ProblemError(
+                f"samples, row {row}: {column} must be {rule} and finite, got {values[row]:g}; "
+                "remove the row"
+            )
+        sums.append(np.add.reduceat(values[order], first) if len(first) else np.zeros(0))
+    total_bytes, total_s = sums
+    return np.asarray(total_bytes / total_s, dtype=np.float64)
 
 
 def _weighted_averages(y: FloatArray, first: IntArray, n_samples: IntArray, a: float) -> FloatArray:

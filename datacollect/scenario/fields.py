@@ -10,6 +10,7 @@ from typing import Any
 
 from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
+from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
 from datacollect.methods.names import BEST_PATH, COORDINATED
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
@@ -141,6 +142,8 @@ TRANSPORT = _table(
     ),
     _optional("syn_retries", Whole(), "Retries of a SYN.", 20),
     _optional("data_retries", Whole(), "Retries of data in a row.", 20),
+    # None rather than true, as for probe_scale.
+    _optional("sack", Flag(), "Selective acknowledgements; default: true."),
     _optional(
         "header_bytes",
         Whole("bytes"),
@@ -191,11 +194,16 @@ ESTIMATES = _table(
     ),
     _optional("file", NAME, "given: CSV of bandwidths, relative to this file."),
     _optional("engine", Choice(ENGINES), "measured: engine, if not that of the run."),
-    _optional("probe_bytes", BYTES, "Size of a probe at scale 1, bytes.", 5_000_000),
+    _optional("probe_bytes", BYTES, "Size of a probe, bytes, before probe_scale.", 5_000_000),
     _optional("repeats", Whole(minimum=1, stop=1001), "Probes of each pair.", 3),
     _optional("give_up_s", POSITIVE_S, "ns3: a probe ends after this time, seconds.", 1000.0),
     _optional("seed", SEED, "Seed of the probes' run; default: from run.seed."),
-    _optional("how", Choice(("ewma", "last", "median", "quantile")), "Way to estimate.", "ewma"),
+    _optional(
+        "how",
+        Choice(WAYS),
+        "Way to estimate; mean is all bytes over all seconds.",
+        "ewma",
+    ),
     _optional("a", Share(), "ewma: weight of the past.", 0.9),
     _optional("quantile", Share(), "quantile: which one.", 0.25),
     _optional("know_access", Flag(), "Tell the planner the rates of hosts' access links.", False),
@@ -209,6 +217,11 @@ METHOD = _table(
     "How the collection is planned, and how the plan is carried out.",
     _optional("name", Choice(tuple(METHODS)), "Planning method.", COORDINATED),
     _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
+    _optional(
+        "scaled_slot_s",
+        POSITIVE_S,
+        "Instead: slots in seconds at scale 1; scale shortens them as it does the data.",
+    ),
     _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
     _optional("solver", NAME, "Name of the solver.", "auto"),
     _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
@@ -295,6 +308,12 @@ SCENARIO = _table(
     _optional("format", Text((SCENARIO_FORMAT,)), "Format and its version."),
     _optional("name", NAME, "Name, for messages and results.", "scenario"),
     _optional("scale", Number(positive=True), "Factor on backlogs and probes.", 1.0),
+    # None rather than 1: what is absent is in no hash, so that results made before it stay valid.
+    _optional(
+        "probe_scale",
+        Number(positive=True),
+        "Factor on probes alone, whatever the scale; default: as scale.",
+    ),
     _optional("problem", NAME, "Problem file instead of a topology; fluid engine only."),
     _optional("truth_csv", NAME, "With problem: the bandwidths that there really are."),
     _optional("topology", TOPOLOGY, "The network."),

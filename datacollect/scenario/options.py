@@ -56,8 +56,10 @@ class ExecutionOptions:
         >>> ExecutionOptions.of(Scenario.from_dict({"problem": "upload.toml"})).timing
         'asap'
         """
-        section = scenario.section("method")
-        order = section["order"]
+        section = dict(scenario.section("method"))
+        order, scaled_slot_s = section["order"], section.pop("scaled_slot_s")
+        if scaled_slot_s is not None:
+            section["slot_s"] = scaled_slot_s * float(scenario.sections["scale"])
         return cls(**{**section, "order": None if order is None else tuple(order)})
 
     def planning(self, name: str | None = None) -> MethodOptions:

@@ -165,7 +165,7 @@ def _probes_of(setting: Setting, engine: str) -> _Probes:
         scenario_name=scenario.name,
         network=network,
         pairs=[(a, b) for a in setting.hosts for b in setting.hosts if a != b],
-        n_bytes=max(1, round(options.probe_bytes * float(scenario.sections["scale"]))),
+        n_bytes=max(1, round(options.probe_bytes * scenario.probe_scale)),
         repeats=repeats,
         header_bytes=setting.header_bytes,
         seed=scenario.number("estimates"),

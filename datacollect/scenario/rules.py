@@ -32,7 +32,7 @@ def reject_other_format(tree: Any) -> None:
 def require_one_network(values: Mapping[str, Any]) -> None:
     """Refuse a scenario with neither a topology nor a problem, or with parts of both."""
     if values["problem"] is not None:
-        for name in ("topology", "hosts", *WITH_TOPOLOGY):
+        for name in ("probe_scale", "topology", "hosts", *WITH_TOPOLOGY):
             if values[name] is not None:
                 raise ProblemError(
                     f"{name}: a scenario with a problem has no {name}, which needs a topology; "
@@ -116,8 +116,9 @@ def _check_backlog(backlog: Mapping[str, Any]) -> None:
 
 
 def _check_method(method: Mapping[str, Any]) -> None:
-    if method["slot_s"] is not None and method["chunk_s"] is not None:
-        raise ProblemError("method: slot_s and chunk_s exclude each other; give one of them")
+    shapes = [key for key in ("slot_s", "scaled_slot_s", "chunk_s") if method[key] is not None]
+    if len(shapes) > 1:
+        raise ProblemError(f"method: {' and '.join(shapes)} exclude each other; give one of them")
     totals = [key for key in ("total_streams", "streams_as") if method[key] is not None]
     if len(totals) > 1:
         raise ProblemError("method: total_streams and streams_as exclude each other; give one")
@@ -132,6 +133,7 @@ def _check_replanning(method: Mapping[str, Any]) -> None:
         if method[key] != value:
             rule = f"must be {str(value).lower()} with replan_s"
             raise wrong(f"method.{key}", rule, method[key], "or leave out method.replan_s")
-    if method["slot_s"] is not None:
-        rule = "excludes replan_s, which is for pipelined plans"
-        raise wrong("method.slot_s", rule, method["slot_s"], "leave out one of them")
+    for key in ("slot_s", "scaled_slot_s"):
+        if method[key] is not None:
+            rule = "excludes replan_s, which is for pipelined plans"
+            raise wrong(f"method.{key}", rule, method[key], "leave out one of them")

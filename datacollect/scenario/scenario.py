@@ -103,7 +103,7 @@ class Scenario:
         if values["problem"] is not None:
             sections |= {name: values[name] for name in ("problem", "truth_csv")}
         else:
-            sections |= {name: values[name] for name in ("topology", "hosts")}
+            sections |= {name: values[name] for name in ("probe_scale", "topology", "hosts")}
             sections |= _filled(values, WITH_TOPOLOGY)
         sections |= _filled(values, ALWAYS)
         check_together(sections)
@@ -113,6 +113,28 @@ class Scenario:
     def name(self) -> str:
         """Its name, for messages and results."""
         return str(self.sections["name"])
+
+    @property
+    def probe_scale(self) -> float:
+        """Factor on the size of probes: its own, or that on backlogs.
+
+        Examples
+        --------
+        >>> scenario = Scenario.from_dict(
+        ...     {
+        ...         "scale": 0.1,
+        ...         "topology": {"kind": "two-domains"},
+        ...         "hosts": {
+        ...             "destination": {"at": "A0"},
+        ...             "sources": [{"at": "B0", "backlog_bytes": 1_000_000}],
+        ...         },
+        ...     }
+        ... )
+        >>> scenario.probe_scale, scenario.with_values({"probe_scale": 1}).probe_scale
+        (0.1, 1.0)
+        """
+        own = self.sections.get("probe_scale")
+        return float(self.sections["scale"] if own is None else own)
 
     @property
     def has_topology(self) -> bool:

@@ -121,6 +121,8 @@ def network_sha256(network: SimulatedNetwork) -> str:
         network.transport,
     )
     digest.update(repr(words).encode())
+    if not network.transport.sack:
+        digest.update(b"no sack")
     for whole in (network.tail, network.head, network.queue_packets, network.next_wire):
         digest.update(np.ascontiguousarray(whole, dtype="<i8").tobytes())
     for real in (network.rate_bytes_per_s, network.delay_s):
@@ -176,6 +178,8 @@ def _network(scenario: Scenario, placed: Placement) -> SimulatedNetwork:
     )
     options = dict(scenario.section("transport"))
     del options["header_bytes"]  # the fluid engine's, not part of the network
+    if options["sack"] is None:
+        del options["sack"]
     transport = Transport(**options)
     return network_of(
         placed.topology, placed.host_node, routes.next_wire.astype(np.int64), transport

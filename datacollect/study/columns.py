@@ -25,6 +25,9 @@ COLUMNS = {
     "collected_bytes": WHOLE,
     "storage_mean": REAL,
     "storage_max": REAL,
+    "storage_bytes": REAL,
+    "peering_bytes": TEXT,
+    "planned_peering_bytes": TEXT,
     **dict.fromkeys(BACKGROUND, REAL),
     "dropped_packets": REAL,
     "retransmissions": REAL,
@@ -37,8 +40,18 @@ COLUMNS = {
     "finished_at": TEXT,
 }
 
+# Columns that results made before them lack: there they are empty.
+LATER = ("storage_bytes", "peering_bytes", "planned_peering_bytes")
+
 # Columns that a precision can be asked of, and that the report can draw.
-MEASURES = ("makespan_s", "predicted_s", "storage_mean", "storage_max", *BACKGROUND)
+MEASURES = (
+    "makespan_s",
+    "predicted_s",
+    "storage_mean",
+    "storage_max",
+    "storage_bytes",
+    *BACKGROUND,
+)
 
 # Columns that differ when the same run is made again.
 TIMES = ("plan_time_s", "cpu_s", "probes_cpu_s", "finished_at")

@@ -56,6 +56,7 @@ class Seeds:
     batch: int
     least: int
     most: int
+    chosen: tuple[int, ...] | None = None
 
     def numbers(self) -> list[int]:
         """Return after how many seeds precision is judged, increasing, the last `most`.
@@ -67,8 +68,20 @@ class Seeds:
         return [*(n for n in range(begin, self.most, self.batch)), self.most]
 
     def seeds(self, n: int) -> list[int]:
-        """Return the first `n` seeds."""
+        """Return the first `n` seeds.
+
+        >>> Seeds(1, 5, 5, 5).seeds(3), Seeds(1, 5, 5, 5, chosen=(2, 9, 4, 7, 8)).seeds(3)
+        ([1, 2, 3], [2, 9, 4])
+        """
+        if self.chosen is not None:
+            return list(self.chosen[:n])
         return list(range(self.first, self.first + n))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what an experiment file says of them."""
+        chosen = {} if self.chosen is None else {"chosen": list(self.chosen)}
+        numbers = {"first": self.first, "batch": self.batch}
+        return {**numbers, "least": self.least, "most": self.most, **chosen}
 
 
 @dataclass(frozen=True)
@@ -196,6 +209,7 @@ class Experiment:
         reject_impossible(values)
         seeds = dict(values["seeds"])
         seeds["most"] = seeds["least"] if seeds["most"] is None else seeds["most"]
+        seeds["chosen"] = None if seeds["chosen"] is None else tuple(seeds["chosen"])
         precision = values["precision"]
         grids = None
         if values["grids"] is not None:
@@ -296,13 +310,22 @@ class Experiment:
     def with_seeds(self, most: int) -> Experiment:
         """Return it with other numbers of seeds at most."""
         least = min(self.seeds.least, most)
+        chosen = self.seeds.chosen
+        if chosen is not None and most > len(chosen):
+            raise ProblemError(
+                f"the number of seeds must be <= {len(chosen)}, as seeds.chosen has, got {most}"
+            )
         if self.precision is not None and least < 2:
             raise ProblemError(f"the number of seeds must be >= 2 with a precision, got {most}")
         return replace(self, seeds=replace(self.seeds, least=least, most=most))
 
     def with_scale(self, scale: float) -> Experiment:
-        """Return it with another factor on backlogs and probes."""
+        """Return it with another factor on backlogs, and on probes that have none of their own."""
         return replace(self, scenario=self.scenario.with_values({"scale": scale}))
+
+    def with_probe_scale(self, scale: float) -> Experiment:
+        """Return it with another factor on probes alone."""
+        return replace(self, scenario=self.scenario.with_values({"probe_scale": scale}))
 
     def only(self, labels: Mapping[str, Sequence[str]]) -> Experiment:
         """Return the part with these labels, by axis.
@@ -324,7 +347,7 @@ class Experiment:
             "engine": self.engine,
             "scenario": self.scenario.to_dict(),
             "grids": None if self.grids is None else self.grids.to_dict(),
-            "seeds": vars(self.seeds),
+            "seeds": self.seeds.to_dict(),
             "precision": precision and {**vars(precision), "of": list(precision.of)},
             "axes": [axis.to_dict() for axis in self.axes],
             "panels": [dict(panel) for panel in self.panels],
@@ -367,8 +390,7 @@ def _base(
     if values["engine"] == "ns3" and not scenario.has_topology:
         raise wrong("engine", 'must be "fluid" without a topology', "ns3", "add engine")
     changes = {**values["set"], **dict.fromkeys(values["without"])}
-    if values["scale"] is not None:
-        changes["scale"] = values["scale"]
+    changes |= {k: values[k] for k in ("scale", "probe_scale") if values[k] is not None}
     with naming("set"):
         return scenario.with_values(changes)
 

@@ -160,6 +160,12 @@ SEEDS = Table(
         Field("batch", Whole(minimum=1), "Seeds that are added at a time.", default=5),
         Field("least", Whole(minimum=1), "Seeds of every setting at least.", default=5),
         Field("most", Whole(minimum=1), "Seeds of any setting at most; default: least."),
+        Field(
+            "chosen",
+            ListOf(Whole(), 1),
+            "Instead of first: these seeds, in this order.",
+            nullable=True,
+        ),
     ),
 )
 
@@ -253,7 +259,8 @@ EXPERIMENT = Table(
         Field("scenario", LABEL, "Scenario file, relative to this one."),
         Field("grids", Part(GRIDS), "Instead of a scenario; fluid engine only."),
         Field("engine", Choice(ENGINES), "Engine of all runs.", default="ns3"),
-        Field("scale", Number(positive=True), "Factor on backlogs and probes."),
+        Field("scale", Number(positive=True), "Factor on backlogs, and on probes that have none."),
+        Field("probe_scale", Number(positive=True), "Factor on probes alone."),
         Field("set", Places(), "Keys of the scenario that differ, by their places.", default={}),
         Field("without", PLACES, "Places of the scenario that are left out.", default=()),
         Field("seeds", Part(SEEDS), "Seeds.", default=SEEDS.read({}, "seeds")),
@@ -267,6 +274,7 @@ EXPERIMENT = Table(
 def reject_impossible(values: Mapping[str, Any]) -> None:
     """Refuse seeds and a precision that no run can fulfil."""
     seeds, precision = values["seeds"], values["precision"]
+    _check_chosen(seeds)
     if seeds["most"] is not None and seeds["most"] < seeds["least"]:
         rule = f"must be >= seeds.least ({seeds['least']})"
         raise wrong("seeds.most", rule, seeds["most"], "exchange them")
@@ -279,3 +287,17 @@ def reject_impossible(values: Mapping[str, Any]) -> None:
         raise ProblemError(
             "seeds.least must be >= 2 with a precision, got 1: one run has no spread; use 5"
         )
+
+
+def _check_chosen(seeds: Mapping[str, Any]) -> None:
+    """Refuse a list of seeds that names one twice, or fewer than are asked for."""
+    chosen = seeds["chosen"]
+    if chosen is None:
+        return
+    for i, seed in enumerate(chosen):
+        if seed in chosen[:i]:
+            raise wrong(f"seeds.chosen[{i}]", "must name each seed once", seed, "name another")
+    most = seeds["most"] or seeds["least"]
+    if len(chosen) < most:
+        rule = f"must name {most} seeds, as many as seeds.most"
+        raise wrong("seeds.chosen", rule, len(chosen), "name more, or lower seeds.most")

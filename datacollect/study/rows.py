@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.study.columns import BACKGROUND, COLUMNS, REAL, TEXT
+from datacollect.study.columns import BACKGROUND, COLUMNS, LATER, REAL, TEXT
+from datacollect.study.peering import moved_bytes, planned_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,10 +42,15 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
     dict
         The axes, then `COLUMNS`; numbers that there are not are NaN. ``storage_mean`` and
         ``storage_max`` are the most that a source stores, its own data included, over its backlog,
-        which is what direct stores there: mean and largest of the sources.
+        which is what direct stores there: mean and largest of the sources. ``storage_bytes`` is
+        that most in bytes, the mean of the sources. ``peering_bytes`` and
+        ``planned_peering_bytes`` are what the collection moved over each peering wire, and what
+        the schedule has there (`datacollect.study.peering`).
     """
     run, schedule, measurement = outcome.run, outcome.schedule, outcome.measurement
-    over = _peaks_over_backlog(run, outcome.setting.backlog_bytes)
+    backlog = outcome.setting.backlog_bytes
+    peaks = _peaks(run, backlog)
+    over = [peak / backlog[host] for host, peak in peaks.items()]
     row = {
         "key": key,
         "seed": seed,
@@ -58,6 +64,9 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         "collected_bytes": run.collected_bytes,
         "storage_mean": float(np.mean(over)) if over else math.nan,
         "storage_max": max(over, default=math.nan),
+        "storage_bytes": float(np.mean(list(peaks.values()))) if peaks else math.nan,
+        "peering_bytes": moved_bytes(run, outcome.setting),
+        "planned_peering_bytes": planned_bytes(schedule, outcome.setting),
         **_background(run),
         "dropped_packets": _sum(run.wires, "dropped_packets"),
         "retransmissions": _sum(run.connections, "retransmissions"),
@@ -90,16 +99,31 @@ def table_of(rows: Iterable[Mapping[str, Any]], axes: Sequence[str]) -> pd.DataF
     import pandas as pd
 
     kinds = {axis: TEXT for axis in axes if axis not in COLUMNS} | COLUMNS
-    table = pd.DataFrame(list(rows), columns=list(kinds))
+    table = pd.DataFrame(list(rows))
+    table = with_later(table).reindex(columns=list(kinds))
     numbers = [column for column, kind in kinds.items() if kind == REAL]
     table[numbers] = table[numbers].apply(pd.to_numeric)
     return table.astype(kinds).sort_values("key", ignore_index=True)
 
 
-def _peaks_over_backlog(run: Run, backlog_bytes: Mapping[str, int]) -> list[float]:
+def with_later(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of results with all columns that older ones lack, empty there.
+
+    >>> import pandas as pd
+    >>> with_later(pd.DataFrame({"seed": [1]})).to_dict("records")
+    [{'seed': 1, 'storage_bytes': nan, 'peering_bytes': '', 'planned_peering_bytes': ''}]
+    """
+    empty = {column: "" if COLUMNS[column] == TEXT else math.nan for column in LATER}
+    missing = {column: value for column, value in empty.items() if column not in table}
+    texts = {column: "" for column in LATER if COLUMNS[column] == TEXT}
+    return table.assign(**missing).fillna(texts)
+
+
+def _peaks(run: Run, backlog_bytes: Mapping[str, int]) -> dict[str, float]:
+    """Most that each source stores, its own data included, in bytes."""
     storage = run.storage
     peak = (storage["own_bytes"] + storage["others_bytes"]).groupby(storage["host"]).max()
-    return [float(peak[host]) / n for host, n in backlog_bytes.items() if n]
+    return {host: float(peak[host]) for host, n in backlog_bytes.items() if n}
 
 
 def _background(run: Run) -> dict[str, float]:

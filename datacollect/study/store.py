@@ -8,6 +8,7 @@
     failed/KEY.json     why a run failed
     probes/             measurements, shared by the runs of a setting
     results.parquet     all rows, sorted by key
+    results.csv.gz      the same as a repository keeps it, where a report reads it
 
 Every file is written beside its place and then moved there. A reader takes what can be read and
 leaves out the rest, which is run again.
@@ -27,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
 from datacollect.scenario.outcome_files import plain_tree
-from datacollect.study.columns import COLUMNS
+from datacollect.study.columns import COLUMNS, FLAG, LATER, REAL, WHOLE
 from datacollect.study.identity import sha256_of
-from datacollect.study.rows import RUN_FORMAT, table_of
+from datacollect.study.rows import RUN_FORMAT, table_of, with_later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.study.experiment import Experiment
+
+# Rows as a repository keeps them (`datacollect.study.report.published`).
+ROWS_FILE = "results.csv.gz"
 
 FOLDERS = ("runs", "shards", "failed", "probes")
 
@@ -145,11 +149,14 @@ class RunStore:
         import pandas as pd
 
         columns = [*(axis for axis in self.axes if axis not in COLUMNS), *COLUMNS]
+        needed = set(columns) - set(LATER)
         tables, n_unreadable = [], 0
-        for file in (self._table_file, *self._files("shards", "parquet")):
-            table = read_parquet(file) if file.exists() else None
-            if table is not None and set(columns) <= set(table.columns):
-                tables.append(table[columns])
+        published = self.folder / ROWS_FILE
+        for file in (self._table_file, published, *self._files("shards", "parquet")):
+            read = read_rows if file == published else read_parquet
+            table = read(file) if file.exists() else None
+            if table is not None and needed <= set(table.columns):
+                tables.append(with_later(table)[columns])
             elif file.exists():
                 n_unreadable += 1
         known = {key for table in tables for key in table["key"]}
@@ -158,7 +165,7 @@ class RunStore:
             if file.stem in known:
                 continue
             row = _read_row(file)
-            if row is None or not set(columns) <= set(row):
+            if row is None or not needed <= set(row):
                 n_unreadable += 1
             else:
                 rows.append(row)
@@ -285,6 +292,25 @@ def read_parquet(file: Path) -> pd.DataFrame | None:
         return pd.read_parquet(file)
     except (OSError, ValueError, ArrowException):
         return None
+
+
+def read_rows(file: Path) -> pd.DataFrame | None:
+    """Read rows that were published; a file that is damaged counts as absent."""
+    import pandas as pd
+
+    try:
+        # As text first: labels may look like numbers, and numbers keep their last digit.
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+        for column, kind in COLUMNS.items():
+            if column in table and kind == REAL:
+                table[column] = table[column].replace("", "nan").map(float)
+            elif column in table and kind == WHOLE:
+                table[column] = table[column].map(int)
+            elif column in table and kind == FLAG:
+                table[column] = table[column] == "True"
+    except (OSError, ValueError, EOFError):
+        return None
+    return table
 
 
 def _what_differs(

@@ -73,6 +73,7 @@ def sweep(
     workers: int | None = None,
     dask: str | None = None,
     scale: float | None = None,
+    probe_scale: float | None = None,
     seeds_most: int | None = None,
     only: Mapping[str, Sequence[str]] | None = None,
     data: str | PathLike[str] | None = None,
@@ -97,7 +98,9 @@ def sweep(
     dask : str, optional
         Address of a Dask scheduler whose workers to use instead.
     scale : float, optional
-        Factor on backlogs and probes, instead of the experiment's.
+        Factor on backlogs, and on probes that have none of their own, instead of the experiment's.
+    probe_scale : float, optional
+        Factor on the size of probes alone, likewise.
     seeds_most : int, optional
         Seeds of each setting at most, instead of the experiment's.
     only : mapping, optional
@@ -164,6 +167,8 @@ def sweep(
         experiment = Experiment.from_file(experiment, data=data)
     if scale is not None:
         experiment = experiment.with_scale(scale)
+    if probe_scale is not None:
+        experiment = experiment.with_probe_scale(probe_scale)
     if seeds_most is not None:
         experiment = experiment.with_seeds(seeds_most)
     part = experiment.only(only or {})

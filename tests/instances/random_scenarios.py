@@ -60,11 +60,16 @@ def fitting(tree, *, with_problem):
         _fit_hosts(tree["hosts"])
         _fit_sections({name: tree.get(name, {}) for name in WITH_TOPOLOGY})
     method = tree.get("method", {})
-    for one, other in (("slot_s", "chunk_s"), ("total_streams", "streams_as")):
+    for one, other in (
+        ("slot_s", "chunk_s"),
+        ("slot_s", "scaled_slot_s"),
+        ("scaled_slot_s", "chunk_s"),
+        ("total_streams", "streams_as"),
+    ):
         if one in method:
             method.pop(other, None)
     if "replan_s" in method:
-        for key in ("name", "timing", "pace", "slot_s"):
+        for key in ("name", "timing", "pace", "slot_s", "scaled_slot_s"):
             method.pop(key, None)
     return tree
 

@@ -52,6 +52,28 @@ def test_median_and_quantile_interpolate_between_neighbours():
     assert value(samples, "quantile", quantile=1.0) == 8
 
 
+def test_mean_is_all_bytes_over_all_seconds():
+    """5 MB in 1 s and 5 MB in 4 s: 10 MB in 5 s, 2 MB/s; the mean of the rates would be 3.125."""
+    samples = table([("S", "D", 0, 5e6), ("S", "D", 1, 1.25e6), ("D", "S", 0, 7.0)])
+    samples["bytes"], samples["duration_s"] = [5_000_000, 5_000_000, 14], [1.0, 4.0, 2.0]
+    assert estimate(samples, "mean")["bandwidth_bytes_per_s"].tolist() == [7.0, 2e6]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bytes": None}, 'column bytes is missing, which how = "mean" needs'),
+        ({"duration_s": 0.0}, "row 0: duration_s must be > 0 and finite, got 0; remove the row"),
+        ({"bytes": -1}, "row 0: bytes must be >= 0 and finite, got -1"),
+    ],
+)
+def test_a_mean_of_what_no_bytes_or_seconds_are_known_of_is_refused(change, message):
+    samples = table([("S", "D", 0, 5e6)]).assign(**{"bytes": 5, "duration_s": 1.0, **change})
+    samples = samples.dropna(axis="columns")
+    with pytest.raises(ProblemError, match=message):
+        estimate(samples, "mean")
+
+
 def test_pairs_are_ordered_and_apart():
     """B -> A and A -> B are two pairs; ages count from the newest sample of all, at 9."""
     samples = table([("B", "A", 4, 1), ("A", "B", 9, 5), ("B", "A", 2, 3)])
@@ -78,8 +100,8 @@ def test_pairs_are_ordered_and_apart():
 
 
 def test_no_samples_give_no_estimates():
-    for how in ("ewma", "last", "median", "quantile"):
-        assert estimate(table([]), how).empty
+    for how in ("ewma", "mean", "last", "median", "quantile"):
+        assert estimate(table([]).assign(bytes=[], duration_s=[]), how).empty
 
 
 @given(

@@ -30,8 +30,9 @@ from datacollect.scenario.options import (
     ],
 )
 def test_options_are_the_keys_of_their_section_but_for_seeds(options, table):
+    """Slots that the scale shortens are slots like others once the scale is known."""
     names = [field.name for field in fields(options)]
-    assert sorted(names) == sorted(table.by_name.keys() - {"seed"})
+    assert sorted(names) == sorted(table.by_name.keys() - {"seed", "scaled_slot_s"})
 
 
 def test_what_was_not_said_has_the_default_of_its_field():
@@ -56,6 +57,13 @@ def test_each_method_gets_the_options_that_it_has():
     assert how.planning() == CoordinatedOptions(2.0, solver="ortools", time_limit_s=9.0)
     assert how.planning("best-path") == BestPathOptions(2.0, solver="ortools")
     assert how.planning("direct") == DirectOptions(("S",), 2, solver="ortools")
+
+
+def test_scaled_slots_are_as_much_shorter_as_the_data_are_less():
+    """100 s at full size are 10 s at a tenth; slots in seconds stay what they are."""
+    scaled = line_of(scale=0.1, method={"scaled_slot_s": 100.0})
+    assert ExecutionOptions.of(scaled).planning() == CoordinatedOptions(10.0)
+    assert ExecutionOptions.of(line_of(scale=0.1, method={"slot_s": 2.0})).slot_s == 2.0
 
 
 def test_connections_recover_as_the_section_says():

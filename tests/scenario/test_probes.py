@@ -22,10 +22,18 @@ def test_a_measurement_says_what_it_cost():
     assert cost["simulated_s"] == pytest.approx(1.0)
 
 
+def test_probes_have_a_scale_of_their_own_where_they_are_given_one():
+    """A tenth of the data, probes of 5 MB; without probe_scale they are a tenth, too."""
+    samples = measure(build(line_of(scale=0.1, probe_scale=1.0)), "fluid").samples
+    assert set(samples["bytes"]) == {5_000_000}
+    assert set(measure(build(line_of(scale=0.1)), "fluid").samples["bytes"]) == {500_000}
+
+
 @pytest.mark.parametrize(
     "values",
     [
         {"run.seed": 2},
+        {"probe_scale": 2.0},
         {"estimates.repeats": 4},
         {"transport.variant": "Cubic"},
         {"background.pairs": [{"from": "N0", "to": "N1"}]},

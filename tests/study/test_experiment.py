@@ -11,6 +11,7 @@ from instances.small_experiments import METHOD, RATE, SCENARIO, TREE, experiment
 import datacollect as dc
 from datacollect.commands.json_schemas import experiment_schema
 from datacollect.documents import read_tree
+from datacollect.scenario.setting import build
 from datacollect.study.experiment import Seeds
 
 EXPERIMENTS = sorted(
@@ -125,3 +126,52 @@ def test_the_tree_of_an_experiment_names_every_default():
     assert [value["label"] for value in tree["axes"][1]["values"]] == ["500000", "1e+06"]
     assert TREE["axes"][0]["values"] == ["direct", "coordinated"]  # nothing was changed
     assert SCENARIO["name"] == "line"
+
+
+def test_the_papers_probes_are_5_mb_whatever_the_data_unless_asked_otherwise():
+    experiment = dc.Experiment.from_file(EXPERIMENTS[0].parent / "figure3.toml")
+    assert experiment.scenario.section("estimates")["how"] == "mean"
+    assert experiment.with_scale(0.1).scenario.probe_scale == 1.0
+    assert experiment.with_scale(0.1).with_probe_scale(0.1).scenario.probe_scale == 0.1
+
+
+def test_seeds_can_be_chosen_and_are_taken_in_their_order():
+    experiment = experiment_of(seeds={"chosen": [4, 2, 9], "least": 3, "batch": 1})
+    assert experiment.seeds.seeds(2) == [4, 2]
+    assert experiment.to_dict()["seeds"]["chosen"] == [4, 2, 9]
+    assert experiment.sha256 == experiment_of().sha256
+    with pytest.raises(dc.ProblemError, match=r"must be <= 3, as seeds.chosen has, got 4"):
+        experiment.with_seeds(4)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        ({"chosen": [1, 2, 1], "least": 3}, r"seeds.chosen\[2\] must name each seed once, got 1"),
+        ({"chosen": [1, 2], "least": 3}, "seeds.chosen must name 3 seeds, as many as seeds.most"),
+        ({"chosen": []}, "seeds.chosen must"),
+    ],
+)
+def test_seeds_chosen_twice_or_too_few_are_refused(seeds, message):
+    with pytest.raises(dc.ProblemError, match=message):
+        experiment_of(seeds=seeds)
+
+
+def test_the_halves_are_the_first_ten_seeds_of_which_that_holds():
+    """Direct's planned bytes over the two wires, from places, backlogs and routes alone."""
+    experiment = dc.Experiment.from_file(EXPERIMENTS[0].parent / "halves.toml")
+    scenario = experiment.scenario.with_values({"background.flows": 0})
+    found = []
+    for seed in range(1, 51):
+        setting = build(scenario.with_values({"run.seed": seed}))
+        network, node = setting.network, setting.network.host_node
+        peering = setting.topology.wires_of_kind("peering").tolist()
+        over = dict.fromkeys(peering, 0)
+        for host, n_bytes in setting.backlog_bytes.items():
+            # Wires 2 i and 2 i + 1 are the two ways of wire i.
+            for wire in {w // 2 for w in network.path(node[host], node[setting.destination])}:
+                if wire in over:
+                    over[wire] += n_bytes
+        if max(over.values()) <= 0.55 * sum(over.values()):
+            found.append(seed)
+    assert found == list(experiment.seeds.chosen[:3]) == [26, 28, 50]

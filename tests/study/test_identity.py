@@ -57,5 +57,8 @@ def test_hashes_stay_when_keys_are_added():
     for place, value in (
         ("estimates.shared", [{"wire": "B0-A0"}]),
         ("method.replan_s", 20.0),
+        ("probe_scale", 1.0),
+        ("transport.sack", False),
+        ("method.scaled_slot_s", 100.0),
     ):
         assert scenario.with_values({place: value}).sha256 != pinned

@@ -88,7 +88,7 @@ def ns3_defaults(transport: Transport) -> dict[str, str]:
         "ns3::TcpSocketBase::ClockGranularity": "1ms",
         "ns3::TcpSocketBase::Timestamp": "true",
         "ns3::TcpSocketBase::WindowScaling": "true",
-        "ns3::TcpSocketBase::Sack": "true",
+        "ns3::TcpSocketBase::Sack": str(transport.sack).lower(),
         "ns3::TcpSocketBase::UseEcn": "Off",
         "ns3::TcpSocketBase::LimitedTransmit": "true",
         "ns3::UdpSocket::RcvBufSize": "131072",

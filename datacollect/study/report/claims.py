@@ -12,22 +12,31 @@ about ±7 %: within that its number is met.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from datacollect.intervals import Interval, mean_interval
+from datacollect.study.report.claims_of_costs import (
+    background_throughput,
+    planning_time,
+    precision,
+    storage,
+)
+from datacollect.study.report.claims_of_example import figure1_findings
+from datacollect.study.report.claims_of_routes import (
+    converging,
+    direct_in_parallel,
+    under_estimated,
+    worse_than_direct,
+)
 from datacollect.study.report.judging import (
     Finding,
     equal_connections,
     in_words,
+    in_world,
     judge_gain,
     judge_pair,
     judge_ratio,
     judge_several,
-    range_words,
-    too_few,
-    with_interval,
 )
 from datacollect.study.report.paper_runs import (
     BEST_PATH,
@@ -40,18 +49,14 @@ from datacollect.study.report.paper_runs import (
 )
 from datacollect.study.report.setting_runs import paired_ratio
 from datacollect.study.report.verdicts import (
-    CONTRADICTS,
-    DIFFERS,
-    HOLDS,
+    ALIKE,
     NOT_RUN,
+    UNAFFECTED,
     Verdict,
     about,
     alike,
     between,
-    few_seconds,
-    little_storage,
     more_than,
-    much_storage,
     same_order,
     slower,
 )
@@ -61,19 +66,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.problem.problem import Problem
+    from datacollect.intervals import Interval
     from datacollect.study.report.folders import SweepFolder
-
-# "As well as": the paper's other effects are 60 % and more.
-ALIKE = 1.2
-
-# "Does not affect": within what the paper's own intervals would show.
-UNAFFECTED = 1.1
 
 ERRORS = (0.7, 0.5, 0.3, -0.5, -0.7)
 UDP_SHARES = (0.0, 0.05, 0.2)
 ASYMMETRIC = ("2:1", "1:3", "3:1")
-HALF_WIDTH = 0.05
 
 
 def findings(sweeps: Sequence[SweepFolder]) -> list[Finding]:
@@ -82,12 +80,13 @@ def findings(sweeps: Sequence[SweepFolder]) -> list[Finding]:
     Returns
     -------
     list of Finding
-        Sorted by claim; for each part one per engine and size that has been run, or one that says
-        that nothing has.
+        Sorted by claim; for each part one per world that has been run, or one that says that
+        nothing has. Judged are the base scenario's worlds, by the paper's coordinated method and by
+        ours (`World.is_judged`), whatever else has been run.
     """
-    worlds = paper_runs(sweeps)
+    worlds = [runs for runs in paper_runs(sweeps) if runs.world.is_judged]
     found = [finding for claim in CLAIMS for finding in _of_all(claim, [*worlds, no_runs()])]
-    return [*found, *figure1_findings()]
+    return sorted([*found, *figure1_findings()], key=lambda finding: int(finding.claim[1:]))
 
 
 def claims_table(found: Iterable[Finding]) -> pd.DataFrame:
@@ -248,152 +247,6 @@ def robustness(runs: PaperRuns) -> list[Finding]:
     ]
 
 
-def storage(runs: PaperRuns) -> list[Finding]:
-    """C8: most storage of a source over direct's: coordinated at most 1.04, best-path to 1.73."""
-    found = []
-    for way, most, judge in (
-        (COORDINATED, 1.04, little_storage),
-        (BEST_PATH, 1.73, much_storage),
-    ):
-        said = "at most" if way == COORDINATED else "up to"
-        statement = f"{way}: most that a source stores, over direct's, {said} {most}"
-        finding = Finding("C8", way, statement, f"{said} {most}")
-        settings = {
-            f"{split}, {flows} flows": PaperSetting(split, flows)
-            for split in ("1:1", "2:1")
-            for flows in runs.flows(split)
-        }
-        found.append(
-            judge_several(runs, finding, (way, DIRECT), settings, judge, "5 % UDP", "storage_mean")
-        )
-    return found
-
-
-def background_throughput(runs: PaperRuns) -> list[Finding]:
-    """C9: background TCP under coordinated is lower than under direct by 2 to 9 %."""
-    found = []
-    for split in ("1:1", "2:1"):
-        statement = (
-            f"under {split} throughput of background TCP under coordinated, over that under direct"
-        )
-        settings = {f"{n} flows": PaperSetting(split, n) for n in runs.flows(split) if n}
-        finding = Finding("C9", split, statement, "0.91 to 0.98")
-        found.append(
-            judge_several(
-                runs,
-                finding,
-                (COORDINATED, DIRECT),
-                settings,
-                lambda ratios: between(ratios, 0.91, 0.98),
-                f"{split}, 5 % UDP",
-                "tcp_during_bytes_per_s",
-            )
-        )
-    return found
-
-
-def precision(runs: PaperRuns) -> list[Finding]:
-    """C10: 95 % intervals of at most ±5 % for all results."""
-    finding = Finding("C10", "", "95 % intervals of mean makespans are at most ± 5 %", "all")
-    table = runs.table
-    if table.empty:
-        return [finding]
-    settings = ["way", "flows", "split", "udp", "error", "other_error"]
-    means = [mean_interval(part["makespan_s"]) for _, part in table.groupby(settings)]
-    widths = [mean.relative_half_width for mean in means]
-    n_narrow = sum(width <= HALF_WIDTH for width in widths)
-    reached = n_narrow == len(means)
-    widest = max(widths)
-    most = f"± {100 * widest:.0f} %" if math.isfinite(widest) else "unknown: a single seed"
-    why = f"{n_narrow} of {len(means)} means reach it; the widest is {most}"
-    return [
-        replace(
-            finding,
-            where=runs.words,
-            setting="all settings",
-            value=n_narrow / len(means),
-            seeds=min(mean.n for mean in means),
-            connections=range_words(table["connections"]),
-            verdict=HOLDS if reached else DIFFERS,
-            is_settled=reached,
-            why=why,
-        )
-    ]
-
-
-def planning_time(runs: PaperRuns) -> list[Finding]:
-    """C11: a schedule takes a few seconds on a 650 MHz Pentium III."""
-    finding = Finding(
-        "C11",
-        "",
-        "computing a coordinated schedule takes a few seconds (650 MHz Pentium III)",
-        "a few s",
-    )
-    table = runs.table[runs.table["way"] == COORDINATED]
-    if table.empty:
-        return [finding]
-    time = mean_interval(table["plan_time_s"])
-    finding = replace(finding, where=runs.words, setting="all settings", seeds=time.n)
-    if not time.is_known:
-        return [too_few(finding, time.n)]
-    verdict = few_seconds(time)
-    return [
-        replace(
-            with_interval(finding, time),
-            connections=range_words(table["connections"]),
-            verdict=verdict.word,
-            is_settled=verdict.is_settled,
-            why=f"mean in s; {verdict.why}",
-        )
-    ]
-
-
-def figure1_findings() -> list[Finding]:
-    """C12: Figure 1's example, planned here: direct 2, through K 3, coordinated 1.5 and 1."""
-    from datacollect.methods.coordinated import coordinated
-    from datacollect.methods.direct import direct
-
-    problem, through_k = _figure1_problems()
-    found = (
-        ("direct", 2.0, direct(problem), ""),
-        ("all through K, in slots of 1", 3.0, coordinated(through_k, slot_s=1.0), ""),
-        ("coordinated, in slots of 0.5", 1.5, coordinated(problem, slot_s=0.5), ""),
-        ("coordinated, pipelined", 1.0, coordinated(problem), "; one chunk, 1/1000, comes on top"),
-    )
-    return [
-        Finding(
-            claim="C12",
-            part=part,
-            statement=f"Figure 1: {part} takes {paper:g} time units",
-            paper=f"{paper:g}",
-            where="planned here",
-            setting="2 sources, 1 relay",
-            value=schedule.makespan_s,
-            low=schedule.makespan_s,
-            high=schedule.makespan_s,
-            connections=f"{schedule.n_routes} routes",
-            verdict=HOLDS if abs(schedule.makespan_s / paper - 1) <= 0.002 else CONTRADICTS,
-            is_settled=True,
-            why=f"the plan takes {schedule.makespan_s:.4g} units{how}; nothing in it is random",
-        )
-        for part, paper, schedule, how in found
-    ]
-
-
-def _figure1_problems() -> tuple[Problem, Problem]:
-    """The paper's example, and the same without the sources' own links to D."""
-    import tomllib
-
-    from datacollect.examples import example_files
-    from datacollect.problem.problem import Problem
-
-    tree = tomllib.loads(example_files("figure1")["figure1.toml"])
-    detours = [link for link in tree["links"] if "K" in (link["from"], link["to"])]
-    wires = [wire for wire in tree["shared"] if wire["name"] == "into K"]
-    through_k = {**tree, "links": detours, "shared": wires}
-    return Problem.from_dict(tree), Problem.from_dict(through_k)
-
-
 def _judge_trend(runs: PaperRuns, split: str, way: str) -> Finding:
     """Whether coordinated and another method are in the same order at all shares of UDP."""
     finding = Finding(
@@ -411,7 +264,7 @@ def _judge_trend(runs: PaperRuns, split: str, way: str) -> Finding:
     n_known = sum(ratio.is_known for ratio in ratios)
     if 0 < n_known < len(ratios):
         why = f"only {n_known} of the {len(ratios)} shares of UDP are run with two seeds or more"
-        return replace(finding, where=runs.words, seeds=1, why=why)
+        return replace(in_world(finding, runs), seeds=1, why=why)
     where = f"{split}, {flows} flows"
     return judge_several(runs, finding, (way, COORDINATED), settings, same_order, where)
 
@@ -428,4 +281,8 @@ CLAIMS: tuple[Callable[[PaperRuns], list[Finding]], ...] = (
     background_throughput,
     precision,
     planning_time,
+    direct_in_parallel,
+    converging,
+    worse_than_direct,
+    under_estimated,
 )

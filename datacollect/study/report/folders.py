@@ -112,7 +112,10 @@ class SweepFolder:
         """Return what runs its settings with a number of seeds; DATA is the folder of data."""
         tree = self.tree
         words = ["datacollect", "sweep", tree.get("file") or f"{tree['name']}.toml"]
-        words += ["-o", str(self.folder), "--scale", f"{self.scale:g}", "--seeds", str(n_seeds)]
+        words += ["-o", str(self.folder), "--scale", f"{self.scale:g}"]
+        probe_scale = tree["scenario"].get("probe_scale")
+        words += [] if probe_scale is None else ["--probe-scale", f"{probe_scale:g}"]
+        words += ["--seeds", str(n_seeds)]
         for axis in self.axes:
             run = [label for label in axis.labels if (self.table[axis.name] == label).any()]
             if len(run) < len(axis.labels):

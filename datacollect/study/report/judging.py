@@ -27,12 +27,14 @@ class Finding:
     Attributes
     ----------
     claim : str
-        C1 to C12.
+        C1 to C16.
     part : str
     statement, paper : str
         What the paper says, and its number.
+    method : str
+        Whose coordinated method is judged, and what it is: the paper's, or ours.
     where : str
-        Engine and size.
+        Engine, size, and what the planner knows.
     setting : str
     value, low, high : float
         Ours, and its interval; of several settings that which is furthest from 1. NaN where there
@@ -54,6 +56,7 @@ class Finding:
     part: str
     statement: str
     paper: str
+    method: str = ""
     where: str = ""
     setting: str = ""
     value: float = math.nan
@@ -65,6 +68,16 @@ class Finding:
     verdict: str = NOT_RUN
     is_settled: bool = False
     why: str = "no such runs"
+
+
+def makespan_ratio(above: pd.DataFrame, below: pd.DataFrame) -> Interval:
+    """Return one method's makespans over another's, seed for seed."""
+    return paired_ratio(above, below, "makespan_s")
+
+
+def in_world(finding: Finding, runs: PaperRuns) -> Finding:
+    """Return a finding that says in which world, and by whose coordinated method."""
+    return replace(finding, where=runs.words, method=runs.world.method)
 
 
 def judge_gain(
@@ -120,8 +133,7 @@ def judge_ratio(
     if ratio.n == 0:
         return finding
     finding = replace(
-        finding,
-        where=runs.words,
+        in_world(finding, runs),
         setting=setting,
         seeds=ratio.n,
         connections=_connections([(above, below)]),
@@ -145,23 +157,27 @@ def judge_several(
     settings: Mapping[str, PaperSetting],
     judge: Callable[[Sequence[Interval]], Verdict],
     setting: str,
-    column: str = "makespan_s",
+    ratio_of: Callable[[pd.DataFrame, pd.DataFrame], Interval] = makespan_ratio,
+    below_settings: Mapping[str, PaperSetting] | None = None,
 ) -> Finding:
-    """Judge one method over another in several settings; show the one furthest from 1."""
-    above, below = ({name: runs.select(way, settings[name]) for name in settings} for way in ways)
-    ratios = {name: paired_ratio(above[name], below[name], column) for name in settings}
+    """Judge one method over another in several settings; show the one furthest from 1.
+
+    The other method is taken from `below_settings` of the same names, if they differ.
+    """
+    above = {name: runs.select(ways[0], at) for name, at in settings.items()}
+    below = {name: runs.select(ways[1], at) for name, at in (below_settings or settings).items()}
+    ratios = {name: ratio_of(above[name], below[name]) for name in settings}
     known = {name: ratio for name, ratio in ratios.items() if ratio.is_known}
     if not known:
         n = max((ratio.n for ratio in ratios.values()), default=0)
-        return too_few(replace(finding, where=runs.words), n) if n else finding
+        return too_few(in_world(finding, runs), n) if n else finding
     verdict = judge(list(known.values()))
     furthest = max(known, key=lambda name: abs(math.log(known[name].mean)))
     missing = [name for name in ratios if name not in known]
     left_out = f"; not run: {', '.join(missing)}" if missing else ""
     used = [(above[name], below[name]) for name in known]
     return replace(
-        with_interval(finding, known[furthest]),
-        where=runs.words,
+        with_interval(in_world(finding, runs), known[furthest]),
         setting=f"{setting}: {', '.join(known)}",
         seeds=min(ratio.n for ratio in known.values()),
         connections=_connections(used),

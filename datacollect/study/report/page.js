@@ -79,7 +79,7 @@ function claimRows(table, row) {
   const settled = at("is_settled") === "yes" || at("verdict") === "not run";
   const verdict = `${MARKS[at("verdict")]} ${at("verdict")}${settled ? "" : " (not settled)"}`;
   const head = make("button", {type: "button", "aria-expanded": "false"}, at("claim"));
-  const why = make("tr", {class: "why", hidden: ""}, make("td", {colspan: "8"},
+  const why = make("tr", {class: "why", hidden: ""}, make("td", {colspan: "9"},
     make("strong", {}, at("why")), make("br"),
     [at("where"), at("setting"), at("seeds") === "0" ? "" : `${at("seeds")} seeds`]
       .filter(Boolean).join("; ")));
@@ -90,14 +90,14 @@ function claimRows(table, row) {
   const cells = [at("statement"), at("paper")].map(text => make("td", {}, text));
   const line = make("tr", {class: "claim", onclick: toggle}, make("td", {}, head), ...cells,
     cell(table, row, "value", ["low", "high"]), make("td", {}, at("connections")),
-    make("td", {}, at("equal_connections")), make("td", {}, at("where")),
+    make("td", {}, at("equal_connections")), make("td", {}, at("method")), make("td", {}, at("where")),
     make("td", {class: "verdict"}, verdict));
   return [line, why];
 }
 
 function claimsSection(table) {
   const heads = ["claim", "the paper says", "its number", "ours", "connections",
-    "direct with as many, over coordinated", "where", "verdict"];
+    "direct with as many, over coordinated", "coordinated method", "where", "verdict"];
   return make("div", {class: "wide"}, make("table", {id: "claims"},
     make("thead", {}, make("tr", {}, ...heads.map(text => make("th", {scope: "col"}, text)))),
     make("tbody", {}, ...table.rows.flatMap(row => claimRows(table, row)))));

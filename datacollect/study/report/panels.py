@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.intervals import mean_interval
-from datacollect.study.report.setting_runs import paired_ratio
+from datacollect.study.report.setting_runs import paired_ratio, storage_ratio
 from datacollect.study.report.tables import finite
 
 if TYPE_CHECKING:
@@ -114,7 +114,11 @@ def _points(sweep: SweepFolder, table: pd.DataFrame, panel: Panel) -> pd.DataFra
                 interval = mean_interval(runs[panel.y])
             else:
                 others = _runs_at(sweep, table, panel, x, panel.over)
-                interval = paired_ratio(runs, others, panel.y)
+                interval = (
+                    storage_ratio(runs, others)
+                    if panel.y == "storage_bytes"
+                    else paired_ratio(runs, others, panel.y)
+                )
             if interval.n == 0:
                 continue
             rows.append(

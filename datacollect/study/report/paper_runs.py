@@ -2,22 +2,30 @@
 
 C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a Large-Scale
 Data Collection Problem", WCW 2002. Which experiment a run belongs to, and how its axes are called,
-does not matter: what counts is method, background, wrong estimates, engine and size.
+does not matter: what counts is method, background, wrong estimates, and the name of the world
+(`datacollect.study.report.worlds`).
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from datacollect.study.report.setting_runs import is_plain_direct
+from datacollect.study.report.worlds import (
+    NOWHERE,
+    PIPELINED,
+    World,
+    differences,
+    plan_words,
+    probes_words,
+    shape_words,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -25,16 +33,10 @@ if TYPE_CHECKING:
 
 DIRECT, AS_MANY, BEST_PATH, COORDINATED = "direct", "direct-as-many", "best-path", "coordinated"
 
-TOPOLOGY, N_SOURCES, TOTAL_BYTES = "paper-152", 7, 350_000_000
+# How many sources at a time, in variants of direct: one after another, and so many at once.
+AT_A_TIME = (1, 2, 4)
 
-# What the claims vary; all else is the same in all runs of a world.
-VARIES = {
-    "background": ("flows", "split", "udp_share"),
-    "estimates": ("perturbations",),
-    "method": ("name", "streams", "streams_as", "total_streams", "streams_shared"),
-    "run": ("seed",),
-}
-NAMES = ("format", "name", "$schema")
+TOPOLOGY, N_SOURCES, TOTAL_BYTES = "paper-152", 7, 350_000_000
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,8 @@ class PaperRuns:
 
     Attributes
     ----------
-    engine : str
-        Empty where there are no runs.
-    scale : float
-        Factor on the paper's amounts of data.
+    world : World
+        Its name.
     table : DataFrame
         Complete runs: the columns of the results, and ``way`` (method), ``flows``, ``split`` (such
         as ``"2:1"``), ``udp`` (share), ``error`` (relative, of paths over the wire with more
@@ -77,20 +77,15 @@ class PaperRuns:
         Runs that the time limit ended, which are left out.
     """
 
-    engine: str
-    scale: float
+    world: World
     table: pd.DataFrame
     n_incomplete: int = 0
 
     @property
     def words(self) -> str:
-        """Engine and size, and what is left out."""
-        if not self.engine:
-            return ""
-        size = "full size" if self.scale == 1 else f"scale {self.scale:g}"
+        """Engine and size, what is known, and what is left out."""
         left_out = f", without {self.n_incomplete} incomplete runs" if self.n_incomplete else ""
-        engine = "ns-3" if self.engine == "ns3" else f"{self.engine} engine"
-        return f"{engine}, {size}{left_out}"
+        return f"{self.world.words}{left_out}"
 
     def flows(self, split: str) -> list[int]:
         """Return the numbers of background flows that were run with a split."""
@@ -105,7 +100,7 @@ class PaperRuns:
 
         Direct plans on no estimates: its runs with right ones serve for wrong ones.
         """
-        if way in (DIRECT, AS_MANY):
+        if way.startswith(DIRECT):
             setting = replace(setting, error=0.0, other_error=0.0)
         found = self._by_setting.get((way, *astuple(setting)))
         return self.table.iloc[:0].set_index("seed") if found is None else found
@@ -121,10 +116,10 @@ class PaperRuns:
 
 
 def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
-    """Return the runs in the paper's setting by engine and size, ns-3 and large ones first.
+    """Return all runs in the paper's setting, world by world, in the order of `World.rank`.
 
-    Where runs of one engine and size also differ in something that the paper leaves open, such as
-    the variant of TCP, or in the versions that made them, those that are most count.
+    Direct and best-path are the same whatever the coordinated plan is like: they stand in each
+    world that shares all else. Versions are named where there are several.
     """
     import pandas as pd
 
@@ -132,16 +127,26 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
     if not tables:
         return []
     table = pd.concat(tables, ignore_index=True).drop_duplicates("key")
+    several = len(set(table["versions"])) > 1
     found = []
-    for _, runs in table.groupby(["engine", "scale"]):
-        most = runs["rest"].value_counts().index[0]
-        engine, scale = str(runs["engine"].iloc[0]), float(runs["scale"].iloc[0])
-        chosen = runs[runs["rest"] == most]
-        complete = chosen[chosen["complete"]]
-        if len(complete):
-            n_incomplete = len(chosen) - len(complete)
-            found.append(PaperRuns(engine, scale, complete, n_incomplete))
-    return sorted(found, key=lambda runs: (runs.engine != "ns3", -runs.scale))
+    for _, runs in table.groupby(["engine", "scale", "probes", "others", "versions"]):
+        first = runs.iloc[0]
+        plans = sorted({plan for plan in runs["plan"] if plan}) or [""]
+        for plan in plans:
+            shape = runs.loc[runs["plan"] == plan, "shape"].max()
+            chosen = runs[runs["plan"].isin(["", plan]) & runs["shape"].isin(["", shape])]
+            complete = chosen[chosen["complete"]]
+            if len(complete):
+                world = World(
+                    str(first["engine"]),
+                    float(first["scale"]),
+                    str(first["probes"]),
+                    plan,
+                    tuple(first["others"]),
+                    str(first["versions"]) if several else "",
+                )
+                found.append(PaperRuns(world, complete, len(chosen) - len(complete)))
+    return sorted(found, key=lambda runs: runs.world.rank)
 
 
 def no_runs() -> PaperRuns:
@@ -152,7 +157,7 @@ def no_runs() -> PaperRuns:
         *("way", "flows", "split", "udp", "error", "other_error"),
         *("seed", "connections", "makespan_s"),
     ]
-    return PaperRuns("", 1.0, pd.DataFrame(columns=columns))
+    return PaperRuns(NOWHERE, pd.DataFrame(columns=columns))
 
 
 def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
@@ -164,7 +169,7 @@ def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
         words = {str(name): str(label) for name, label in labels.items()}
         facts = _facts(sweep.scenario(words))
         if facts is not None:
-            facts["rest"] += json.dumps(sweep.tree.get("versions"), sort_keys=True)
+            facts["versions"] = version_words(sweep.tree.get("versions") or {})
             rows.append({**words, **{f"_{name}": value for name, value in facts.items()}})
     if not rows:
         return None
@@ -181,7 +186,8 @@ def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
 def _facts(scenario: Mapping[str, Any]) -> dict[str, Any] | None:
     """What a claim may ask of a run; None where it is not in the paper's setting."""
     background = scenario.get("background") or {}
-    way = _way(scenario.get("method") or {})
+    method, scale = scenario.get("method") or {}, float(scenario.get("scale", 1.0))
+    way = _way(method)
     if way is None or not _is_paper(scenario):
         return None
     over, split = background.get("over") or [], background.get("split") or []
@@ -197,8 +203,12 @@ def _facts(scenario: Mapping[str, Any]) -> dict[str, Any] | None:
         "udp": float(background.get("udp_share", 0.0)),
         "error": errors[0],
         "other_error": errors[1],
-        "scale": float(scenario.get("scale", 1.0)),
-        "rest": _rest(scenario),
+        "scale": scale,
+        "probes": probes_words(scenario),
+        "plan": plan_words(method, scale) if way == COORDINATED else "",
+        # Direct with as many connections goes with every plan of that shape, whenever it sends.
+        "shape": shape_words(method, scale) if way in (AS_MANY, COORDINATED) else "",
+        "others": differences(scenario),
     }
 
 
@@ -212,10 +222,15 @@ def _is_paper(scenario: Mapping[str, Any]) -> bool:
 
 def _way(method: Mapping[str, Any]) -> str | None:
     name = method.get("name", COORDINATED)
-    if name in (BEST_PATH, COORDINATED):
-        return str(name)
+    if name == COORDINATED:
+        return COORDINATED
+    if name == BEST_PATH:
+        # Slots, and planned times, are the coordinated method's.
+        return BEST_PATH if plan_words(method, 1.0) == PIPELINED else None
     if is_plain_direct(method):
         return DIRECT
+    if is_plain_direct({**method, "at_a_time": None}):
+        return direct_in_turns(method["at_a_time"])
     by_data = method.get("streams_shared", "by-data") == "by-data"
     return AS_MANY if method.get("streams_as") == COORDINATED and by_data else None
 
@@ -233,13 +248,15 @@ def _errors(
     return round(factors.get(more, 1.0) - 1, 6), round(factors.get(less, 1.0) - 1, 6)
 
 
-def _rest(scenario: Mapping[str, Any]) -> str:
-    """All that claims do not vary, as text to compare."""
-    rest: dict[str, Any] = {}
-    for name, part in scenario.items():
-        if name in NAMES:
-            continue
-        left_out = VARIES.get(name, ())
-        is_table = isinstance(part, Mapping)
-        rest[name] = {k: v for k, v in part.items() if k not in left_out} if is_table else part
-    return json.dumps(rest, sort_keys=True)
+def direct_in_turns(n: int) -> str:
+    """Return the name of direct with so many sources at a time."""
+    return f"{DIRECT}, {n} at a time"
+
+
+def version_words(versions: Mapping[str, str]) -> str:
+    """Return the versions that made runs, as text.
+
+    >>> version_words({"numpy": "2", "ns3": "3.44"})
+    'ns3 3.44, numpy 2'
+    """
+    return ", ".join(f"{name} {word}" for name, word in sorted(versions.items()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.intervals import Interval, ratio_interval
 from datacollect.study.axes import paired, unpaired
+from datacollect.study.report.ratio_of_means import ratio_of_means
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -106,7 +107,7 @@ def _connections(runs: pd.DataFrame) -> float:
 
 
 def is_plain_direct(method: Mapping[str, Any]) -> bool:
-    """Whether a method is direct over one connection per source.
+    """Whether a method is direct over one connection per source, all at the same time.
 
     >>> is_plain_direct({"name": "direct"}), is_plain_direct({"name": "direct", "streams": 4})
     (True, False)
@@ -114,7 +115,9 @@ def is_plain_direct(method: Mapping[str, Any]) -> bool:
     return (
         method["name"] == "direct"
         and method.get("streams", 1) == 1
-        and not (method.get("streams_as") or method.get("total_streams"))
+        and not any(
+            method.get(key) for key in ("streams_as", "total_streams", "at_a_time", "order")
+        )
     )
 
 
@@ -148,3 +151,16 @@ def paired_ratio(above: pd.DataFrame, below: pd.DataFrame | None, column: str) -
     if below is None or above.empty or below.empty:
         return ratio_interval([], [])
     return ratio_interval(above[column], below[column].reindex(above.index))
+
+
+def storage_ratio(above: pd.DataFrame, below: pd.DataFrame | None) -> Interval:
+    """Return what sources store at most over what they store by another method: a ratio of means.
+
+    Per run the mean of the sources' most, then the mean over seeds. Results made before bytes were
+    kept have the mean of single sources' ratios only: that stands in, over the other's.
+    """
+    if below is None or above.empty or below.empty:
+        return ratio_of_means([], [])
+    is_kept = bool(above["storage_bytes"].notna().all() and below["storage_bytes"].notna().all())
+    column = "storage_bytes" if is_kept else "storage_mean"
+    return ratio_of_means(above[column], below[column].reindex(above.index))

@@ -11,7 +11,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from datacollect.intervals import Interval, mean_interval, ratio_interval
-from datacollect.study.report.setting_runs import REFERENCES, paired_ratio, settings_run
+from datacollect.study.report.setting_runs import (
+    REFERENCES,
+    paired_ratio,
+    settings_run,
+    storage_ratio,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +32,9 @@ def summary_table(sweep: SweepFolder) -> pd.DataFrame:
 
     Ratios are geometric means over seeds of paired runs: this one's makespan over the reference's
     (`REFERENCES`), with the bounds of a 95 % interval. They are NaN where there is no such
-    reference. ``tcp_over_direct`` is the same for the throughput of background TCP.
+    reference. ``storage_over_direct`` is a ratio of means (`storage_ratio`), ``storage_mean`` the
+    mean of single sources' ratios to their backlogs. ``tcp_over_direct`` is a ratio as
+    those of makespans, for the throughput of background TCP.
     """
     import pandas as pd
 
@@ -42,9 +49,10 @@ def summary_table(sweep: SweepFolder) -> pd.DataFrame:
             for name in REFERENCES:
                 other = setting.reference(way, name)
                 row |= named(f"over_{name}", paired_ratio(runs, other, "makespan_s"))
+            direct = setting.reference(way, "direct")
+            row |= named("storage_over_direct", storage_ratio(runs, direct))
             row |= named("storage_mean", mean_interval(runs["storage_mean"]))
             row["storage_max"] = float(runs["storage_max"].max())
-            direct = setting.reference(way, "direct")
             row |= named("tcp_over_direct", paired_ratio(runs, direct, "tcp_during_bytes_per_s"))
             row["cpu_s"] = float(runs["cpu_s"].sum())
             rows.append(row)

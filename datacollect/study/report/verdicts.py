@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from datacollect.intervals import Interval, side_of_one
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 HOLDS, DIFFERS, CONTRADICTS, NOT_RUN = "holds", "differs", "contradicts", "not run"
 
@@ -23,6 +23,12 @@ PAPER_PRECISION = 1.07
 
 # Storage of a source over direct's: the paper's coordinated at most, its best-path at most.
 LITTLE, MUCH = 1.04, 1.73
+
+# "Does not affect": within what the paper's own intervals would show.
+UNAFFECTED = 1.1
+
+# "As well as": the paper's other effects are 60 % and more.
+ALIKE = 1.2
 
 # Of planning: what still is "a few", and what no longer could be meant.
 FEW_SECONDS, MANY_SECONDS = 5.0, 60.0
@@ -188,6 +194,55 @@ def much_storage(ratios: Sequence[Interval]) -> Verdict:
         within = most.low >= MUCH / PAPER_PRECISION, most.high <= MUCH * PAPER_PRECISION
         return _met(f"the largest meets {MUCH} ± 7 %", *within)
     return Verdict(DIFFERS, False, "not settled: the interval of the largest holds 1")
+
+
+def as_well(ratios: Sequence[Interval]) -> Verdict:
+    """Judge "as well as any other": others over it are nowhere shorter by more than a tenth.
+
+    >>> as_well([Interval(1.1, 0.95, 1.3, 9)]).word, as_well([Interval(0.7, 0.6, 0.8, 9)]).word
+    ('holds', 'contradicts')
+    """
+    least = 1 / UNAFFECTED
+    if all(ratio.low >= least for ratio in ratios):
+        return Verdict(HOLDS, True, "the other is not shorter by more than a tenth")
+    if any(ratio.high < least for ratio in ratios):
+        return Verdict(CONTRADICTS, True, "the other is shorter by more than a tenth")
+    return Verdict(DIFFERS, False, f"not settled: an interval holds {least:.2g}")
+
+
+def all_alike(margin: float) -> Callable[[Sequence[Interval]], Verdict]:
+    """Judge "alike" of several ratios: each within a factor either way.
+
+    >>> all_alike(1.1)([Interval(1.0, 0.95, 1.05, 9), Interval(1.0, 0.99, 1.01, 9)]).word
+    'holds'
+    >>> all_alike(1.1)([Interval(1.0, 0.95, 1.05, 9), Interval(1.0, 0.8, 1.2, 9)]).is_settled
+    False
+    """
+
+    def judge(ratios: Sequence[Interval]) -> Verdict:
+        verdicts = [alike(ratio, margin) for ratio in ratios]
+        for word in (CONTRADICTS, DIFFERS):
+            for verdict in verdicts:
+                if verdict.word == word:
+                    return verdict
+        return verdicts[0]
+
+    return judge
+
+
+def some_slower(ratios: Sequence[Interval]) -> Verdict:
+    """Judge "can take longer": it does in one setting at least.
+
+    >>> some_slower([Interval(1.2, 1.1, 1.3, 9), Interval(0.7, 0.6, 0.8, 9)]).word
+    'holds'
+    >>> some_slower([Interval(0.7, 0.6, 0.8, 9)]).word
+    'contradicts'
+    """
+    if any(ratio.low > 1 for ratio in ratios):
+        return Verdict(HOLDS, True, "an interval lies above 1")
+    if all(ratio.high < 1 for ratio in ratios):
+        return Verdict(CONTRADICTS, True, "each interval lies below 1")
+    return Verdict(DIFFERS, False, "not settled: an interval holds 1, and none lies above it")
 
 
 def few_seconds(time: Interval) -> Verdict:

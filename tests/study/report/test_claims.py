@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from instances.made_sweeps import write_sweep
+from instances.made_sweeps import EXPERIMENTS, write_sweep
 
+import datacollect as dc
 from datacollect.study.report.claims import claims_table, figure1_findings, findings
 from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.paper_base import BASE
 from datacollect.study.report.paper_runs import PaperSetting, paper_runs
+from datacollect.study.report.worlds import differences
 
 # Makespans over coordinated's, by ratio, as the paper has them or nearly so.
 GAINS = {
@@ -15,6 +18,8 @@ GAINS = {
     "2:1": {"direct": 2.56, "best-path": 1.64},
     "1:3": {"direct": 2.4, "best-path": 1.5},
     "3:1": {"direct": 2.4, "best-path": 1.5},
+    "1:20": {"direct": 3.0, "best-path": 1.0},
+    "0:60": {"direct": 3.0, "best-path": 1.0},
 }
 # Under wrong estimates: coordinated and best-path over coordinated with right ones.
 WRONG = {
@@ -22,7 +27,7 @@ WRONG = {
     "+50 %": (1.3, 2.4),
     "+30 %": (1.1, 1.55),
     "-50 %": (1.1, 1.6),
-    "-70 %": (1.24, 1.75),
+    "-70 %": (1.24, 1.6),
 }
 PARTS = {
     "C1": {"direct", "best-path"},
@@ -36,12 +41,21 @@ PARTS = {
     "C9": {"1:1", "2:1"},
     "C10": {""},
     "C11": {""},
+    "C13": {f"{n} at a time, {split}" for n in (1, 2, 4) for split in ("1:1", "2:1")},
+    "C14": {"1:20", "0:60"},
+    "C15": {""},
+    "C16": {"two-sided", "one-sided"},
 }
+
+
+def plain(method):
+    """The paper's method and ours do alike in these worlds, direct in turns as in parallel."""
+    return "direct" if method.startswith("direct, ") else method.removesuffix(", ours")
 
 
 def papers_world(labels):
     """What the paper says."""
-    method, error = labels["method"], labels["error"].removesuffix(", one side")
+    method, error = plain(labels["method"]), labels["error"].removesuffix(", one side")
     factor = GAINS[labels["ratio"]].get(method, 1.0)
     if error in WRONG:
         factor = WRONG[error][method == "best-path"]
@@ -57,8 +71,10 @@ def papers_world(labels):
 
 def opposite_world(labels):
     """The other way round: detours take longer and store more, wrong estimates help."""
-    method, error = labels["method"], labels["error"]
-    factor = {"coordinated": 4.0, "best-path": 2.0}.get(method, 1.0)
+    method, error = plain(labels["method"]), labels["error"]
+    factor = {"coordinated": 4.0, "best-path": 2.0, "direct": 1.2}.get(method, 1.0)
+    if labels["method"].startswith("direct, "):
+        factor = 0.5
     if error != "0 %":
         factor = {"coordinated": 1.5, "best-path": 1.0}[method]
     return {
@@ -71,7 +87,7 @@ def opposite_world(labels):
 
 def weak_world(labels):
     """The same directions, other sizes."""
-    method, error = labels["method"], labels["error"]
+    method, error = plain(labels["method"]), labels["error"]
     factor = {"coordinated": 1.0, "best-path": 1.2, "direct": 1.3}.get(method, 0.8)
     if error != "0 %":
         factor = {"coordinated": 1.1, "best-path": 1.8}[method]
@@ -83,11 +99,15 @@ def weak_world(labels):
     }
 
 
-def judged(folder, truth, **options):
-    """Return the table of claims of Figures 3 and 4 at 60 flows."""
-    for name in ("figure3", "figure4"):
+FIGURES = ("figure3", "figure4")
+
+
+def judged(folder, truth, names=(*FIGURES, "directs", "onesided"), **options):
+    """Return the table of the paper's claims by its own method, at 60 flows."""
+    for name in names:
         write_sweep(folder / name, name, truth, only={"flows": ["60"]}, **options)
-    return claims_table(findings(read_sweeps(folder)))
+    table = claims_table(findings(read_sweeps(folder)))
+    return table[table["method"] != "ours: pipelined"]
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +178,7 @@ def test_other_sizes_differ_and_are_settled(tmp_path):
 
 
 def test_noise_leaves_claims_open_and_says_so(tmp_path):
-    table = judged(tmp_path, papers_world, seeds=3, noise=1.5).set_index(["claim", "part"])
+    table = judged(tmp_path, papers_world, FIGURES, seeds=3, noise=1.5).set_index(["claim", "part"])
     for key in (
         ("C1", "direct"),
         ("C2", "direct"),
@@ -180,11 +200,12 @@ def test_numbers_are_those_that_were_put_in(exact_table):
     assert (row["seeds"], row["connections"]) == (6, "7 and 40")
     assert row["equal_connections"] == "0.80 [0.80, 0.80]"
     assert row["setting"] == "2:1, 60 flows, 5 % UDP"
-    assert row["where"] == "ns-3, scale 0.1"
+    assert row["where"] == "ns-3, scale 0.1, probes of 5 MB, mean"
+    assert row["method"] == "the paper's: slots of 10 s at planned times"
     # The setting furthest from 1 with its own interval; the sentence has the means of all.
     row = table.loc[("C7", "over coordinated")]
     assert (row["value"], row["low"], row["high"]) == pytest.approx((3.3 / 1.46,) * 3)
-    assert row["why"].endswith("; furthest from 1 at +70 %; means 1.41 to 2.26")
+    assert row["why"].endswith("; furthest from 1 at +70 %; means 1.29 to 2.26")
 
 
 def test_a_single_seed_is_no_verdict(tmp_path):
@@ -194,12 +215,32 @@ def test_a_single_seed_is_no_verdict(tmp_path):
     assert "single seed" in row["why"]
 
 
-def test_without_runs_of_the_papers_setting_only_its_example_is_judged(tmp_path):
-    """Execution varies how plans are carried out: its slots are not the paper's base setting."""
+def test_ours_stands_beside_the_papers_and_is_called_so(tmp_path):
+    """Where ours takes half the time, C2 is twice the number for it, and not for the paper's."""
+
+    def truth(labels):
+        found = papers_world(labels)
+        halved = labels["method"] == "coordinated, ours"
+        return found | {"makespan_s": found["makespan_s"] / (1 + halved)}
+
+    write_sweep(tmp_path / "a", "figure3", truth, only={"flows": ["60"]}, noise=0.0)
+    table = claims_table(findings(read_sweeps(tmp_path)))
+    rows = table[(table["claim"] == "C2") & (table["part"] == "direct")]
+    assert rows["method"].tolist() == [
+        "the paper's: slots of 10 s at planned times",
+        "ours: pipelined",
+    ]
+    assert rows["value"].tolist() == pytest.approx([2.56, 5.12])
+    assert set(rows["where"]) == {"ns-3, scale 0.1, probes of 5 MB, mean"}
+
+
+def test_slots_of_another_length_are_not_judged(tmp_path):
+    """The length that claims are judged at is fixed beforehand, however many others are run."""
     write_sweep(tmp_path / "x", "execution", only={"execution": ["slots of 2 s, planned times"]})
+    write_sweep(tmp_path / "y", "slots", only={"execution": ["slots of 50 s"]}, seeds=20)
     table = claims_table(findings(read_sweeps(tmp_path)))
     judged_claims = set(table.loc[table["verdict"] != "not run", "claim"])
-    assert judged_claims == {"C10", "C11", "C12"}
+    assert judged_claims == {"C12"}
 
 
 def test_sizes_and_engines_are_judged_apart(tmp_path):
@@ -209,22 +250,42 @@ def test_sizes_and_engines_are_judged_apart(tmp_path):
     write_sweep(tmp_path / "fluid", "figure3", weak_world, only=only, engine="fluid")
     table = claims_table(findings(read_sweeps(tmp_path)))
     rows = table[(table["claim"] == "C1") & (table["part"] == "direct")]
-    assert rows[["where", "verdict"]].values.tolist() == [
-        ["ns-3, full size", "contradicts"],
-        ["ns-3, scale 0.1", "holds"],
-        ["fluid engine, scale 0.1", "differs"],
+    assert rows[["where", "method", "verdict"]].values.tolist() == [
+        [f"{where}, probes of 5 MB, mean", method, verdict]
+        for where, slots, verdict in (
+            ("ns-3, full size", "100 s", "contradicts"),
+            ("ns-3, scale 0.1", "10 s", "holds"),
+            ("fluid engine, scale 0.1", "10 s", "differs"),
+        )
+        for method in (f"the paper's: slots of {slots} at planned times", "ours: pipelined")
     ]
 
 
-def test_what_the_paper_leaves_open_is_not_mixed(tmp_path):
-    """Seven variants of TCP: NewReno's runs are those of the other experiments and are most."""
-    write_sweep(tmp_path / "a", "transports", opposite_world)
-    write_sweep(tmp_path / "b", "figure3", papers_world)
-    (runs,) = paper_runs(read_sweeps(tmp_path))
-    assert set(runs.table["udp"]) == {0.0, 0.05, 0.2}
-    ways = runs.select("direct", PaperSetting("1:1", 20))
-    assert len(ways) == 6
-    assert (ways["makespan_s"] > 200).all()
+def test_probes_of_another_size_are_another_world(tmp_path):
+    """More seeds with small probes do not hide the few with the paper's."""
+    write_sweep(tmp_path / "a", "probes", lambda _: {}, seeds=2)
+    names = [runs.world.words for runs in paper_runs(read_sweeps(tmp_path))]
+    assert list(dict.fromkeys(names)) == [
+        "ns-3, scale 0.1, probes of 5 MB, mean",
+        "ns-3, scale 0.1, probes of 0.5 MB, mean",
+    ]
+
+
+def test_what_the_paper_leaves_open_has_a_name_and_is_not_judged(tmp_path):
+    """Seven variants of TCP, with more seeds than the base scenario's NewReno has."""
+    write_sweep(tmp_path / "a", "transports", opposite_world, seeds=20)
+    write_sweep(tmp_path / "b", "figure3", papers_world, only={"flows": ["20"]})
+    worlds = [runs.world for runs in paper_runs(read_sweeps(tmp_path))]
+    assert {world.others for world in worlds if not world.is_judged} == {
+        (f'transport.variant = "{variant}"',)
+        for variant in ("Cubic", "Htcp", "Scalable", "Bic", "HighSpeed", "Bbr")
+    }
+    judged_runs = [runs for runs in paper_runs(read_sweeps(tmp_path)) if runs.world.is_judged]
+    assert [runs.world.is_papers for runs in judged_runs] == [True, False]
+    for runs in judged_runs:
+        ways = runs.select("direct", PaperSetting("1:1", 20))
+        assert len(ways) == 6
+        assert (ways["makespan_s"] > 200).all()
 
 
 def test_the_papers_example_is_planned_not_quoted():
@@ -234,13 +295,17 @@ def test_the_papers_example_is_planned_not_quoted():
 
 
 def test_runs_of_other_versions_are_not_mixed(tmp_path):
-    """Twice the seeds by an older version: they count, and the newer runs do not dilute them."""
+    """Twice the seeds by an older version: each is judged by itself, and says which it is."""
     for name, seeds, truth in (("1.9", 12, papers_world), ("2", 6, opposite_world)):
         part = {"flows": ["60"]}
         write_sweep(tmp_path / name, "figure3", truth, only=part, seeds=seeds, numpy=name)
-    table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
-    assert table.loc[("C1", "direct"), "seeds"] == 12
-    assert table.loc[("C1", "direct"), "verdict"] == "holds"
+    table = claims_table(findings(read_sweeps(tmp_path)))
+    rows = table[(table["claim"] == "C1") & (table["part"] == "direct")]
+    rows = rows[rows["method"] == "ours: pipelined"]
+    assert rows[["where", "seeds", "verdict"]].values.tolist() == [
+        ["ns-3, scale 0.1, probes of 5 MB, mean, numpy 1.9", 12, "holds"],
+        ["ns-3, scale 0.1, probes of 5 MB, mean, numpy 2", 6, "contradicts"],
+    ]
 
 
 def test_incomplete_runs_are_left_out_and_counted(tmp_path):
@@ -248,6 +313,44 @@ def test_incomplete_runs_are_left_out_and_counted(tmp_path):
         return papers_world(labels) | {"complete": labels["method"] != "best-path"}
 
     write_sweep(tmp_path / "a", "figure3", truth, only={"flows": ["60"], "ratio": ["2:1"]})
-    table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
-    assert table.loc[("C2", "direct"), "where"] == "ns-3, scale 0.1, without 18 incomplete runs"
+    table = claims_table(findings(read_sweeps(tmp_path)))
+    table = table[table["method"] != "ours: pipelined"].set_index(["claim", "part"])
+    where = "ns-3, scale 0.1, probes of 5 MB, mean, without 18 incomplete runs"
+    assert table.loc[("C2", "direct"), "where"] == where
     assert table.loc[("C2", "best-path"), "verdict"] == "not run"
+
+
+def test_storage_is_a_ratio_of_means_with_the_mean_of_ratios_beside_it(tmp_path):
+    """By bytes 1.5 times direct's; each source over its own backlog 2 on average."""
+
+    def truth(labels):
+        more = labels["method"] == "best-path"
+        return {"storage_bytes": 7.5e6 if more else 5e6, "storage_mean": 2.0 if more else 1.0}
+
+    only = {"flows": ["60"], "ratio": ["1:1"], "udp": ["5 %"]}
+    write_sweep(tmp_path / "a", "figure3", truth, only=only)
+    table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
+    row = table.loc[("C8", "best-path")].iloc[0]
+    assert row["value"] == pytest.approx(1.5)
+    assert row["why"].endswith("; means of single sources' ratios 2 to 2")
+
+
+def test_where_older_runs_kept_no_bytes_storage_is_the_mean_of_ratios_and_says_so(tmp_path):
+    def truth(labels):
+        more = labels["method"] == "best-path"
+        return {"storage_bytes": float("nan"), "storage_mean": 1.7 if more else 1.0}
+
+    only = {"flows": ["60"], "ratio": ["1:1"], "udp": ["5 %"]}
+    write_sweep(tmp_path / "a", "figure3", truth, only=only)
+    table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
+    row = table.loc[("C8", "best-path")].iloc[0]
+    assert row["value"] == pytest.approx(1.7)
+    assert "since older runs kept no bytes" in row["why"]
+
+
+def test_the_base_scenario_is_the_shipped_one():
+    """What a name leaves out is what experiments/base.toml says, every default written out."""
+    tree = dc.Scenario.from_file(EXPERIMENTS / "base.toml").to_dict()
+    assert {table: tree[table] for table in BASE} == BASE
+    assert set(tree) - set(BASE) == {"format", "name", "scale", "probe_scale"}
+    assert differences(tree) == ()

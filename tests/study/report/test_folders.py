@@ -37,12 +37,12 @@ def test_runs_that_the_table_lacks_are_read_from_their_files(sweep_folder):
     table = pd.read_parquet(sweep_folder / "results.parquet")
     table.iloc[:50].to_parquet(sweep_folder / "results.parquet", index=False)
     (sweep,) = read_sweeps(sweep_folder)
-    assert (len(sweep.table), sweep.n_unreadable) == (96, 0)
+    assert (len(sweep.table), sweep.n_unreadable) == (144, 0)
     pd.testing.assert_frame_equal(sweep.table, whole.table)
     broken = sweep_folder / "runs" / f"{table['key'].iloc[90]}.json"
     broken.write_text(broken.read_text()[:100])
     found = dc.report(sweep_folder)
-    assert (found.n_runs, found.n_unreadable) == (95, 1)
+    assert (found.n_runs, found.n_unreadable) == (143, 1)
 
 
 def test_folders_of_earlier_versions_stay_readable(tmp_path):

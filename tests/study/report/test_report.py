@@ -42,7 +42,7 @@ def test_a_report_has_pictures_tables_and_a_page(reported):
     assert height > 300
     svg = (found.folder / "figure3.svg").read_text(encoding="utf-8")
     assert all(label in svg for label in ("direct-as-many", "coordinated", "makespan, s"))
-    assert len(cells_in(found.folder / "figure3_runs.csv")) == found.n_runs == 96
+    assert len(cells_in(found.folder / "figure3_runs.csv")) == found.n_runs == 144
 
 
 def test_the_same_sweep_gives_the_same_files(reported, tmp_path):

@@ -1,0 +1,110 @@
+"""No number in the study's sentences was typed: each is a field, and says what the results say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "docs" / "study.md"
+
+# Where no sentence is: code, tables that are made or of files, pictures, headings, code in lines,
+# targets of links.
+NO_SENTENCES = (
+    r"```.*?```",
+    r"<!-- table: .*?<!-- end -->",
+    r"^\|.*?$",
+    r"!\[.*?\]\(.*?\)",
+    r"^#.*?$",
+    r"`[^`]*`",
+    r"\]\([^)]*\)",
+)
+
+# Names, not numbers: claims, the simulator, figures of the paper, ratios of flows, errors that
+# label runs, wires, the year and pages of what is cited.
+NAMES = (
+    r"\bC\d+\b( to C\d+\b)?",
+    r"\bns-[23]\b",
+    r"\bFigures? \d( and \d)?\b",
+    r"\b\d+:\d+\b",
+    r"(?<!\w)[+±−-]\d+ %",
+    r"\b[AB][01]\b",
+    r"\bWCW 20\d\d\b",
+    r"\bStatistician \d+\(\d\), 20\d\d\b",
+)
+
+WORDS = (
+    *("half", "halves", "halved", "third", "thirds", "quarter", "fifth", "tenth", "hundredth"),
+    *("twice", "thrice", "double", "doubled", "triple", "dozen"),
+    *("three", "four", "five", "six", "seven", "eight", "nine", "ten", "twenty", "forty"),
+)
+
+
+def typed_numbers(text, fields):
+    """Return numbers in sentences that stand in no field."""
+    text = fields.FIELD.sub(" ", text)
+    for pattern in NO_SENTENCES:
+        text = re.sub(pattern, " ", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->", " ", text, flags=re.DOTALL)
+    text = re.sub(r"\s+", " ", text)
+    for pattern in NAMES:
+        text = re.sub(pattern, " ", text)
+    words = rf"\b(?:{'|'.join(WORDS)})\b"
+    return [
+        text[max(0, found.start() - 30) : found.end() + 20]
+        for found in re.finditer(rf"\d[\d.,]*|{words}", text, flags=re.IGNORECASE)
+    ]
+
+
+@pytest.fixture
+def fields(scripts):
+    return scripts("study_fields")
+
+
+def test_no_number_of_the_study_was_typed(fields):
+    assert typed_numbers(PAGE.read_text(encoding="utf-8"), fields) == []
+    readme = (REPOSITORY / "experiments" / "README.md").read_text(encoding="utf-8")
+    ours = readme[readme.index("## What the paper claims") :]
+    assert typed_numbers(ours, fields) == []
+
+
+def test_every_field_says_what_the_results_say(fields):
+    page = PAGE.read_text(encoding="utf-8")
+    assert len(fields.FIELD.findall(page)) > 40
+    # A line that begins with a comment would end the paragraph.
+    assert not re.search(r"^ *<!-- =", page, flags=re.MULTILINE)
+    assert fields.with_fields(page) == page, "run python experiments/study_fields.py"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["It takes 2.7 times.", "a third off", "Twice as long", "by 4 to 19 %", "seven sources"],
+)
+def test_typed_numbers_are_found(sentence, fields):
+    assert typed_numbers(f"Under 1:1, {sentence}", fields)
+
+
+def test_names_and_fields_are_none(fields):
+    text = "C1 under 2:1 in ns-3 at +70 %: <!-- = paper 2.56 -->2.56<!-- . --> times (Figure 3)"
+    assert typed_numbers(text, fields) == []
+
+
+def test_a_number_that_the_paper_does_not_have_is_refused(fields):
+    with pytest.raises(ValueError, match="is no number of the paper's claims"):
+        fields.value_of("paper 2.7")
+
+
+def test_several_rows_give_their_range_and_one_its_interval(fields, tmp_path):
+    """By hand: 1.04 and 1.19 are 4 to 19 % more; 0.8 and 0.9 are 10 to 20 % less."""
+    (tmp_path / "x_summary.csv").write_text(
+        "method,flows,s,s_low,s_high\na,20,1.04,1,1.1\na,60,1.19,1.1,1.3\nb,20,0.8,,\nb,60,0.9,,\n"
+    )
+    value = fields.value_of
+    assert value('x.summary s method=a "as=percent more"', tmp_path) == "4 to 19 %"
+    assert value('x.summary s method=b "as=percent less"', tmp_path) == "10 to 20 %"
+    assert value("x.summary s method=a flows=60 as=interval", tmp_path) == "1.2 [1.1, 1.3]"
+    assert value("x.summary s method=a|b flows=20", tmp_path) == "0.8 to 1"
+    with pytest.raises(ValueError, match=r"no such row in x_summary.csv"):
+        value("x.summary s method=c", tmp_path)

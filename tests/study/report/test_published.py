@@ -1,0 +1,91 @@
+"""Rows as a repository keeps them: from them alone a report comes out the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from instances.made_sweeps import EXPERIMENTS, SMALL, cells_in, gains, write_sweep
+from instances.small_experiments import experiment_of
+
+import datacollect as dc
+from datacollect.study.report.across import across_table
+from datacollect.study.report.cells import cells_of
+from datacollect.study.report.claims import claims_table, findings
+from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.published import publish
+from datacollect.study.report.tables import prediction_table, summary_table
+
+TABLES = {"summary": summary_table, "across": across_table, "prediction": prediction_table}
+PUBLISHED = EXPERIMENTS / "results" / "study" / "rows"
+FOLDERS = sorted(PUBLISHED.glob("*/experiment.json")) if PUBLISHED.is_dir() else []
+
+
+def test_every_number_comes_out_again_from_the_rows_alone(tmp_path):
+    """Noise, so that each interval has its own bounds; all digits of all tables."""
+    write_sweep(tmp_path / "sweep", "figure3", gains, only=SMALL, noise=0.2)
+    (sweep,) = read_sweeps(tmp_path / "sweep")
+    (again,) = read_sweeps(publish(sweep, tmp_path / "rows"))
+    pd.testing.assert_frame_equal(sweep.table, again.table)
+    for make in TABLES.values():
+        pd.testing.assert_frame_equal(make(sweep), make(again))
+    tables = [claims_table(findings(sweeps)) for sweeps in ([sweep], [again])]
+    pd.testing.assert_frame_equal(*tables)
+    assert sorted(file.name for file in (tmp_path / "rows").iterdir()) == [
+        "experiment.json",
+        "results.csv.gz",
+    ]
+
+
+def test_a_real_sweep_comes_out_again_with_its_empty_cells(tmp_path):
+    """The fluid engine drops no packets, and without a background there is no throughput."""
+    dc.sweep(experiment_of(), tmp_path / "sweep", workers=0)
+    (sweep,) = read_sweeps(tmp_path / "sweep")
+    (again,) = read_sweeps(publish(sweep, tmp_path / "rows"))
+    pd.testing.assert_frame_equal(sweep.table, again.table)
+    assert again.table["tcp_during_bytes_per_s"].isna().all()
+
+
+def test_the_same_rows_are_the_same_bytes(tmp_path):
+    write_sweep(tmp_path / "sweep", "figure3", gains, only=SMALL)
+    (sweep,) = read_sweeps(tmp_path / "sweep")
+    one, two = (publish(sweep, tmp_path / name) / "results.csv.gz" for name in ("a", "b"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_rows_cut_short_are_left_out_and_counted(tmp_path):
+    write_sweep(tmp_path / "sweep", "figure3", gains, only=SMALL)
+    (sweep,) = read_sweeps(tmp_path / "sweep")
+    file = publish(sweep, tmp_path / "rows" / "figure3") / "results.csv.gz"
+    file.write_bytes(file.read_bytes()[:-200])
+    with pytest.raises(dc.ProblemError, match="1 files cannot be read"):
+        read_sweeps(tmp_path / "rows")
+
+
+def published_differences(file):
+    """Yield each table of a published sweep that its published rows do not give again."""
+    (sweep,) = read_sweeps(file.parent)
+    for name, make in TABLES.items():
+        published = PUBLISHED.parent / f"{file.parent.name}_{name}.csv"
+        made = make(sweep)
+        cells = cells_of(made, published.name)
+        rows = [dict(zip(cells.columns, row, strict=True)) for row in cells.rows]
+        if rows != (cells_in(published) if published.exists() else []):
+            yield published.name
+
+
+def test_what_is_published_comes_out_of_published_rows(monkeypatch):
+    """docs/simulation.md shows what experiments/results/base_study.csv has, run by run; the study's
+    tables what experiments/results/study/rows has, as far as its sweeps have been run since.
+    """
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    import base_study
+
+    page = Path(EXPERIMENTS.parent / "docs" / "simulation.md").read_text(encoding="utf-8")
+    made = base_study.tables(base_study.read(base_study.RESULTS)).splitlines()
+    rows = [line for line in made if line.startswith("| ")]
+    assert len(rows) > 30
+    missing = [line for line in rows if line not in page]
+    assert not missing, missing[:3]
+    assert [name for file in FOLDERS for name in published_differences(file)] == []
