@@ -13,6 +13,7 @@ from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.arguments import HYSTERESIS, chunk_or_default_s, require_shape
 from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import BEST_PATH
 from datacollect.methods.slots import require_slots
 from datacollect.schedule.contents import HEURISTIC
@@ -91,7 +92,7 @@ def best_path(
     else:
         chunk = chunk_or_default_s(chunk_s, optimum.makespan_s)
         routes, columns = fair_transfers(problem, jobs, chunk, AllAtOnce())
-    return Schedule(
+    schedule = Schedule(
         method=BEST_PATH,
         destination=problem.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
@@ -107,6 +108,7 @@ def best_path(
         plan_time_s=time.perf_counter() - began,
         hysteresis=hysteresis,
     )
+    return require_room_for_chunks(problem, schedule)
 
 
 def _best_route(

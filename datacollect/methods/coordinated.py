@@ -15,6 +15,7 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.paths import fluid_paths
 from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import chunk_or_default_s, require_positive, require_shape
+from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
@@ -120,6 +121,7 @@ def coordinated(
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
         schedule = _pipelined(problem, optimum, _Wishes(preference, deadline_s, chunk_s), budget)
+        schedule = require_room_for_chunks(problem, schedule)
     wishes = {"prefer": preference, "deadline_s": deadline_s}
     return schedule.replace(plan_time_s=time.perf_counter() - began, **wishes)
 
