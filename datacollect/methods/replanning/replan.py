@@ -24,6 +24,7 @@ from datacollect.methods.replanning.stable_slots import stable_slots
 from datacollect.methods.slots import slotted_transfers
 from datacollect.methods.slotted.paths import slotted_pieces
 from datacollect.methods.tolerances import PROVED
+from datacollect.schedule.belonging import require_belonging
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.progress import Progress, remaining_problem
 from datacollect.schedule.schedule import Schedule
@@ -88,7 +89,7 @@ def replan(
     InfeasibleError
         Some data cannot reach the destination any more, for instance those of a lost source.
     ProblemError
-        The progress does not fit the problem, or an argument is out of range.
+        The plan or the progress does not belong to the problem, or an argument is out of range.
     TimeLimitError
         Nothing was complete when the time limit passed.
 
@@ -122,6 +123,7 @@ def replan(
         progress = Progress.from_dict(progress, problem)
     if not 0 <= stability < float("inf"):
         raise ProblemError(f"stability must be >= 0 and finite, got {stability}; 0.01 is 1 %")
+    require_belonging(problem, plan)
     inherits = slot_s is None and chunk_s is None
     if inherits:
         slot_s, chunk_s = plan.slot_s, plan.chunk_s if plan.slot_s is None else None
