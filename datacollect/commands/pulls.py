@@ -24,9 +24,11 @@ def pulls(
 
     What each host has to request: from whom, which range, when and at what rate.
     """
+    from datacollect.schedule.belonging import require_belonging
     from datacollect.schedule.pulls import pull_list
 
     problem, schedule = read_both(problem_file, schedule_file)
+    require_belonging(problem, schedule)
     if host is not None and host not in problem.names:
         hint = nearest_hint(host, problem.names)
         raise ProblemError(f"--host: {problem_file} has no host {host!r}{hint}")

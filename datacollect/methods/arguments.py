@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING
 
-from datacollect.errors import InfeasibleError, ProblemError
-
-if TYPE_CHECKING:
-    from datacollect.problem.problem import Problem
-    from datacollect.schedule.schedule import Schedule
+from datacollect.errors import ProblemError
 
 # Default chunk: this part of the lower bound.
 CHUNKS_PER_PLAN = 1000
@@ -51,24 +46,3 @@ def default_chunk_s(lower_bound_s: float, n_changes: int = 0) -> float:
     (1.0, 0.1)
     """
     return lower_bound_s / CHUNKS_PER_PLAN / (n_changes + 1)
-
-
-def require_room_for_chunks(problem: Problem, plan: Schedule) -> None:
-    """Refuse a plan whose chunks are so long that they count as storage, and fill it."""
-    chunk_s = plan.chunk_s or 0.0
-    room = {
-        name: limit
-        for name, limit in zip(problem.names, problem.storage_bytes.tolist(), strict=True)
-        if limit < float("inf") and name != problem.destination
-    }
-    if chunk_s * CHUNK_OR_STORAGE <= plan.makespan_s or not room:
-        return
-    for name, stored in plan.peak_storage_bytes.items():
-        if stored > room.get(name, float("inf")):
-            raise InfeasibleError(
-                f"chunk_s = {chunk_s:g} is more than a hundredth of the makespan of "
-                f"{plan.makespan_s:g} s, so chunks count as stored: host {name!r} would store "
-                f"{stored} bytes of others' data, its storage_bytes allow {room[name]:.15g}; use a "
-                "shorter chunk, 0 for cut-through",
-                problem.sources,
-            )

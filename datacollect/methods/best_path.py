@@ -15,12 +15,12 @@ from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.arguments import (
     HYSTERESIS,
     default_chunk_s,
-    require_room_for_chunks,
     require_shape,
 )
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import BEST_PATH
 from datacollect.methods.slots import require_slots
 from datacollect.schedule.contents import HEURISTIC
@@ -129,8 +129,7 @@ def best_path(
         plan_time_s=time.perf_counter() - began,
         hysteresis=hysteresis,
     )
-    require_room_for_chunks(problem, schedule)
-    return schedule
+    return require_room_for_chunks(problem, schedule)
 
 
 def _best_route(

@@ -12,12 +12,12 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import (
     require_positive,
-    require_room_for_chunks,
     require_shape,
 )
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.draining import Wishes, plan_with_room
 from datacollect.methods.few_transfers import require_transfers, with_few_transfers
+from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import pipelined_transfers
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
@@ -142,7 +142,7 @@ def coordinated(
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
         schedule = _pipelined(problem, optimum, Wishes(preference, deadline_s, chunk_s), budget)
-        require_room_for_chunks(problem, schedule)
+        schedule = require_room_for_chunks(problem, schedule)
     schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
     if most_transfers is not None and problem.total_bytes:
         again = partial(

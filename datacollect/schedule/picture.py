@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.schedule.belonging import require_belonging
 from datacollect.schedule.tolerances import RATE_ROUNDING, TIME_TOLERANCE
 from datacollect.schedule.use import legs
 from datacollect.units import format_bytes, format_duration
@@ -107,6 +108,7 @@ def picture_of(problem: Problem, schedule: Schedule) -> Picture:
     >>> picture.edges_s.tolist(), picture.bands[0].sends[0].bytes_per_s.tolist()
     ([0.0, 2.0], [5.0])
     """
+    require_belonging(problem, schedule)
     where, n_bytes, n = legs(schedule, problem.names), schedule.columns.n_bytes, problem.n_hosts
     handled = np.bincount(where.tail, n_bytes, n) + np.bincount(where.head, n_bytes, n)
     handled[problem.destination_index] *= 2  # so that it is always among the busiest

@@ -82,6 +82,11 @@ def plot_schedule(problem: Problem, schedule: Schedule) -> Figure:
     matplotlib.figure.Figure
         1200 pixels wide, as high as the bands need.
 
+    Raises
+    ------
+    ProblemError
+        The schedule does not belong to the problem.
+
     Examples
     --------
     >>> import datacollect as dc

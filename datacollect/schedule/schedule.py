@@ -81,13 +81,18 @@ class Schedule(ScheduleContents):
         """Number of routes in use: a source and the hosts that its data pass."""
         return len(self.routes)
 
-    @cached_property
+    @property
     def transfers(self) -> pd.DataFrame:
         """The transfers as a table, a row each, sorted by start.
 
         Columns: source, route (tuple of names), hop, from, to, offset_bytes, bytes, start_s,
-        finish_s, streams.
+        finish_s, streams. The caller's own: what is written to it does not change the schedule.
         """
+        # Copied when it is written to (pandas' copy on write), so that reading costs nothing.
+        return self._transfers.copy(deep=False)
+
+    @cached_property
+    def _transfers(self) -> pd.DataFrame:
         import pandas as pd
 
         columns = self.columns
@@ -120,9 +125,13 @@ class Schedule(ScheduleContents):
 
         check_schedule(problem, self)
 
-    @cached_property
+    @property
     def peak_storage_bytes(self) -> dict[str, int]:
         """Most bytes of others' data at each host that stores any, chunks in flight included."""
+        return dict(self._peak_storage_bytes)
+
+    @cached_property
+    def _peak_storage_bytes(self) -> dict[str, int]:
         from datacollect.schedule.use import peak_storage_bytes
 
         return peak_storage_bytes(self)

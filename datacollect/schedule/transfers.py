@@ -106,12 +106,12 @@ class Transfers:
 
     def __post_init__(self) -> None:
         for name, kind in self._kinds().items():
-            column: npt.NDArray[Any] = np.asarray(getattr(self, name), dtype=kind)
+            # A copy: who made the array may go on writing to it.
+            column: npt.NDArray[Any] = np.array(getattr(self, name), dtype=kind)
             if column.shape != (len(self.route),):
                 raise ProblemError(
                     f"transfers: column {name} must have {len(self.route)} rows, got {column.shape}"
                 )
-            column = column.view()
             column.flags.writeable = False
             object.__setattr__(self, name, column)
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
+from datacollect.schedule.belonging import require_belonging
 from datacollect.schedule.tolerances import FLOAT_ROUNDING, NO_BYTES, RATE_ROUNDING
 from datacollect.units import BYTES_PER_GB
 
@@ -124,6 +125,7 @@ def plan_money(problem: Problem, plan: ScheduleContents) -> float | None:
     """
     if problem.price_per_gb is None:
         return None
+    require_belonging(problem, plan)
     where = legs(plan, problem.names)
     price = problem.price_per_gb[problem.link_indices(where.tail, where.head)]
     return float(price @ plan.columns.n_bytes) / BYTES_PER_GB
@@ -310,6 +312,7 @@ def utilisation(problem: Problem, schedule: ScheduleContents) -> pd.DataFrame:
     """
     import pandas as pd
 
+    require_belonging(problem, schedule)
     where, until_s = legs(schedule, problem.names), schedule.makespan_s
     n_bytes, n = schedule.columns.n_bytes, problem.n_hosts
     link = problem.link_indices(where.tail, where.head)

@@ -28,3 +28,21 @@ def test_pulls_of_nobody(planned, call):
     code, out, err = call("pulls", "figure1.toml", "plan.json", "--host", "SS1")
     assert (code, out) == (2, "")
     assert "figure1.toml has no host 'SS1'; did you mean 'S1'?" in err
+
+
+def test_a_schedule_of_other_hosts_is_refused(planned, call):
+    text = (planned / "figure1.toml").read_text()
+    (planned / "other.toml").write_text(text.replace("S1", "T1"))
+    for command in (["pulls"], ["plot", "-o", "plan.png"], ["replan", "--json"]):
+        name, *options = command
+        files = ["other.toml", "plan.json"]
+        if name == "replan":
+            (planned / "progress.json").write_text(
+                '{"format": "datacollect-progress/1", "at_s": 0.0}'
+            )
+            files.append("progress.json")
+        code, out, err = call(name, *files, *options)
+        assert (code, out) == (2, ""), err
+        assert "does not belong to the problem: host 'S1' of its route" in err
+        assert "give the problem that it was made for" in err
+    assert not (planned / "plan.png").exists()

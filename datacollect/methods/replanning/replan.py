@@ -6,13 +6,16 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.bottleneck import name_hosts
 from datacollect.flow.layered import breakpoints_s, n_changes
-from datacollect.flow.optimum import lower_bound
+from datacollect.flow.optimum import fluid_optimum, lower_bound
 from datacollect.flow.quickest import NeverArrives
 from datacollect.methods.arguments import default_chunk_s, require_shape
 from datacollect.methods.coordinated import coordinated
+from datacollect.methods.long_chunks import require_room_for_chunks, short_chunk_s
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
@@ -21,6 +24,7 @@ from datacollect.methods.replanning.stable_slots import stable_slots
 from datacollect.methods.slots import slotted_transfers
 from datacollect.methods.slotted.paths import slotted_pieces
 from datacollect.methods.tolerances import PROVED
+from datacollect.schedule.belonging import require_belonging
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.progress import Progress, remaining_problem
 from datacollect.schedule.schedule import Schedule
@@ -85,7 +89,7 @@ def replan(
     InfeasibleError
         Some data cannot reach the destination any more, for instance those of a lost source.
     ProblemError
-        The progress does not fit the problem, or an argument is out of range.
+        The plan or the progress does not belong to the problem, or an argument is out of range.
     TimeLimitError
         Nothing was complete when the time limit passed.
 
@@ -119,12 +123,17 @@ def replan(
         progress = Progress.from_dict(progress, problem)
     if not 0 <= stability < float("inf"):
         raise ProblemError(f"stability must be >= 0 and finite, got {stability}; 0.01 is 1 %")
-    if slot_s is None and chunk_s is None:
+    require_belonging(problem, plan)
+    inherits = slot_s is None and chunk_s is None
+    if inherits:
         slot_s, chunk_s = plan.slot_s, plan.chunk_s if plan.slot_s is None else None
     require_shape(slot_s, chunk_s)
     remaining = remaining_problem(problem, progress)
     _require_survivors(remaining, progress)
     budget = Budget.begin(solver, time_limit_s)
+    if inherits and chunk_s and np.isfinite(remaining.storage_bytes).any():
+        # Of what little is left, the old plan's chunk may be too large a part.
+        chunk_s = short_chunk_s(chunk_s, fluid_optimum(remaining, budget).makespan_s)
     if prefer is not None or remaining.total_bytes == 0:
         schedule = coordinated(
             remaining,
@@ -138,6 +147,7 @@ def replan(
         schedule = _in_slots(remaining, plan, progress.at_s, slot_s, stability, budget)
     else:
         schedule = _pipelined(remaining, plan, progress.at_s, chunk_s, stability, budget)
+    schedule = require_room_for_chunks(remaining, schedule)
     return schedule.replace(plan_time_s=time.perf_counter() - began)
 
 

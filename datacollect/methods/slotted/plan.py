@@ -122,7 +122,7 @@ def _plan(
     def attempt(n_slots: int) -> Found | None:
         return flow_in_slots(problem, slot_s, n_slots, links, budget)
 
-    status = OPTIMAL
+    status = HEURISTIC if prefer == "storage" and _may_lie_at_owner(problem) else OPTIMAL
     if allowed is None:
         part, flow = attempt(fewest) or least(
             attempt, max(fewest + 1, slots_at_least(problem, slot_s, budget))
@@ -148,6 +148,22 @@ def _plan(
     except TimeLimitError:
         # The flow is complete; only the preference is not met.
         return part.graph, flow, TIME_LIMIT, optimum.solver
+
+
+def _may_lie_at_owner(problem: Problem) -> bool:
+    """Say whether data held elsewhere can get back to their owner, where they are not others'.
+
+    The graph cannot tell them from others' there: a plan that stores less may send them back.
+    """
+    onwards = problem.link_to != problem.destination_index
+    tail, head = problem.link_from[onwards], problem.link_to[onwards]
+    homes: dict[int, list[int]] = {}
+    for parcel in problem.parcels:
+        if parcel.host != parcel.source:
+            homes.setdefault(parcel.host, []).append(parcel.source)
+    return any(
+        reachable(problem.n_hosts, tail, head, host)[owners].any() for host, owners in homes.items()
+    )
 
 
 def might_need_fewer(

@@ -168,6 +168,8 @@ def _respect(case: Case, limit: Limit, row: IntArray, chain: IntArray) -> None:
     uses = cut(limit, chain, start, finish, rate)
     _reject_use_of_nothing(case, limit, uses, row)
     time = pieces(limit, uses)
+    if not (time.excess_bytes > 0).any():
+        return
     n_routes = np.minimum(np.bincount(chain), len(case.schedule.routes))
     most = most_until(time.excess_bytes, time.is_first, n_routes[time.chain])
     # Where something is too much, some route is in use: no more than one byte needs no count.
@@ -210,9 +212,12 @@ def _worst(limit: Limit, users: _Users) -> tuple[Pieces, Stretch] | None:
 
 def _reject_alone(case: Case, limit: Limit, uses: Uses, row: IntArray) -> None:
     """A transfer by itself is above what it uses by one byte at most."""
+    excess = uses.excess_bytes
+    if not (excess > 0).any():
+        return
     is_first = np.ones(len(uses.of), dtype=bool)
     is_first[1:] = uses.of[1:] != uses.of[:-1]
-    most = most_until(uses.excess_bytes, is_first, np.ones_like(uses.of))
+    most = most_until(excess, is_first, np.ones_like(uses.of))
     at = first_true(most > ONE_BYTE)
     if at is None:
         return

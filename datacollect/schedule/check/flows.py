@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from datacollect.arrays import ranges, running_totals
 from datacollect.schedule.tolerances import LIMIT_TOLERANCE
@@ -178,10 +179,11 @@ def pieces(limit: Limit, uses: Uses) -> Pieces:
     n_periods = len(limit.edges)
     resource = uses.chain * n_periods + uses.period
     one = np.ones(len(load), dtype=np.int64)
-    orders = np.unique(order).tolist()
-    deltas = []
-    for magnitude in orders:
-        part, count = (np.where(order == magnitude, values, 0) for values in (load, one))
+    deltas: list[npt.NDArray[Any]] = []
+    for magnitude in np.unique(order).tolist():
+        part, count = load, one
+        if deltas or (order != magnitude).any():
+            part, count = (np.where(order == magnitude, values, 0) for values in (load, one))
         deltas += [np.concatenate([part, -part]), np.concatenate([count, -count])]
     resource_at, start, totals = running_totals(
         np.tile(resource, 2), np.concatenate([uses.start, uses.finish]), *deltas

@@ -176,13 +176,18 @@ def _on_the_grid(case: Case) -> None:
             f"slot_s must be a part of the last finish, {seconds(last_s)}, that can be counted, "
             f"1/2^53 at least, got {seconds(slot_s)}"
         )
-    for what, time_s in (("starts", columns.start_s), ("finishes", columns.finish_s)):
-        low, high = case.slots_around(time_s)
-        row = first_true(low < high)
-        if row is not None:
-            off_s = abs(time_s[row] - np.rint(time_s[row] / slot_s) * slot_s)
+    for what, time_s, slot in zip(
+        ("starts", "finishes"), (columns.start_s, columns.finish_s), case.times, strict=True
+    ):
+        # Most are the very product.
+        rows = np.flatnonzero(slot * slot_s != time_s)
+        low, high = case.slots_around(time_s[rows])
+        at = first_true(low < high)
+        if at is not None:
+            off = int(rows[at])
+            off_s = abs(time_s[off] - slot[off] * slot_s)
             raise ScheduleError(
-                f"{case.describe(row)}: it {what} at {seconds(time_s[row])}, "
+                f"{case.describe(off)}: it {what} at {seconds(time_s[off])}, "
                 f"{seconds(off_s)} off the grid of slots of {seconds(slot_s)}"
             )
     row = first_true(case.slot[0] >= case.slot[1])

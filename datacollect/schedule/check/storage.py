@@ -12,7 +12,7 @@ import numpy.typing as npt
 from datacollect.arrays import running_totals
 from datacollect.errors import ScheduleError
 from datacollect.schedule.check.case import counted, seconds
-from datacollect.schedule.tolerances import LIMIT_TOLERANCE, WRITTEN
+from datacollect.schedule.tolerances import LIMIT_TOLERANCE, SHORT_CHUNKS, WRITTEN
 
 if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray, IntArray
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 # Amounts are sums over all transfers: they need more digits than amounts have.
 Wide: TypeAlias = npt.NDArray[np.longdouble]
 ROUNDING = 64.0 * float(np.finfo(np.longdouble).eps)
-
-# A chunk is short up to this part of the makespan; a longer one counts as stored.
-SHORT_CHUNK = Fraction(1, 100)
 
 
 def within_storage(case: Case) -> None:
@@ -69,7 +66,7 @@ def _short_chunk(case: Case) -> float | None:
         return None
     chunk_s = case.schedule.chunk_s
     last_s = float(case.schedule.columns.finish_s[case.legs.is_last].max(initial=0.0))
-    longest = SHORT_CHUNK * Fraction(last_s) * (1 + Fraction(WRITTEN))
+    longest = Fraction(last_s) / SHORT_CHUNKS * (1 + Fraction(WRITTEN))
     return chunk_s if chunk_s is not None and Fraction(chunk_s) <= longest else 0.0
 
 

@@ -11,6 +11,7 @@ from instances.slotted_plans import (
     slots_of,
 )
 from instances.small_problems import relay, shared_relay
+from judges.slotted_oracle import least_slotted_cost
 
 import datacollect as dc
 from datacollect.flow.optimum import fluid_optimum
@@ -89,3 +90,24 @@ def test_units_scale(few_arcs):
     relayed = [int(plan.columns.n_bytes.sum()) for plan in (one, other)]
     # A slot may carry 1e-9 more than its bandwidth allows, for rounding.
     assert relayed[1] == pytest.approx(relayed[0] * 1e12, rel=1e-8)
+
+
+def test_data_that_may_return_to_their_owner_make_least_storage_a_heuristic():
+    """A holds 3 bytes of C. One sent home, where it is nobody else's, and two to D store nothing.
+
+    The graph takes it for another's there: 2 to D, and one waits at A.
+    """
+
+    def problem_with(overlay):
+        held = [Held("A", "C", 0, 3)]
+        return Problem.from_hosts(
+            [Host("A"), Host("C", 3), Host("D")], links(overlay), "D", held=held
+        )
+
+    problem = problem_with("A -> D 2, A -> C 1, C -> D 5")
+    for wish, status in (("storage", "heuristic"), ("relay-bytes", "optimal")):
+        plan = dc.coordinated(problem, slot_s=1.0, prefer=wish)
+        assert (slots_of(plan), plan.status) == (2, status)
+    assert least_slotted_cost(problem, 1.0, 2, "storage") == 0
+    no_way_home = problem_with("A -> D 2, C -> D 5")
+    assert dc.coordinated(no_way_home, slot_s=1.0, prefer="storage").status == "optimal"
