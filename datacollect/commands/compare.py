@@ -5,6 +5,7 @@ from __future__ import annotations
 from datacollect.commands.console import emit_json, working
 from datacollect.commands.options import (
     Chunk,
+    FinishName,
     Json,
     ProblemFile,
     Slot,
@@ -20,18 +21,25 @@ def compare(
     problem_file: ProblemFile,
     slot_s: Slot = None,
     chunk_s: Chunk = None,
+    finish: FinishName = None,
     solver: SolverName = Solver.auto,
     time_limit_s: TimeLimit = None,
     as_json: Json = False,
 ) -> None:
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods
+    from datacollect.methods.names import EARLY
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     problem = read_problem(problem_file)
     with working("planning with every method"):
         found = compare_methods(
-            problem, slot_s=slot_s, chunk_s=chunk_s, solver=solver.value, time_limit_s=time_limit_s
+            problem,
+            slot_s=slot_s,
+            chunk_s=chunk_s,
+            finish=EARLY if finish is None else finish.value,
+            solver=solver.value,
+            time_limit_s=time_limit_s,
         )
     if as_json:
         emit_json(found.to_dict())

@@ -53,6 +53,13 @@ class Prefer(StrEnum):
     money = "money"
 
 
+class Finish(StrEnum):
+    """How sources finish."""
+
+    early = "early"
+    together = "together"
+
+
 class How(StrEnum):
     """Ways to estimate."""
 
@@ -145,6 +152,14 @@ Deadline = Annotated[
         metavar="S",
         callback=_positive,
         help="coordinated: the cheapest plan that ends within S seconds, instead of the fastest.",
+    ),
+]
+FinishName = Annotated[
+    Finish | None,
+    typer.Option(
+        "--finish",
+        help="coordinated: sources that do not bind finish as early as capacities allow, or "
+        "together with the last. Default: early.",
     ),
 ]
 Order = Annotated[

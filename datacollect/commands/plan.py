@@ -11,6 +11,7 @@ from datacollect.commands.options import (
     AtATime,
     Chunk,
     Deadline,
+    FinishName,
     Json,
     Method,
     Order,
@@ -42,6 +43,7 @@ def plan(
     solver: SolverName = Solver.auto,
     prefer: PreferName = None,
     deadline_s: Deadline = None,
+    finish: FinishName = None,
     time_limit_s: TimeLimit = None,
     order: Order = None,
     at_a_time: AtATime = None,
@@ -52,11 +54,12 @@ def plan(
     """Plan: print how long it takes and why, write the schedule."""
     from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.choice import plan as plan_by
+    from datacollect.methods.names import EARLY
 
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
     shape, wishes = (
         {"--slot": slot_s, "--chunk": chunk_s},
-        {"--prefer": prefer, "--deadline": deadline_s},
+        {"--prefer": prefer, "--deadline": deadline_s, "--finish": finish},
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
@@ -67,7 +70,10 @@ def plan(
         options = BestPathOptions(slot_s, chunk_s, solver=solver.value)
     else:
         wish = None if prefer is None else prefer.value
-        options = CoordinatedOptions(slot_s, chunk_s, wish, deadline_s, solver.value, time_limit_s)
+        how = EARLY if finish is None else finish.value
+        options = CoordinatedOptions(
+            slot_s, chunk_s, wish, deadline_s, solver.value, time_limit_s, how
+        )
     problem = read_problem(problem_file)
     with working("planning"):
         schedule = plan_by(problem, options)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
+from datacollect.methods.names import FINISHES
 
 if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
@@ -39,6 +40,13 @@ def require_shape(slot_s: float | None, chunk_s: float | None) -> None:
         raise ProblemError(f"chunk_s must be >= 0 and finite, got {chunk_s}")
     if slot_s is not None and chunk_s is not None:
         raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
+
+
+def require_finish(finish: str) -> None:
+    """Refuse a way to finish that there is not."""
+    if finish not in FINISHES:
+        ways = " or ".join(map(repr, FINISHES))
+        raise ProblemError(f"finish must be {ways}, got {finish!r}{nearest_hint(finish, FINISHES)}")
 
 
 def chunk_or_default_s(chunk_s: float | None, lower_bound_s: float) -> float:

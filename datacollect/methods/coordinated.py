@@ -16,11 +16,12 @@ from datacollect.flow.paths import fluid_paths
 from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import (
     chunk_or_default_s,
+    require_finish,
     require_positive,
     require_room_for_chunks,
     require_shape,
 )
-from datacollect.methods.names import COORDINATED
+from datacollect.methods.names import COORDINATED, EARLY
 from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
@@ -47,6 +48,7 @@ def coordinated(
     chunk_s: float | None = None,
     prefer: str | None = None,
     deadline_s: float | None = None,
+    finish: str = EARLY,
     solver: str = "auto",
     time_limit_s: float | None = None,
 ) -> Schedule:
@@ -69,6 +71,10 @@ def coordinated(
         there are a deadline and prices.
     deadline_s : float, optional
         Everything has arrived by then, chunks included; not necessarily sooner.
+    finish : str
+        Pipelined: ``"early"``, sources that do not bind finish as early as capacities allow, on
+        the same routes with the same bytes (max-min fair within each piece of time);
+        ``"together"``, all that moves in a piece of time takes all of it.
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
     time_limit_s : float, optional
@@ -114,6 +120,7 @@ def coordinated(
     began = time.perf_counter()
     require_shape(slot_s, chunk_s)
     require_positive(deadline_s=deadline_s)
+    require_finish(finish)
     preference = preference_or_default(prefer, problem, deadline_s)
     budget = Budget.begin(solver, time_limit_s)
     optimum = fluid_optimum(problem, budget)
@@ -124,7 +131,9 @@ def coordinated(
     else:
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
-        schedule = _pipelined(problem, optimum, _Wishes(preference, deadline_s, chunk_s), budget)
+        schedule = _pipelined(
+            problem, optimum, _Wishes(preference, deadline_s, chunk_s, finish), budget
+        )
         require_room_for_chunks(problem, schedule)
     wishes = {"prefer": preference, "deadline_s": deadline_s}
     return schedule.replace(plan_time_s=time.perf_counter() - began, **wishes)
@@ -137,6 +146,7 @@ class _Wishes:
     prefer: str
     deadline_s: float | None
     chunk_s: float | None
+    finish: str
 
 
 def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
@@ -159,7 +169,7 @@ def _pipelined(
     )
     if problem.total_bytes:
         plan, chunk = _plan_with_room(problem, optimum, wishes, budget)
-        routes, columns = pipelined_transfers(problem, plan, chunk)
+        routes, columns = pipelined_transfers(problem, plan, chunk, wishes.finish)
         solver = plan.solver
         if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
             status = HEURISTIC

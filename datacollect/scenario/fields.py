@@ -11,7 +11,7 @@ from typing import Any
 from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import BEST_PATH, COORDINATED
+from datacollect.methods.names import BEST_PATH, COORDINATED, EARLY, FINISHES
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 
@@ -210,6 +210,12 @@ METHOD = _table(
     _optional("name", Choice(tuple(METHODS)), "Planning method.", COORDINATED),
     _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
     _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
+    _optional(
+        "finish",
+        Choice(FINISHES),
+        "Pipelined, coordinated: sources finish as early as capacities allow, or together.",
+        EARLY,
+    ),
     _optional("solver", NAME, "Name of the solver.", "auto"),
     _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
     _optional(

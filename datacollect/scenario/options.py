@@ -26,6 +26,7 @@ class ExecutionOptions:
     name: str
     slot_s: float | None
     chunk_s: float | None
+    finish: str
     solver: str
     time_limit_s: float | None
     timing: str
@@ -76,7 +77,11 @@ class ExecutionOptions:
                 return BestPathOptions(self.slot_s, self.chunk_s, solver=self.solver)
             case "coordinated":
                 return CoordinatedOptions(
-                    self.slot_s, self.chunk_s, solver=self.solver, time_limit_s=self.time_limit_s
+                    self.slot_s,
+                    self.chunk_s,
+                    solver=self.solver,
+                    time_limit_s=self.time_limit_s,
+                    finish=self.finish,
                 )
         raise ProblemError(f"method.name must be one of {', '.join(METHODS)}, got {name!r}")
 
