@@ -37,6 +37,8 @@ class CheapestFlow:
     units : ndarray of int64, shape (n_arcs,), optional
         The same flow in whole units, where a flow solver found it: floats would lose a byte among
         very many.
+    unit_bytes : float
+        How much a unit is.
     """
 
     network: LayeredNetwork
@@ -45,6 +47,7 @@ class CheapestFlow:
     solver: str
     gap: float = 0.0
     units: IntArray | None = None
+    unit_bytes: float = 0.0
 
     @property
     def makespan_s(self) -> float:
@@ -71,4 +74,8 @@ def cheapest_by_preference(
         solver,
         scaled.active.copy(),
     )
-    return CheapestFlow(network, lengths, units / scaled.scale, solver.name, units=units)
+    flow_bytes: FloatArray = units / scaled.scale
+    unit_bytes = 1 / scaled.scale
+    return CheapestFlow(
+        network, lengths, flow_bytes, solver.name, units=units, unit_bytes=unit_bytes
+    )
