@@ -6,6 +6,7 @@ from datacollect.commands.console import emit_json, working
 from datacollect.commands.options import (
     Chunk,
     Derate,
+    FinishName,
     Json,
     ProblemFile,
     Slot,
@@ -21,6 +22,7 @@ def compare(
     problem_file: ProblemFile,
     slot_s: Slot = None,
     chunk_s: Chunk = None,
+    finish: FinishName = None,
     solver: SolverName = Solver.auto,
     time_limit_s: TimeLimit = None,
     derate: Derate = 1.0,
@@ -28,6 +30,7 @@ def compare(
 ) -> None:
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods
+    from datacollect.methods.names import EARLY
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     problem = read_problem(problem_file)
@@ -36,6 +39,7 @@ def compare(
             problem,
             slot_s=slot_s,
             chunk_s=chunk_s,
+            finish=EARLY if finish is None else finish.value,
             solver=solver.value,
             time_limit_s=time_limit_s,
             derate=derate,

@@ -53,6 +53,13 @@ class Prefer(StrEnum):
     money = "money"
 
 
+class Finish(StrEnum):
+    """How sources finish."""
+
+    early = "early"
+    together = "together"
+
+
 class How(StrEnum):
     """Ways to estimate."""
 
@@ -171,6 +178,14 @@ MostTransfers = Annotated[
         metavar="N",
         min=1,
         help="coordinated: each host sends and receives at most N transfers at once.",
+    ),
+]
+FinishName = Annotated[
+    Finish | None,
+    typer.Option(
+        "--finish",
+        help="coordinated: sources that do not bind finish as early as capacities allow, or "
+        "together with the last. Default: early.",
     ),
 ]
 Order = Annotated[

@@ -13,6 +13,7 @@ from datacollect.commands.options import (
     Chunk,
     Deadline,
     Derate,
+    FinishName,
     Json,
     Method,
     MostTransfers,
@@ -45,6 +46,7 @@ def plan(
     solver: SolverName = Solver.auto,
     prefer: PreferName = None,
     deadline_s: Deadline = None,
+    finish: FinishName = None,
     time_limit_s: TimeLimit = None,
     order: Order = None,
     at_a_time: AtATime = None,
@@ -57,11 +59,17 @@ def plan(
     """Plan: print how long it takes and why, write the schedule."""
     from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.choice import plan as plan_by
+    from datacollect.methods.names import EARLY
 
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
     shape, wishes = (
         {"--slot": slot_s, "--chunk": chunk_s},
-        {"--prefer": prefer, "--deadline": deadline_s, "--most-transfers": most_transfers},
+        {
+            "--prefer": prefer,
+            "--deadline": deadline_s,
+            "--finish": finish,
+            "--most-transfers": most_transfers,
+        },
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
@@ -78,6 +86,7 @@ def plan(
             wish,
             deadline_s,
             time_limit_s=time_limit_s,
+            finish=EARLY if finish is None else finish.value,
             most_transfers=most_transfers,
         )
     options = replace(options, solver=solver.value, derate=derate)

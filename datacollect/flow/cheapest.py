@@ -38,6 +38,8 @@ class CheapestFlow:
     units : ndarray of int64, shape (n_arcs,), optional
         The same flow in whole units, where a flow solver found it: floats would lose a byte among
         very many.
+    unit_bytes : float
+        How much a unit is.
     """
 
     network: LayeredNetwork
@@ -46,6 +48,7 @@ class CheapestFlow:
     solver: str
     gap: float = 0.0
     units: IntArray | None = None
+    unit_bytes: float = 0.0
 
     @property
     def makespan_s(self) -> float:
@@ -72,4 +75,8 @@ def cheapest_by_preference(
         alone = path_costs(problem, prefer, lengths, network.n_nodes, first_alone=True)
         both = Costs(arc_costs(alone, network, network.piece), cost)
         units = on_fewer_links(supplied, network.link, both, solver, units)
-    return CheapestFlow(network, lengths, units / scaled.scale, solver.name, units=units)
+    flow_bytes: FloatArray = units / scaled.scale
+    unit_bytes = 1 / scaled.scale
+    return CheapestFlow(
+        network, lengths, flow_bytes, solver.name, units=units, unit_bytes=unit_bytes
+    )

@@ -8,6 +8,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.cheapest import cheapest_by_preference
+from datacollect.flow.dust import without_dust
 from datacollect.flow.layered import breakpoints_s, layered_network, lengths_until_s
 from datacollect.flow.optimum import quickest_or_infeasible
 from datacollect.flow.plan import FluidPlan
@@ -82,7 +83,8 @@ def fluid_paths(
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
     unlimited = np.isinf(problem.storage_bytes).tolist()
     flow = found.flow_bytes if found.units is None else found.units
-    paths = [without_loops(path, unlimited) for path in decompose(network, network.piece, flow)]
+    split = without_dust(found, decompose(network, network.piece, flow))
+    paths = [without_loops(path, unlimited) for path in split]
     return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
 
 

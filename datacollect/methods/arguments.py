@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from numbers import Real
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.methods.names import FINISHES
 
 # Default chunk: this part of the lower bound.
 CHUNKS_PER_PLAN = 1000
-
-# A chunk in flight may lie at a relay beside what that may store, if it is at most this part of the
-# makespan: a longer one is storage.
-CHUNK_OR_STORAGE = 100
 
 # Best-path: a candidate replaces the current best if it has more than this times its bandwidth.
 HYSTERESIS = 1.05
@@ -34,6 +31,13 @@ def require_shape(slot_s: float | None, chunk_s: float | None) -> None:
         raise ProblemError(f"chunk_s must be >= 0 and finite, got {chunk_s}")
     if slot_s is not None and chunk_s is not None:
         raise ProblemError("slot_s and chunk_s exclude each other; give one of them")
+
+
+def require_finish(finish: str) -> None:
+    """Refuse a way to finish that there is not."""
+    if finish not in FINISHES:
+        ways = " or ".join(map(repr, FINISHES))
+        raise ProblemError(f"finish must be {ways}, got {finish!r}{nearest_hint(finish, FINISHES)}")
 
 
 def default_chunk_s(lower_bound_s: float, n_changes: int = 0) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from datacollect.methods.arguments import HYSTERESIS
-from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT, EARLY
 
 if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
@@ -68,6 +68,7 @@ class CoordinatedOptions:
     time_limit_s: float | None = None
     derate: float = 1.0
     most_transfers: int | None = None
+    finish: str = EARLY
 
     @classmethod
     def like(cls, schedule: Schedule, solver: str) -> CoordinatedOptions:
@@ -151,6 +152,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 chunk_s=options.chunk_s,
                 prefer=options.prefer,
                 deadline_s=options.deadline_s,
+                finish=options.finish,
                 solver=options.solver,
                 time_limit_s=options.time_limit_s,
                 derate=options.derate,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import InfeasibleError
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions, plan
-from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT, EARLY
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
 from datacollect.schedule.transfers import bottleneck_tree
 from datacollect.solvers.budget import Budget
@@ -78,6 +78,7 @@ def compare(
     *,
     slot_s: float | None = None,
     chunk_s: float | None = None,
+    finish: str = EARLY,
     solver: str = "auto",
     time_limit_s: float | None = None,
     derate: float = 1.0,
@@ -89,6 +90,8 @@ def compare(
     problem : Problem
     slot_s, chunk_s : float, optional
         As in `coordinated`; they shape relayed routes of best-path too.
+    finish : str
+        As in `coordinated`.
     solver : str
     time_limit_s : float, optional
         For the coordinated method.
@@ -114,7 +117,12 @@ def compare(
         DIRECT: DirectOptions(solver=solver, derate=derate),
         BEST_PATH: BestPathOptions(slot_s, chunk_s, solver=solver, derate=derate),
         COORDINATED: CoordinatedOptions(
-            slot_s, chunk_s, solver=solver, time_limit_s=time_limit_s, derate=derate
+            slot_s,
+            chunk_s,
+            solver=solver,
+            time_limit_s=time_limit_s,
+            derate=derate,
+            finish=finish,
         ),
     }
     schedules, errors = {}, {}

@@ -11,6 +11,7 @@ from datacollect.flow.layered import breakpoints_s
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import (
+    require_finish,
     require_positive,
     require_shape,
 )
@@ -18,7 +19,7 @@ from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_p
 from datacollect.methods.draining import Wishes, plan_with_room
 from datacollect.methods.few_transfers import require_transfers, with_few_transfers
 from datacollect.methods.long_chunks import require_room_for_chunks
-from datacollect.methods.names import COORDINATED
+from datacollect.methods.names import COORDINATED, EARLY
 from datacollect.methods.pipeline import pipelined_transfers
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
@@ -39,6 +40,7 @@ def coordinated(
     chunk_s: float | None = None,
     prefer: str | None = None,
     deadline_s: float | None = None,
+    finish: str = EARLY,
     solver: str = "auto",
     time_limit_s: float | None = None,
     derate: float = NOT_DERATED,
@@ -64,6 +66,10 @@ def coordinated(
         there are a deadline and prices.
     deadline_s : float, optional
         Everything has arrived by then, chunks included; not necessarily sooner.
+    finish : str
+        Pipelined: ``"early"``, sources that do not bind finish as early as capacities allow, on
+        the same routes with the same bytes (max-min fair within each piece of time);
+        ``"together"``, all that moves in a piece of time takes all of it.
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
     time_limit_s : float, optional
@@ -116,6 +122,7 @@ def coordinated(
     began = time.perf_counter()
     require_shape(slot_s, chunk_s)
     require_positive(deadline_s=deadline_s)
+    require_finish(finish)
     preference = preference_or_default(prefer, problem, deadline_s)
     require_part(derate)
     require_transfers(most_transfers, slot_s)
@@ -127,6 +134,7 @@ def coordinated(
             chunk_s=chunk_s,
             prefer=preference,
             deadline_s=deadline_s,
+            finish=finish,
             solver=solver,
             time_limit_s=time_limit_s,
             most_transfers=most_transfers,
@@ -141,12 +149,17 @@ def coordinated(
     else:
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
-        schedule = _pipelined(problem, optimum, Wishes(preference, deadline_s, chunk_s), budget)
+        wishes = Wishes(preference, deadline_s, chunk_s)
+        schedule = _pipelined(problem, optimum, wishes, budget, finish)
         schedule = require_room_for_chunks(problem, schedule)
     schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
     if most_transfers is not None and problem.total_bytes:
         again = partial(
-            coordinated, prefer=preference, solver=solver, time_limit_s=budget.remaining_s()
+            coordinated,
+            prefer=preference,
+            finish=finish,
+            solver=solver,
+            time_limit_s=budget.remaining_s(),
         )
         schedule = with_few_transfers(problem, schedule, most_transfers, chunk_s, again)
     return schedule.replace(plan_time_s=time.perf_counter() - began)
@@ -161,7 +174,9 @@ def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> Infeasi
     )
 
 
-def _pipelined(problem: Problem, optimum: FluidOptimum, wishes: Wishes, budget: Budget) -> Schedule:
+def _pipelined(
+    problem: Problem, optimum: FluidOptimum, wishes: Wishes, budget: Budget, finish: str
+) -> Schedule:
     chunk = wishes.chunk_s or 0.0  # there may be nothing to move
     solver, status = optimum.solver, OPTIMAL
     routes: tuple[Route, ...] = ()
@@ -170,7 +185,7 @@ def _pipelined(problem: Problem, optimum: FluidOptimum, wishes: Wishes, budget: 
     )
     if problem.total_bytes:
         plan, chunk = plan_with_room(problem, optimum, wishes, budget)
-        routes, columns = pipelined_transfers(problem, plan, chunk)
+        routes, columns = pipelined_transfers(problem, plan, chunk, finish)
         solver = plan.solver
         if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
             status = HEURISTIC

@@ -16,15 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.methods.tolerances import SAME_RATE
+from datacollect.methods.tolerances import SAME_LOAD, SAME_RATE
 
 if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.methods.hop_uses import FluidHops
-
-# How a plan's sources finish.
-EARLY, TOGETHER = "early", "together"
-FINISHES = (EARLY, TOGETHER)
 
 
 def hurried_lengths_s(hops: FluidHops, amount_bytes: FloatArray) -> FloatArray:
@@ -104,6 +100,7 @@ def fair_speeds(
     speed = np.ones(n_units)
     room = room.copy()
     while len(unit):
+        np.maximum(room, 0.0, out=room)  # rounding, or a linear program's slack
         with np.errstate(divide="ignore", invalid="ignore"):
             share = (room / np.bincount(resource, load, minlength=len(room)))[resource]
         level = np.full(n_units, np.inf)
@@ -117,4 +114,5 @@ def fair_speeds(
         done = bound[unit]
         room -= np.bincount(resource[done], (load * speed[unit])[done], len(room))
         unit, resource, load = unit[~done], resource[~done], load[~done]
+    speed[speed < 1 + SAME_LOAD] = 1.0  # what binds keeps its end to the last digit
     return speed

@@ -112,7 +112,10 @@ class FluidHops:
 
     @cached_property
     def use(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Pairs of a hop and a capacity in a piece of time; and what each carries there."""
+        """Pairs of a hop and what it uses: a capacity in a piece of time, or storage after it.
+
+        The third array has the bytes that there is room for.
+        """
         problem, plan = self.problem, self.plan
         hop, number = hop_uses(problem, self.tail, self.head)
         key = self.paths.pieces[hop] * (int(number.max(initial=0)) + 1) + number
@@ -120,7 +123,25 @@ class FluidHops:
         piece = self.paths.pieces[hop[first]]
         period = np.searchsorted(problem.periods_s, plan.starts_s, side="right") - 1
         room_bytes = capacity_bytes_per_s(problem, number[first], period[piece])
-        return hop, resource.ravel(), room_bytes * plan.lengths_s[piece]
+        room_bytes *= plan.lengths_s[piece]
+        stored, store, store_bytes = self._stored
+        return (
+            np.append(hop, stored),
+            np.append(resource.ravel(), len(room_bytes) + store),
+            np.append(room_bytes, store_bytes),
+        )
+
+    @property
+    def _stored(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The same of storage that is limited: what arrives there waits for a later piece."""
+        piece, limits = self.paths.pieces, self.problem.storage_bytes
+        until = np.append(piece[1:], 0)[: len(piece)]
+        waits = np.append(self.path[1:] == self.path[:-1], False)[: len(piece)] & (until > piece)
+        (at,) = (waits & np.isfinite(limits[self.head])).nonzero()
+        counts = until[at] - piece[at]
+        key = ranges(piece[at], counts) * self.problem.n_hosts + np.repeat(self.head[at], counts)
+        keys, store = np.unique(key, return_inverse=True)
+        return np.repeat(at, counts), store.ravel(), limits[keys % self.problem.n_hosts]
 
 
 def positions(paths: PathTable) -> IntArray:

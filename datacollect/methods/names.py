@@ -6,3 +6,6 @@ DIRECT, BEST_PATH, COORDINATED = "direct", "best-path", "coordinated"
 
 # Those whose rates are max-min fair.
 FAIR_METHODS = (DIRECT, BEST_PATH)
+
+# How coordinated's sources finish: each as early as capacities allow, or all with the last.
+EARLY, TOGETHER = FINISHES = ("early", "together")

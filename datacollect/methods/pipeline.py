@@ -14,10 +14,11 @@ import numpy as np
 
 from datacollect.arrays import IntArray, ranges
 from datacollect.flow.path_table import PathTable
-from datacollect.methods.early_finish import EARLY, TOGETHER, hurried_lengths_s
+from datacollect.methods.early_finish import hurried_lengths_s
 from datacollect.methods.fitting import fluid_bytes, whole_bytes
 from datacollect.methods.hop_uses import FluidHops, positions
 from datacollect.methods.instants import finish_s
+from datacollect.methods.names import EARLY
 from datacollect.schedule.transfers import Route, Transfers
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class RouteBook:
 
 
 def pipelined_transfers(
-    problem: Problem, plan: FluidPlan, chunk_s: float, finish: str = TOGETHER
+    problem: Problem, plan: FluidPlan, chunk_s: float, finish: str = EARLY
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Turn a fluid plan into routes and transfers, with whole bytes.
 

@@ -12,7 +12,7 @@ from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import BEST_PATH, COORDINATED
+from datacollect.methods.names import BEST_PATH, COORDINATED, EARLY, FINISHES
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 
@@ -223,6 +223,12 @@ METHOD = _table(
         "Instead: slots in seconds at scale 1; scale shortens them as it does the data.",
     ),
     _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
+    _optional(
+        "finish",
+        Choice(FINISHES),
+        "Pipelined, coordinated: sources finish as early as capacities allow, or together.",
+        EARLY,
+    ),
     _optional("solver", NAME, "Name of the solver.", "auto"),
     _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
     _optional(

@@ -26,6 +26,7 @@ class ExecutionOptions:
     name: str
     slot_s: float | None
     chunk_s: float | None
+    finish: str
     solver: str
     time_limit_s: float | None
     derate: float | None
@@ -85,6 +86,7 @@ class ExecutionOptions:
                     solver=solver,
                     time_limit_s=self.time_limit_s,
                     derate=derate,
+                    finish=self.finish,
                 )
         raise ProblemError(f"method.name must be one of {', '.join(METHODS)}, got {name!r}")
 

@@ -10,6 +10,7 @@ bound is exact.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,10 @@ SHORTEST = (1e-6, 1e-12)
 
 # Newton's method takes a handful.
 MOST_PROGRAMS = 200
+
+# Where so little moves that nothing tells how much longer it takes, so many times longer is tried
+# next, at most until then.
+STEP, LONGEST_STEPS_S = 1e3, 1e24
 
 # A share below this is known too roughly to scale a flow up by its inverse.
 LEAST_SHARE_TO_SCALE = 0.1
@@ -212,11 +217,16 @@ class _LengthSearch:
 
     def _least_length(self, tries_s: list[float]) -> float:
         enough_s, (length, *others) = None, tries_s
+        too_short_s = None
         for _ in range(MOST_PROGRAMS):
             found = self._share(length)
             if found.share >= 1 - ATTAINED:
                 if self.bound is not None:
                     self.bound = self.bound.met_by(found.flow_bytes)
+                far = too_short_s is not None and length > too_short_s * (1 + ATTAINED)
+                if self.bound is None and far:
+                    length = math.sqrt(too_short_s or length) * math.sqrt(length)
+                    continue
                 if self.bound is not None or not others:
                     return length
                 enough_s, (length, *others) = length, others
@@ -227,6 +237,11 @@ class _LengthSearch:
             least_s = self.bound.least_s
             if not np.isfinite(least_s):
                 # So little is missing that its price is lost in tolerances, or nothing helps.
+                if enough_s is None and length < LONGEST_STEPS_S:
+                    # Of next to nothing that moves prices say nothing: look further on.
+                    self.bound, too_short_s = None, length
+                    length = min(length * STEP, self.longest_s)
+                    continue
                 if enough_s is None:
                     raise _EndsLater
                 self.bound = None
