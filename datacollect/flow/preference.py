@@ -150,8 +150,10 @@ def path_costs(
     while steps < MOST_STEPS and most(first, 10 * steps) * _product(most, later) <= limit:
         steps *= 10
     first_weight = _product(most, later)
-    zeros = (np.zeros(n, np.int64) for n in (problem.n_links, len(lengths), len(lengths)))
-    costs = Costs(*zeros, first_weight)
+    link, stored, arrival = (
+        np.zeros(n, np.int64) for n in (problem.n_links, len(lengths), len(lengths))
+    )
+    costs = Costs(link, stored, arrival, first_weight)
     weight = 1
     for wish in reversed([first, *later]):
         column = {"storage": costs.stored, "arrival": costs.arrival}.get(wish, costs.link)
