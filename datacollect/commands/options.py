@@ -127,7 +127,8 @@ Chunk = Annotated[
         "--chunk",
         metavar="S",
         callback=_not_negative,
-        help="Pipelined: relays forward chunks of S seconds. Default: 1/1000 of the lower bound.",
+        help="Pipelined: relays forward chunks of S seconds. Default: 1/1000 of the lower bound, "
+        "or less where bandwidths change often.",
     ),
 ]
 SolverName = Annotated[

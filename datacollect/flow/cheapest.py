@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.flow.few_arcs import cheapest_flow
-from datacollect.flow.fewer_links import Costs, on_fewer_links
+from datacollect.flow.fewer_links import ArcCosts, on_fewer_links
 from datacollect.flow.preference import arc_costs, path_costs
 from datacollect.flow.quickest import ScaledFlow
 
@@ -72,9 +72,8 @@ def cheapest_by_preference(
     cost, supplied = arc_costs(costs, network, network.piece), scaled.supplied(lengths)
     units = cheapest_flow(supplied, cost, solver, scaled.active.copy())
     if network.n_pieces > 1:
-        alone = path_costs(problem, prefer, lengths, network.n_nodes, first_alone=True)
-        both = Costs(arc_costs(alone, network, network.piece), cost)
-        units = on_fewer_links(supplied, network.link, both, solver, units)
+        found_costs = ArcCosts(cost, costs.first_weight)
+        units = on_fewer_links(supplied, network.link, found_costs, solver, units)
     flow_bytes: FloatArray = units / scaled.scale
     unit_bytes = 1 / scaled.scale
     return CheapestFlow(

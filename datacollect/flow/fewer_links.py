@@ -31,15 +31,20 @@ MOST_TRIES = 3
 FEW = 16
 
 
-class Costs(NamedTuple):
-    """Of each arc, per unit: by the first wish alone, and by all of them."""
+class ArcCosts(NamedTuple):
+    """What a unit costs on each arc, and what one unit of the first wish weighs in that."""
 
-    first: IntArray
     every: IntArray
+    first_weight: int
+
+    def of_first_wish(self, flow: IntArray) -> float:
+        """Return what a flow costs by the first wish alone."""
+        used = np.flatnonzero(flow)
+        return float(((self.every[used] // self.first_weight) * flow[used].astype(float)).sum())
 
 
 def on_fewer_links(
-    network: SupplyNetwork, link: IntArray, costs: Costs, solver: FlowSolver, flow: IntArray
+    network: SupplyNetwork, link: IntArray, costs: ArcCosts, solver: FlowSolver, flow: IntArray
 ) -> IntArray:
     """Return a flow that costs as much as a cheapest one, on fewer links where that is found.
 
@@ -48,7 +53,7 @@ def on_fewer_links(
     network : SupplyNetwork
     link : ndarray of int, shape (n_arcs,)
         The link that an arc stands for, in one piece of time of several; or `NO_LINK`.
-    costs : Costs
+    costs : ArcCosts
         What must not grow, and what is to be small besides.
     solver : FlowSolver
     flow : ndarray of int64, shape (n_arcs,)
@@ -59,33 +64,32 @@ def on_fewer_links(
     ndarray of int64, shape (n_arcs,)
         Units per arc.
     """
-    links = np.flatnonzero(link != NO_LINK)
-    carried = np.bincount(link[links], flow[links])
+    used = np.flatnonzero((flow > 0) & (link != NO_LINK))
+    carried = np.bincount(link[used], flow[used], int(link.max()) + 1)
     by_amount = np.argsort(-carried, kind="stable")
     rank = np.empty_like(by_amount)
     rank[by_amount] = np.arange(len(by_amount))
     n_used = int(np.count_nonzero(carried))
     if n_used <= FEW:
         return flow
-    open_arcs = np.flatnonzero((network.capacity > 0) & ((link == NO_LINK) | (rank[link] < n_used)))
-    least_cost = _cost(costs.first, flow) * (1 + SAME_COST)
+    rank = np.append(rank, -1)  # arcs of no link come first
+    open_arcs = np.flatnonzero((rank[link] < n_used) & (network.capacity > 0))
+    least_cost = costs.of_first_wish(flow) * (1 + SAME_COST)
     too_few, enough = n_used // 2, n_used
-    for _ in range(MOST_TRIES):
+    for attempt in range(MOST_TRIES):
+        if attempt == MOST_TRIES - 1 and enough == n_used:
+            break  # hardly one can be spared
         n_kept = (too_few + enough) // 2
-        arcs = open_arcs[(link[open_arcs] == NO_LINK) | (rank[link[open_arcs]] < n_kept)]
+        arcs = open_arcs[rank[link[open_arcs]] < n_kept]
         try:
             found = _cheapest_on(network, arcs, costs.every, solver)
         except TimeLimitError:
             return flow  # as good as any
-        if found is None or _cost(costs.first, found) > least_cost:
+        if found is None or costs.of_first_wish(found) > least_cost:
             too_few = n_kept
         else:
             flow, enough = found, n_kept
     return flow
-
-
-def _cost(cost: IntArray, flow: IntArray) -> float:
-    return float((cost * flow.astype(float)).sum())
 
 
 def _cheapest_on(

@@ -60,11 +60,14 @@ class Costs:
         For others' data kept at a relay from piece k to the next.
     arrival : ndarray of int64, shape (n_pieces,)
         For arriving at the destination in piece k.
+    first_weight : int
+        What one unit of the first wish costs, more than all later wishes on a path together.
     """
 
     link: IntArray
     stored: IntArray
     arrival: IntArray
+    first_weight: int = 1
 
 
 class Expansion(Protocol):
@@ -111,8 +114,6 @@ def path_costs(
     prefer: str,
     lengths_s: Sequence[float] | FloatArray,
     n_nodes: int,
-    *,
-    first_alone: bool = False,
 ) -> Costs:
     """Weigh the wishes of a preference.
 
@@ -124,8 +125,6 @@ def path_costs(
         Lengths of the pieces of time, or of slots; pieces follow each other without a gap.
     n_nodes : int
         Nodes of the network; where solvers could not bear the weights, later wishes are left out.
-    first_alone : bool
-        Weigh the first wish only.
 
     Examples
     --------
@@ -137,7 +136,6 @@ def path_costs(
     lengths = np.asarray(lengths_s, dtype=float)
     most_hops = min(problem.n_hosts - 1, LONGEST_PATH)
     first, *later = PREFERENCES[prefer]
-    later = [] if first_alone else later
     limit = COST_RANGE // max(n_nodes, 1) ** 2
 
     def most(wish: str, steps: int) -> int:
@@ -151,7 +149,11 @@ def path_costs(
     steps = STEPS
     while steps < MOST_STEPS and most(first, 10 * steps) * _product(most, later) <= limit:
         steps *= 10
-    costs = Costs(*(np.zeros(n, np.int64) for n in (problem.n_links, len(lengths), len(lengths))))
+    first_weight = _product(most, later)
+    link, stored, arrival = (
+        np.zeros(n, np.int64) for n in (problem.n_links, len(lengths), len(lengths))
+    )
+    costs = Costs(link, stored, arrival, first_weight)
     weight = 1
     for wish in reversed([first, *later]):
         column = {"storage": costs.stored, "arrival": costs.arrival}.get(wish, costs.link)

@@ -94,8 +94,9 @@ def best_path(
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
     require_part(derate)
     if derate != NOT_DERATED:
-        shape = {"slot_s": slot_s, "chunk_s": chunk_s}
-        same = partial(best_path, **shape, hysteresis=hysteresis, solver=solver)
+        same = partial(
+            best_path, slot_s=slot_s, chunk_s=chunk_s, hysteresis=hysteresis, solver=solver
+        )
         schedule = planned_on_part(problem, derate, Budget(solver), same)
         return schedule.replace(plan_time_s=time.perf_counter() - began)
     jobs = [

@@ -81,8 +81,9 @@ def direct(
     require_positive(time_slot_s=time_slot_s)
     require_part(derate)
     if derate != NOT_DERATED:
-        turns = {"order": order, "at_a_time": at_a_time, "time_slot_s": time_slot_s}
-        same = partial(direct, **turns, solver=solver)
+        same = partial(
+            direct, order=order, at_a_time=at_a_time, time_slot_s=time_slot_s, solver=solver
+        )
         schedule = planned_on_part(problem, derate, Budget(solver), same)
         return schedule.replace(plan_time_s=time.perf_counter() - began)
     pools = pools_by_owner(problem)

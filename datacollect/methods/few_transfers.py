@@ -261,7 +261,9 @@ class _Room:
         """How long each would take alone, at its mean rate over the periods."""
         n_bytes = np.array([job.pool.n_bytes for job in jobs], dtype=float)
         mean = rates.mean(axis=1)
-        return np.divide(n_bytes, mean, out=np.full(len(jobs), np.inf), where=mean > 0)
+        alone_s = np.full(len(jobs), np.inf)
+        alone_s[mean > 0] = n_bytes[mean > 0] / mean[mean > 0]
+        return alone_s
 
     def active(self, ready: BoolArray, time_s: float) -> tuple[BoolArray, float]:
         """Return which of the `ready` jobs run from `time_s`; until one ends, or rates change."""

@@ -104,9 +104,9 @@ def test_the_destinations_downlink_bounds_what_machines_collect(published):
 
 
 def test_a_shorter_chunk_comes_closer_to_the_bound(experiment, grids):
-    """As the page says of the plan of its figure: 1.023 and 1.001 times."""
+    """As the page says of the plan of its figure: 1.023 and 1.001 times, this by default."""
     problem = experiment.forecast_problem(*grids, *experiment.DRAWN)
-    for chunk_s, ratio in ((None, 1.023), (5.0, 1.001)):
+    for chunk_s, ratio in ((80.0, 1.023), (None, 1.001)):
         plan = dc.coordinated(problem, chunk_s=chunk_s)
         assert plan.makespan_s / plan.lower_bound_s == pytest.approx(ratio, abs=5e-4)
 

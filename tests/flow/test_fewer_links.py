@@ -13,7 +13,7 @@ from judges.plan_values import arrived_bytes, cost_of
 import datacollect as dc
 from datacollect.flow import cheapest, fewer_links
 from datacollect.flow.few_arcs import SupplyNetwork
-from datacollect.flow.fewer_links import Costs, on_fewer_links
+from datacollect.flow.fewer_links import ArcCosts, on_fewer_links
 from datacollect.flow.layered import without_owners_limits
 from datacollect.problem.problem import Problem
 from datacollect.solvers.choice import load_flow_solver
@@ -41,7 +41,7 @@ def test_links_of_one_piece_serve_the_other(solver):
     network, link = two_pieces_of_parallel_links(40)
     flow = np.repeat([4, 0, 0, 4], 20)
     same = np.ones(80, dtype=np.int64)
-    found = on_fewer_links(network, link, Costs(same, same), load_flow_solver(solver), flow)
+    found = on_fewer_links(network, link, ArcCosts(same, 1), load_flow_solver(solver), flow)
     assert found[:40].sum() == found[40:].sum() == 80
     assert len(np.unique(link[found > 0])) <= 22
 
@@ -51,7 +51,7 @@ def test_what_costs_more_is_not_taken(solver):
     network, link = two_pieces_of_parallel_links(40)
     flow = np.repeat([4, 0, 0, 4], 20)
     cost = np.repeat([1, 2, 2, 1], 20)
-    found = on_fewer_links(network, link, Costs(cost, cost), load_flow_solver(solver), flow)
+    found = on_fewer_links(network, link, ArcCosts(cost, 1), load_flow_solver(solver), flow)
     assert found.tolist() == flow.tolist()
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Found | None:
     """Return a graph, and a flow of whole bytes that empties all pools; None if none does."""
     n_slots = part.graph.n_slots
-    free = Costs(*(np.zeros(n, np.int64) for n in (problem.n_links, n_slots, n_slots)))
+    link, stored, arrival = (np.zeros(n, np.int64) for n in (problem.n_links, n_slots, n_slots))
+    free = Costs(link, stored, arrival)
     while True:
         network = _program(problem, part.graph)
         found = largest_share(network, budget, np.arange(network.n_arcs))
