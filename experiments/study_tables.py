@@ -5,8 +5,8 @@
 
 Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md and experiments/README.md the
 table NAME is written anew where the report has such runs; all else stays. NAME is "claims", "claims
-in short", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 prediction"
-or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps' pictures
+in short", "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan",
+"figure3 prediction" or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps' pictures
 go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and claims to
 experiments/results/study/, from which numbers in sentences are filled (study_fields.py). With
 --sweeps also the rows of all runs are kept, from which `datacollect report
@@ -87,6 +87,9 @@ def table_of(name: str, report: Path) -> str | None:
     sweep, *words = shlex.split(name)
     if sweep == "claims":
         return (claims_in_short if words else claims)(read(report / "claims.csv"))
+    if sweep == "readings":
+        file = report / "readings.csv"
+        return readings(read(file)) if file.exists() else None
     if sweep == "sweeps":
         return sweeps(read(report / "sweeps.csv"))
     kind, *choice = words
@@ -170,6 +173,20 @@ def settled_words(row: dict[str, str]) -> str:
     """Say where more runs may change the verdict."""
     is_open = row["verdict"] != "not run" and row["is_settled"] == "no"
     return " (not settled)" if is_open else ""
+
+
+def readings(table: pd.DataFrame) -> str:
+    """Return which verdicts other readings of the paper's text change, a row for each reading."""
+    rows = []
+    for (reading, method), part in table.groupby(["reading", "method"], sort=False):
+        changed = part[part["changes"] == "yes"]
+        words = [
+            f"{row['claim']} {row['part']}: {row['base_verdict']} → {row['verdict']} "
+            f"({short(row['base_value'])} → {interval(row, 'value', 'value_low', 'value_high')})"
+            for row in changed.to_dict("records")
+        ]
+        rows.append([str(reading), str(method), str(len(part)), "; ".join(words) or "none"])
+    return markdown(["reading", "coordinated method", "parts judged", "verdicts that change"], rows)
 
 
 def sweeps(table: pd.DataFrame) -> str:
