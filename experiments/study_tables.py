@@ -6,10 +6,10 @@
 Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md and experiments/README.md the
 table NAME is written anew where the report has such runs; all else stays. NAME is "claims", "claims
 in short", "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan",
-"figure3 prediction" or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps' pictures
-go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and claims to
-experiments/results/study/, from which numbers in sentences are filled (study_fields.py). With
---sweeps also the rows of all runs are kept, from which `datacollect report
+"figure3 prediction" or "figure3 across", with a choice of rows as in "figure3 makespan flows=60".
+The sweeps' pictures go to docs/figures/study_NAME.png; the report's CSV files of means, predictions
+and claims to experiments/results/study/, from which numbers in sentences are filled
+(study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
 experiments/results/study/rows` makes all of it again. Makes no number of its own.
 """
 

@@ -1,8 +1,8 @@
 """Other readings of the paper's text, and which verdicts each of them changes.
 
 A reading is a world that differs from the base scenario in something that the paper leaves open,
-such as where sources attach or how TCP is set up. Its runs are judged by the same rules, for the claims
-that speak of makespans, and set beside the base scenario's.
+such as where sources attach or how TCP is set up. Its runs are judged by the same rules, for the
+claims that speak of makespans, and set beside the base scenario's.
 """
 
 from __future__ import annotations
