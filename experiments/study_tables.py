@@ -205,11 +205,14 @@ def makespans(table: pd.DataFrame) -> str:
     names = {
         "makespan_s": "makespan, s",
         "over_coordinated": "over coordinated",
+        "over_ours": "over ours",
         "over_as_many": "over direct with as many",
         "storage_over_direct": "storage over direct's, means",
         "storage_mean": "mean of ratios",
         "tcp_over_direct": "background TCP over direct's",
     }
+    # Reports of earlier versions lack some.
+    names = {name: words for name, words in names.items() if name in table}
     rows = [
         [
             *(row[axis] for axis in axes),
@@ -229,7 +232,10 @@ def comparisons(table: pd.DataFrame) -> str:
         "over_direct": "over direct",
         "over_as_many": "over direct with as many",
         "over_coordinated": "over coordinated",
+        "over_ours": "over ours",
     }
+    # Reports of earlier versions lack some.
+    names = {name: words for name, words in names.items() if name in table}
     rows = [
         [
             *(row[way] for way in ways),
