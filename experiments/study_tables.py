@@ -5,11 +5,11 @@
 
 Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md and experiments/README.md the
 table NAME is written anew where the report has such runs; all else stays. NAME is "claims", "claims
-in short", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 prediction"
-or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps' pictures
-go to docs/figures/study_NAME.png; the report's CSV files of means, predictions and claims to
-experiments/results/study/, from which numbers in sentences are filled (study_fields.py). With
---sweeps also the rows of all runs are kept, from which `datacollect report
+in short", "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan",
+"figure3 prediction" or "figure3 across", with a choice of rows as in "figure3 makespan flows=60".
+The sweeps' pictures go to docs/figures/study_NAME.png; the report's CSV files of means, predictions
+and claims to experiments/results/study/, from which numbers in sentences are filled
+(study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
 experiments/results/study/rows` makes all of it again. Makes no number of its own.
 """
 
@@ -87,6 +87,9 @@ def table_of(name: str, report: Path) -> str | None:
     sweep, *words = shlex.split(name)
     if sweep == "claims":
         return (claims_in_short if words else claims)(read(report / "claims.csv"))
+    if sweep == "readings":
+        file = report / "readings.csv"
+        return readings(read(file)) if file.exists() else None
     if sweep == "sweeps":
         return sweeps(read(report / "sweeps.csv"))
     kind, *choice = words
@@ -172,6 +175,20 @@ def settled_words(row: dict[str, str]) -> str:
     return " (not settled)" if is_open else ""
 
 
+def readings(table: pd.DataFrame) -> str:
+    """Return which verdicts other readings of the paper's text change, a row for each reading."""
+    rows = []
+    for (reading, method), part in table.groupby(["reading", "method"], sort=False):
+        changed = part[part["changes"] == "yes"]
+        words = [
+            f"{row['claim']} {row['part']}: {row['base_verdict']} → {row['verdict']} "
+            f"({short(row['base_value'])} → {interval(row, 'value', 'value_low', 'value_high')})"
+            for row in changed.to_dict("records")
+        ]
+        rows.append([str(reading), str(method), str(len(part)), "; ".join(words) or "none"])
+    return markdown(["reading", "coordinated method", "parts judged", "verdicts that change"], rows)
+
+
 def sweeps(table: pd.DataFrame) -> str:
     """Return how the numbers were made, a row for each sweep, and what adds to them."""
     facts = [fact for fact in dict.fromkeys(table["fact"]) if fact != COMMAND]
@@ -188,11 +205,14 @@ def makespans(table: pd.DataFrame) -> str:
     names = {
         "makespan_s": "makespan, s",
         "over_coordinated": "over coordinated",
+        "over_ours": "over ours",
         "over_as_many": "over direct with as many",
         "storage_over_direct": "storage over direct's, means",
         "storage_mean": "mean of ratios",
         "tcp_over_direct": "background TCP over direct's",
     }
+    # Reports of earlier versions lack some.
+    names = {name: words for name, words in names.items() if name in table}
     rows = [
         [
             *(row[axis] for axis in axes),
@@ -212,7 +232,10 @@ def comparisons(table: pd.DataFrame) -> str:
         "over_direct": "over direct",
         "over_as_many": "over direct with as many",
         "over_coordinated": "over coordinated",
+        "over_ours": "over ours",
     }
+    # Reports of earlier versions lack some.
+    names = {name: words for name, words in names.items() if name in table}
     rows = [
         [
             *(row[way] for way in ways),

@@ -15,6 +15,7 @@ from datacollect.study.report.figures import draw_panels, panel_groups, picture_
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.page import MOST_RUNS, page_html, plotly_script, run_tree, sweep_tree
 from datacollect.study.report.panels import panels_of, panels_table
+from datacollect.study.report.readings import readings_table
 from datacollect.study.report.tables import prediction_table, summary_table
 from datacollect.study.store import make_folder
 from datacollect.units import format_duration
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from datacollect.study.report.panels import Panel
 
 PAGE, CLAIMS, SWEEPS, FOLDER = "index.html", "claims.csv", "sweeps.csv", "report"
+READINGS = "readings.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,8 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
         ``index.html`` is one page that needs no network. For each sweep there are pictures (PNG
         and SVG) and, as CSV, all numbers drawn, a summary of each setting and one over all
         settings, predictions against measurements, and the runs; ``claims.csv`` has the verdicts
-        on the core paper's claims, ``sweeps.csv`` how the numbers were made.
+        on the core paper's claims, ``readings.csv`` those under other readings of its text, if any
+        were run, ``sweeps.csv`` how the numbers were made.
 
     Raises
     ------
@@ -127,6 +130,9 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
     claims = claims_table(findings(sweeps))
     cells = cells_of(claims, CLAIMS)
     files[CLAIMS] = cells.to_csv().encode()
+    readings = readings_table(sweeps)
+    if not readings.empty:
+        files[READINGS] = cells_of(readings, READINGS).to_csv().encode()
     facts = [[tree["name"], *fact] for tree in trees for fact in tree["facts"]]
     files[SWEEPS] = Cells(SWEEPS, ["sweep", "fact", "value"], facts).to_csv().encode()
     title = f"Report: {', '.join(tree['name'] for tree in trees)}"

@@ -22,6 +22,7 @@ REFERENCES = {
     "direct": "direct, one connection per source",
     "as_many": "direct with as many connections",
     "coordinated": "coordinated, the first in the file",
+    "ours": "ours: coordinated, pipelined, all as soon as possible",
 }
 
 # Numbers of connections count as the same where they differ by this part at most.
@@ -76,7 +77,7 @@ class SettingRuns:
 
         def likeness(other: Labels) -> tuple[float, ...]:
             same = sum(way[i] == other[i] for i in at)
-            if name == "coordinated":
+            if name in ("coordinated", "ours"):
                 return (same,)
             theirs = self.methods[other]
             alike = sum(theirs.get(key) == value for key, value in own.items())
@@ -91,6 +92,8 @@ class SettingRuns:
 def _is_reference(method: Mapping[str, Any], name: str) -> bool:
     if name == "coordinated":
         return bool(method["name"] == "coordinated")
+    if name == "ours":
+        return is_plain_ours(method)
     if name == "direct":
         return is_plain_direct(method)
     return bool(method["name"] == "direct")
@@ -118,6 +121,21 @@ def is_plain_direct(method: Mapping[str, Any]) -> bool:
         and not any(
             method.get(key) for key in ("streams_as", "total_streams", "at_a_time", "order")
         )
+    )
+
+
+def is_plain_ours(method: Mapping[str, Any]) -> bool:
+    """Whether a method is the coordinated one, pipelined, planned once, with one lane per hop.
+
+    >>> is_plain_ours({"name": "coordinated"}), is_plain_ours({"name": "coordinated", "slot_s": 2})
+    (True, False)
+    """
+    others = ("slot_s", "scaled_slot_s", "chunk_s", "replan_s")
+    return (
+        method["name"] == "coordinated"
+        and method.get("timing", "asap") == "asap"
+        and method.get("lanes", 1) == 1
+        and not any(method.get(key) for key in others)
     )
 
 

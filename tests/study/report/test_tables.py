@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from instances.made_sweeps import SMALL, gains, write_sweep
 
+from datacollect.study.columns import LATER
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.panels import panels_of
 from datacollect.study.report.tables import prediction_table, summary_table
@@ -53,3 +54,42 @@ def test_runs_that_did_not_end_are_counted_and_not_averaged(tmp_path):
     assert (row["seeds"], row["incomplete"]) == (0, 6)
     assert pd.isna(row["makespan_s"])
     assert all(panel.where["ratio"] == "1:1" for panel in panels_of(sweep))
+
+
+def test_storage_is_a_ratio_of_means_beside_the_mean_of_ratios(tmp_path):
+    """5 MB per source by direct; 10 MB by best-path, of which single sources' ratios average 3."""
+
+    def truth(labels):
+        more = labels["method"] == "best-path"
+        return {"storage_bytes": 1e7 if more else 5e6, "storage_mean": 3.0 if more else 1.0}
+
+    write_sweep(tmp_path / "a", "figure3", truth, only=SMALL)
+    (sweep,) = read_sweeps(tmp_path)
+    table = summary_table(sweep).set_index(["method", "flows", "ratio"])
+    row = table.loc[("best-path", "60", "1:1")]
+    assert (row["storage_over_direct"], row["storage_over_direct_low"]) == pytest.approx((2.0, 2.0))
+    assert row["storage_mean"] == 3.0
+
+
+def test_ours_is_a_reference_of_its_own_beside_the_first_coordinated(tmp_path):
+    """The paper's takes 200 s, ours 100: direct, with 400, is 2 and 4 times as slow."""
+
+    def truth(labels):
+        return {"makespan_s": {"coordinated": 200.0, "direct": 400.0}.get(labels["method"], 100.0)}
+
+    write_sweep(tmp_path / "a", "figure3", truth, only=SMALL, noise=0.0)
+    (sweep,) = read_sweeps(tmp_path)
+    row = summary_table(sweep).set_index(["method", "flows", "ratio"]).loc["direct", "60", "1:1"]
+    assert (row["over_coordinated"], row["over_ours"]) == pytest.approx((2.0, 4.0))
+
+
+def test_rows_of_before_bytes_were_kept_are_read_and_have_none(tmp_path):
+    write_sweep(tmp_path / "a", "figure3", only=SMALL)
+    file = tmp_path / "a" / "results.parquet"
+    pd.read_parquet(file).drop(columns=list(LATER)).to_parquet(file, index=False)
+    (sweep,) = read_sweeps(tmp_path)
+    assert (len(sweep.table), sweep.n_unreadable) == (144, 0)
+    assert sweep.table["storage_bytes"].isna().all()
+    assert set(sweep.table["peering_bytes"]) == {""}
+    # The mean of ratios stands in: 1 over 1.
+    assert (summary_table(sweep)["storage_over_direct"] == 1.0).all()
