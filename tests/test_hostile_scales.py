@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -27,8 +28,8 @@ def plan_and_judge(seed: int) -> None:
     except dc.InfeasibleError:
         return
     except dc.SolverError as error:
-        # Linear programs, which shared bottlenecks need, say so where 64 bits cannot hold them.
-        if problem.shared and "too many orders of magnitude" in str(error):
+        # Linear programs, which shared bottlenecks need, say so where doubles cannot hold them.
+        if problem.shared and re.search("orders of magnitude|nearer to 1", str(error)):
             return
         raise
     plan.check(problem)

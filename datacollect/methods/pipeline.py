@@ -62,7 +62,7 @@ def pipelined_transfers(
         `datacollect.methods.early_finish`; ``"together"``: all that moves in a piece of time takes
         all of it.
     """
-    paths = _paths_in_order(problem, plan)
+    paths, ways, way = _paths_in_order(problem, plan)
     hops = FluidHops(problem, plan, paths)
     amount = fluid_bytes(hops)
     lengths_s = plan.lengths_s[paths.pieces]
@@ -75,7 +75,7 @@ def pipelined_transfers(
     order = np.lexsort((*_padded_pieces(paths), paths.pool))
     row, parcel, begin, end = _cut(n_bytes[order], plan)
     path = order[row]
-    routes, route = _routes(problem, paths, path, parcel.source)
+    routes, route = _routes(problem, ways, way[path], parcel.source)
     offset = parcel.offset_bytes + begin - parcel.begin
     # A row per hop of each part.
     n_hops = paths.n_hops[path]
@@ -100,11 +100,17 @@ class _PartParcels(NamedTuple):
     begin: IntArray
 
 
-def _paths_in_order(problem: Problem, plan: FluidPlan) -> PathTable:
-    """Paths, pool after pool; those along the same hosts are neighbours, in the order of time."""
+def _paths_in_order(
+    problem: Problem, plan: FluidPlan
+) -> tuple[PathTable, list[list[int]], IntArray]:
+    """Paths, pool after pool; those along the same hosts are neighbours, in the order of time.
+
+    Besides, the sequences of hosts, and which of them each path takes.
+    """
     paths = PathTable.of(plan.paths)
-    _, way = paths.ways(problem.n_hosts)
-    return paths.at(np.lexsort((*_padded_pieces(paths), way, paths.pool)))
+    ways, way = paths.ways(problem.n_hosts)
+    order = np.lexsort((*_padded_pieces(paths), way, paths.pool))
+    return paths.at(order), ways, way[order]
 
 
 def _padded_pieces(paths: PathTable) -> IntArray:
@@ -131,11 +137,10 @@ def _cut(n_bytes: IntArray, plan: FluidPlan) -> tuple[IntArray, _PartParcels, In
 
 
 def _routes(
-    problem: Problem, paths: PathTable, path: IntArray, source: IntArray
+    problem: Problem, ways: Sequence[Sequence[int]], way: IntArray, source: IntArray
 ) -> tuple[tuple[Route, ...], IntArray]:
     """Number routes (a source and hosts) as parts first use them; return them, and each part's."""
-    ways, way = paths.ways(problem.n_hosts)
-    key = source * len(ways) + way[path]
+    key = source * len(ways) + way
     keys, first, same = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)

@@ -118,3 +118,44 @@ def test_solver_that_cannot_is_three(here, call):
     code, out, err = call("plan", "figure1.toml", "--solver", "networkx")
     assert (code, out) == (3, "")
     assert "networkx" in err
+
+
+LITTLE_AND_MUCH = """
+format = "datacollect-problem/1"
+destination = "D"
+
+[hosts.D]
+[hosts.A]
+backlog_bytes = 1_000_000
+[hosts.B]
+backlog_bytes = 10
+
+[[links]]
+from = "A"
+to = "D"
+bandwidth_bytes_per_s = 1e5
+
+[[links]]
+from = "B"
+to = "D"
+bandwidth_bytes_per_s = 1e5
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "b_ends_s"),
+    [([], 1e-4), (["--finish", "early"], 1e-4), (["--finish", "together"], 10.0)],
+)
+def test_sources_finish_early_or_together(options, b_ends_s, here, call):
+    """A's 10 s bind; B's ten bytes take 0.1 ms, or as long."""
+    (here / "problem.toml").write_text(LITTLE_AND_MUCH, encoding="utf-8")
+    code, _, err = call("plan", "problem.toml", *options, "-o", "plan.json")
+    assert (code, err) == (0, "")
+    ends_s = dc.Schedule.from_file(here / "plan.json").source_completion_s()
+    assert ends_s == pytest.approx({"A": 10.0, "B": b_ends_s})
+
+
+def test_finish_is_for_coordinated(here, call):
+    code, _, err = call("plan", "figure1.toml", "--method", "direct", "--finish", "early")
+    assert code == 2
+    assert "--finish is for --method coordinated, got --method direct" in err

@@ -52,9 +52,17 @@ def test_tables_within_become_values_of_their_own():
 
 
 def test_each_method_gets_the_options_that_it_has():
-    section = {"slot_s": 2.0, "time_limit_s": 9.0, "solver": "ortools", "at_a_time": 2}
+    section = {
+        "slot_s": 2.0,
+        "time_limit_s": 9.0,
+        "solver": "ortools",
+        "at_a_time": 2,
+        "finish": "together",
+    }
     how = ExecutionOptions.of(line_of(method={**section, "order": ["S"]}))
-    assert how.planning() == CoordinatedOptions(2.0, solver="ortools", time_limit_s=9.0)
+    assert how.planning() == CoordinatedOptions(
+        2.0, solver="ortools", time_limit_s=9.0, finish="together"
+    )
     assert how.planning("best-path") == BestPathOptions(2.0, solver="ortools")
     assert how.planning("direct") == DirectOptions(("S",), 2, solver="ortools")
 
