@@ -74,7 +74,12 @@ def main() -> None:
             mutants = sorted(chosen, key=mutants.index)
         for place in places:
             require_green(place)
-        survivors = [mutant for mutant in mutants if not is_killed(*mutant)]
+        survivors = []
+        for number, mutant in enumerate(mutants, 1):
+            if not is_killed(*mutant):
+                survivors.append(mutant)
+            if number % 10 == 0:
+                _say(f"{number} of {len(mutants)}: {len(survivors)} survived")
     for place in places:
         n, left = (sum(of is place for of, _ in some) for some in (mutants, survivors))
         _say(f"{place.path}: {n - left} of {n} killed")
