@@ -19,7 +19,7 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 test test-slow test-all lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 test test-slow test-all mutants lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -59,6 +59,12 @@ test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of thei
 
 test-all: $(VENV)/.installed-test ## run all tests, slow ones with all their random cases
 	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m ''
+
+# MUTANTS=60 takes so many of them at random, MUTANTS=all days.
+MUTANTS ?= 60
+
+mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
+	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))
 
 lint: $(VENV)/.installed-lint ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -122,6 +128,7 @@ $(VENV)/.installed: $(SETUP) | $(BIN)/pip
 	@touch $@
 
 $(VENV)/.installed-test: EXTRAS := test,fast
+$(VENV)/.installed-mutants: EXTRAS := mutants
 $(VENV)/.installed-lint: EXTRAS := lint
 $(VENV)/.installed-docs: EXTRAS := docs,fast
 $(VENV)/.installed-dev: EXTRAS := dev

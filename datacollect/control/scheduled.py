@@ -33,15 +33,13 @@ from datacollect.control.rows import (
     rows_of,
     stripes,
 )
+from datacollect.control.tolerances import SAME_INSTANT
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from datacollect.schedule.schedule import Schedule
-
-# Times of a plan that differ by less than this share of the time are one instant.
-SAME_INSTANT = 1e-9
 
 
 class _ScheduleController(Controller):

@@ -72,10 +72,9 @@ def fair_slots(
         # A hair before its release counts as released: both are multiples of the slot.
         ready = np.where(release <= start * (1 + SAME_BOUNDARY), waiting.n_bytes, 0)
         period = slot_bandwidth_row(problem, slot, slot_s)
-        capacity = np.concatenate(
-            [shared.by_period[period].min(axis=0), stores.room_bytes(waiting) / slot_s]
-        )
-        moved = _move(shared, entry_row, stores, capacity, ready, slot_s)
+        room = stores.room_bytes(waiting)
+        capacity = np.concatenate([shared.by_period[period].min(axis=0), room / slot_s])
+        moved = stores.fitting(_move(shared, entry_row, stores, capacity, ready, slot_s), room)
         if not moved.any() and start > last_change:
             stuck = sorted({problem.names[jobs[j].pool.host] for j in _unfinished(waiting)})
             raise InfeasibleError(
@@ -159,3 +158,13 @@ class _Stores:
         """Room at each limited relay, were nothing to leave it in this slot."""
         stored = [float(waiting.n_bytes[rows].sum()) for rows in self.at]
         return np.asarray(np.maximum(self.limit[self.hosts] - np.array(stored), 0.0))
+
+    def fitting(self, moved: IntArray, room_bytes: FloatArray) -> IntArray:
+        """Take back what rounding moved beyond the room of a relay: it has no tolerance."""
+        for store, room in enumerate(room_bytes.tolist()):
+            rows = self.row[self.store == store]
+            room = int(room)
+            for row in rows.tolist():
+                moved[row] = min(int(moved[row]), room)
+                room -= int(moved[row])
+        return moved

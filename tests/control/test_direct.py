@@ -63,6 +63,20 @@ def test_streams_in_proportion_to_data(total, expected):
     assert streams_in_proportion(three_sources(), total) == expected
 
 
+@pytest.mark.parametrize(
+    ("total", "expected"),
+    [
+        (10, (5, 3, 2)),  # 5.0, 3.3 and 1.7: the last has the largest remainder
+        (7, (4, 2, 1)),  # 3.5, 2.31 and 1.19
+        (23, (11, 8, 4)),  # 11.5, 7.59 and 3.91: two are left, for the last and the second
+        (100, (50, 33, 17)),
+    ],
+)
+def test_streams_that_remain_go_to_the_largest_remainders(total, expected):
+    problem = shared_relay().replace(backlog_bytes=[50, 33, 17, 0])
+    assert tuple(streams_in_proportion(problem, total).values()) == expected
+
+
 def test_small_sources_keep_a_stream():
     """1000 : 1 : 1 over 5 streams would be 5 : 0 : 0."""
     problem = shared_relay().replace(backlog_bytes=[1000, 1, 1, 0])

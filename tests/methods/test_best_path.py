@@ -383,3 +383,15 @@ def test_nothing_to_send_takes_no_time():
 def test_bad_options_are_refused_with_the_remedy(options, message):
     with pytest.raises(dc.ProblemError, match=message):
         dc.best_path(relay(), **options)
+
+
+def test_a_full_relay_gets_not_a_byte_too_many_by_rounding():
+    """Room for 4e9 bytes, where a billionth more is 4 of them; 6e9 go through it in slots."""
+    problem = dc.Problem.from_hosts(
+        [dc.Host("S", 6 * 10**9), dc.Host("K", storage_bytes=4 * 10**9), dc.Host("D")],
+        [dc.Link("S", "K", 7e9), dc.Link("K", "D", 6e9), dc.Link("S", "D", 1e9)],
+        "D",
+    )
+    plan = dc.best_path(problem, slot_s=1.0)
+    assert plan.peak_storage_bytes == {"K": 4 * 10**9}
+    plan.check(problem)

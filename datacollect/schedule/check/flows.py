@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 BURST = 4.0
 BURST_EXPONENTS = 20
 
+# Rates that are above the capacity by the very tolerance are rounded by far less than this.
+LIMIT_ROUNDED = LIMIT_TOLERANCE * (1 + 1e-9)
+
 # Bytes per step: a slower capacity is as good as none.
 SLOWEST = 1e-100
 
@@ -210,7 +213,7 @@ def _above(
     rate: FloatArray, capacity: FloatArray, lasts: FloatArray, room: FloatArray
 ) -> FloatArray:
     """Bytes above what fits; none where rates are above the capacity by the tolerance only."""
-    over = rate > capacity * (1 + LIMIT_TOLERANCE)
+    over = rate - capacity > capacity * LIMIT_ROUNDED
     excess: FloatArray = np.where(
         over, (rate - capacity) * lasts, np.minimum(rate * lasts - room, 0.0)
     )

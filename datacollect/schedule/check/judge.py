@@ -49,6 +49,15 @@ def check_schedule(problem: Problem, schedule: ScheduleContents) -> None:
     ScheduleError
         The first broken rule: what, where, when and by how much.
 
+    Notes
+    -----
+    Where the rules' words allow several readings, this one holds: instants that the schedule gives
+    are compared exactly, `makespan_s` too; on the grid, and a hundredth of the makespan, is what is
+    so in decimals, each rounded to a double; each part of a byte leaves a relay in a later slot;
+    only data that lie at their source wait for its release; the destination stores what it likes.
+    `within_capacity` and `within_storage` say what rounding they allow. `lower_bound_s` must not
+    exceed `makespan_s` by more than a byte per route can save.
+
     Examples
     --------
     >>> import datacollect as dc

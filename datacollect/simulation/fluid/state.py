@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.byte_ranges import ByteRanges
+from datacollect.control.tolerances import SAME_INSTANT
 from datacollect.simulation.fluid.buffers import RelayBuffers
 from datacollect.simulation.fluid.parts import (
     SAME_RATE,
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 NO_FLOW = -1
 
-# Events nearer to each other than this share of the time are one instant: rates are not computed
-# anew for what rounding left.
-SAME_INSTANT = 1e-10
 # A range's position is a sum of many steps; nobody waits for less than this.
 POSITION_SLACK_BYTES = 0.01
 # Plans are in whole bytes, at rates that are right to this share. What is missing of a range for

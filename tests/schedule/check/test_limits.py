@@ -293,6 +293,8 @@ def test_each_part_of_a_byte_leaves_in_a_later_slot():
     [
         # 50 bytes arrive in each of slots 0 and 1, and 20 more in slot 0; 60 leave in slot 1.
         ([(0, 0, 100, 0, 2), (0, 100, 20, 0, 1), (1, 0, 120, 1, 3)], (50, 1)),
+        # 25 arrive in each of slots 3 to 6, and leave at half that rate: only the first too early.
+        ([(0, 0, 100, 3, 7), (1, 0, 100, 3, 11)], (0, 3)),
         # 30 arrive per slot; from byte 29 on, 15 leave per slot: only bytes 30 ... 43 are early.
         ([(0, 0, 90, 0, 3), (1, 0, 29, 1, 2), (1, 29, 60, 1, 5), (1, 89, 1, 3, 4)], (30, 1)),
         # Bytes 10 + 30 i ... arrive in slot 1 + i, 40 leave per slot from slot 2 on: 70 ... 79.

@@ -64,6 +64,18 @@ def test_one_byte_per_route_is_tolerated_whatever_the_number_of_its_transfers():
             assert re.search(too_many, broken(problem, schedule))
 
 
+@pytest.mark.parametrize("rate", [1e6, 2e6, 3e6, 5e6, 7e6, 1e7, 1e8, 1e9, 8e9, 3e12])
+def test_a_millionth_too_fast_is_tolerated_and_no_more(rate):
+    """Ten seconds, so that a millionth of a second's bytes is more than the byte of rounding."""
+    fits = 10 * round(rate * (1 + 1e-6))
+    for size, valid in ((fits, True), (fits + 1 + round(rate / 1e8), False)):
+        problem = Problem.from_hosts([Host("S", size), Host("D")], links(f"S -> D {rate}"), "D")
+        if valid:
+            check_schedule(problem, direct((size, 0.0, 10.0)))
+        else:
+            assert "bytes too many" in broken(problem, direct((size, 0.0, 10.0)))
+
+
 def two_routes(sizes, *, shared):
     """S and T send at once, ten times a second each, through a bottleneck."""
     problem = Problem.from_hosts(
