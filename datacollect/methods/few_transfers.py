@@ -138,6 +138,9 @@ def _sets_of_routes(
         with suppress(InfeasibleError):  # some data have no other way
             every.append(_jobs_of(problem, plan_again(few)))
     every += [_largest_alone(some, most_transfers) for some in tuple(every)]
+    widest = _on_widest_routes(problem, jobs)
+    if widest is not None:
+        every.append(widest)
     for some in every:
         if most_transfers > 1 or all(job.n_hops == 1 for job in some):
             yield some
@@ -187,6 +190,40 @@ def _largest_alone(jobs: Sequence[RouteJob], most_transfers: int) -> list[RouteJ
         parcels = tuple(parcel for job in group for parcel in job.pool.parcels)
         alone.append(replace(largest, pool=replace(largest.pool, parcels=parcels)))
     return alone
+
+
+def _on_widest_routes(problem: Problem, jobs: Sequence[RouteJob]) -> list[RouteJob] | None:
+    """Give each, those with the most data first, the widest route of at most two hops.
+
+    A link that others use counts for its share. None where there is no such route.
+    """
+    n, destination = problem.n_hosts, problem.destination_index
+    every, mean = np.arange(n), problem.bandwidth_bytes_per_s.mean(axis=0)
+    sharing = np.ones(problem.n_links)
+    last = problem.link_indices(every, np.full(n, destination))
+    found = []
+    for job in sorted(_largest_alone(jobs, 2), key=lambda job: -job.pool.n_bytes):
+        host = job.pool.host
+        first = problem.link_indices(np.full(n, host), every)
+        rates = np.minimum(_shares(mean, sharing, first), _shares(mean, sharing, last))
+        rates[host] = _shares(mean, sharing, last)[host]  # directly
+        relay = int(rates.argmax())
+        if rates[relay] <= 0:
+            return None
+        sharing[last[relay]] += 1
+        if relay == host:
+            found.append(replace(job, hosts=(host, destination)))
+        else:
+            sharing[first[relay]] += 1
+            found.append(replace(job, hosts=(host, relay, destination)))
+    return found
+
+
+def _shares(mean_bytes_per_s: FloatArray, sharing: FloatArray, links: IntArray) -> FloatArray:
+    """What one more route gets of each link; 0 where there is none."""
+    shares = mean_bytes_per_s[links] / sharing[links]
+    shares[links < 0] = 0.0
+    return shares
 
 
 def _direct(problem: Problem, jobs: Sequence[RouteJob]) -> list[RouteJob] | None:

@@ -159,3 +159,12 @@ def test_finish_is_for_coordinated(here, call):
     code, _, err = call("plan", "figure1.toml", "--method", "direct", "--finish", "early")
     assert code == 2
     assert "--finish is for --method coordinated, got --method direct" in err
+
+
+def test_a_limit_of_transfers_is_for_coordinated(here, call):
+    """figure_1(): a MB each of S1 and S2 at 1 MB/s into D, one after the other."""
+    code, out, _ = call("plan", "figure1.toml", "--most-transfers", "1", "--json")
+    assert (code, strict_json(out)["makespan_s"]) == (0, pytest.approx(2.0))
+    code, _, err = call("plan", "figure1.toml", "--most-transfers", "1", "--method", "direct")
+    assert code == 2
+    assert "--most-transfers is for --method coordinated" in err

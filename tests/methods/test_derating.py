@@ -105,3 +105,16 @@ def test_scenarios_plan_on_a_part():
     assert ExecutionOptions.of(Scenario.from_dict(tree)).planning().derate == 0.8
     with pytest.raises(dc.ProblemError, match="derate must be > 0 and <= 1"):
         Scenario.from_dict({"problem": "upload.toml", "method": {"derate": 0}})
+
+
+def test_the_rest_is_planned_on_the_same_part():
+    """After 1.25 of 2.5 s half of the data are there, at 0.8 of all rates: 1.25 s more."""
+    problem = relay()
+    plan = dc.coordinated(problem, derate=0.8, chunk_s=0.0)
+    progress = dc.Progress.from_schedule(problem, plan, 1.25)
+    rest = dc.replan(problem, plan, progress)
+    remaining = dc.remaining_problem(problem, progress)
+    rest.check(remaining)
+    assert rest.makespan_s == pytest.approx(1.25, rel=1e-6)
+    assert rest.lower_bound_s == pytest.approx(1.0, rel=1e-6)
+    assert (rest.derate, rest.problem_sha256) == (0.8, remaining.sha256)

@@ -15,6 +15,7 @@ from datacollect.flow.optimum import fluid_optimum, lower_bound
 from datacollect.flow.quickest import NeverArrives
 from datacollect.methods.arguments import default_chunk_s, require_shape
 from datacollect.methods.coordinated import coordinated
+from datacollect.methods.derating import planned_on_part
 from datacollect.methods.long_chunks import require_room_for_chunks, short_chunk_s
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
@@ -98,6 +99,9 @@ def replan(
     The old plan's links are planned on alone, and with few others where these are needed; all
     others serve to prove that nothing better exists. In slots, ends are counted in slots.
 
+    A plan that was made on a part of all bandwidths (`derate`) is followed by one on the same part.
+    A limit of transfers at once (`most_transfers`) is not kept.
+
     Examples
     --------
     Half of the data have arrived when the link turns out half as fast:
@@ -128,25 +132,31 @@ def replan(
     if inherits:
         slot_s, chunk_s = plan.slot_s, plan.chunk_s if plan.slot_s is None else None
     require_shape(slot_s, chunk_s)
-    remaining = remaining_problem(problem, progress)
+    at_s, remaining = progress.at_s, remaining_problem(problem, progress)
     _require_survivors(remaining, progress)
     budget = Budget.begin(solver, time_limit_s)
     if inherits and chunk_s and np.isfinite(remaining.storage_bytes).any():
         # Of what little is left, the old plan's chunk may be too large a part.
         chunk_s = short_chunk_s(chunk_s, fluid_optimum(remaining, budget).makespan_s)
-    if prefer is not None or remaining.total_bytes == 0:
-        schedule = coordinated(
-            remaining,
-            slot_s=slot_s,
-            chunk_s=chunk_s,
-            prefer=prefer,
-            solver=solver,
-            time_limit_s=budget.remaining_s(),
-        )
-    elif slot_s is not None:
-        schedule = _in_slots(remaining, plan, progress.at_s, slot_s, stability, budget)
+
+    def plan_rest(remaining: Problem) -> Schedule:
+        if prefer is not None or remaining.total_bytes == 0:
+            return coordinated(
+                remaining,
+                slot_s=slot_s,
+                chunk_s=chunk_s,
+                prefer=prefer,
+                solver=solver,
+                time_limit_s=budget.remaining_s(),
+            )
+        if slot_s is not None:
+            return _in_slots(remaining, plan, at_s, slot_s, stability, budget)
+        return _pipelined(remaining, plan, at_s, chunk_s, stability, budget)
+
+    if plan.derate is None:
+        schedule = plan_rest(remaining)
     else:
-        schedule = _pipelined(remaining, plan, progress.at_s, chunk_s, stability, budget)
+        schedule = planned_on_part(remaining, plan.derate, budget, plan_rest)
     schedule = require_room_for_chunks(remaining, schedule)
     return schedule.replace(plan_time_s=time.perf_counter() - began)
 
