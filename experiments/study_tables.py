@@ -60,7 +60,12 @@ def main() -> None:
             shutil.copy(table, options.results / table.name)
     for page in (options.page, options.readme):
         text = filled(page.read_text(encoding="utf-8"), options.report)
-        page.write_text(with_fields(text, options.results), encoding="utf-8")
+        page.write_text(text, encoding="utf-8")
+        try:
+            page.write_text(with_fields(text, options.results), encoding="utf-8")
+        except ValueError as error:
+            # Tables are written; a sentence may speak of runs that results have no more.
+            sys.exit(f"{page}: {error}; write its sentence anew, and then run study_fields.py")
 
 
 def keep_rows(sweeps: Path, folder: Path) -> None:

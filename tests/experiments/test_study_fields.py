@@ -96,6 +96,24 @@ def test_a_number_that_the_paper_does_not_have_is_refused(fields):
         fields.value_of("paper 2.7")
 
 
+def test_a_sentence_on_runs_that_are_no_more_is_named_once_tables_are_written(
+    scripts, tmp_path, monkeypatch
+):
+    """Tables are made anew; the sentence has to be written anew by somebody."""
+    report, page = tmp_path / "report", tmp_path / "docs" / "study.md"
+    report.mkdir()
+    page.parent.mkdir()
+    (report / "claims.csv").write_text("claim,value\nC1,2.7\n")
+    (report / "sweeps.csv").write_text("sweep,fact,value\na,runs,6\na,to add or tighten,command\n")
+    page.write_text("<!-- table: sweeps -->\nold\n<!-- end -->\n"
+                    "It is <!-- = claims value claim=C2 -->3<!-- . -->.\n")  # fmt: skip
+    arguments = [report, "--page", page, "--readme", page, "--results", tmp_path / "results"]
+    monkeypatch.setattr("sys.argv", ["study_tables.py", *map(str, arguments)])
+    with pytest.raises(SystemExit, match=r"claim=C2': no such row in claims.csv; write its sent"):
+        scripts("study_tables").main()
+    assert "| a | 6 |" in page.read_text()
+
+
 def test_several_rows_give_their_range_and_one_its_interval(fields, tmp_path):
     """By hand: 1.04 and 1.19 are 4 to 19 % more; 0.8 and 0.9 are 10 to 20 % less."""
     (tmp_path / "x_summary.csv").write_text(

@@ -57,6 +57,8 @@ def ns3_defaults(transport: Transport) -> dict[str, str]:
     >>> from datacollect.simulation.network import Transport
     >>> ns3_defaults(Transport(variant="Cubic"))["ns3::TcpL4Protocol::SocketType"]
     'ns3::TcpCubic'
+    >>> ns3_defaults(Transport(sack=False))["ns3::TcpSocketBase::Sack"]
+    'false'
     """
     if transport.variant not in VARIANTS:
         raise ProblemError(

@@ -42,6 +42,7 @@ MEASURE_WORDS = {
     "makespan_s": "makespan, s",
     "predicted_s": "predicted makespan, s",
     "storage_mean": "most stored by a source, over its backlog",
+    "storage_bytes": "most stored by a source, bytes",
     "storage_max": "most stored by any source, over its backlog",
     "tcp_before_bytes_per_s": "background TCP before, bytes/s",
     "tcp_during_bytes_per_s": "background TCP during the collection, bytes/s",

@@ -126,7 +126,7 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
     tables = [table for sweep in sweeps if (table := _of_paper(sweep)) is not None]
     if not tables:
         return []
-    table = pd.concat(tables, ignore_index=True).drop_duplicates("key")
+    table = pd.concat(tables, ignore_index=True).drop_duplicates(["key", "others"])
     several = len(set(table["versions"])) > 1
     found = []
     for _, runs in table.groupby(["engine", "scale", "probes", "others", "versions"]):
@@ -169,6 +169,7 @@ def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
         words = {str(name): str(label) for name, label in labels.items()}
         facts = _facts(sweep.scenario(words))
         if facts is not None:
+            facts["others"] += _chosen_seeds(sweep)
             facts["versions"] = version_words(sweep.tree.get("versions") or {})
             rows.append({**words, **{f"_{name}": value for name, value in facts.items()}})
     if not rows:
@@ -181,6 +182,12 @@ def _of_paper(sweep: SweepFolder) -> pd.DataFrame | None:
     new = [column for column in facts_table.columns if column not in names]
     own = [column for column in table.columns if column not in names or column == "method"]
     return joined[[*own, *new]].rename(columns={column: column[1:] for column in new})
+
+
+def _chosen_seeds(sweep: SweepFolder) -> tuple[str, ...]:
+    """Say that seeds were chosen: what was chosen by a condition must not count as drawn."""
+    is_chosen = bool((sweep.tree.get("seeds") or {}).get("chosen"))
+    return (f"seeds chosen for {sweep.tree['name']}",) if is_chosen else ()
 
 
 def _facts(scenario: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from instances.made_sweeps import write_sweep
 
+from datacollect.study.report.claims import claims_table, findings
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.readings import readings_table
 
@@ -32,6 +33,29 @@ def test_a_reading_that_changes_a_verdict_says_so(tmp_path):
         for method in methods
         for place, verdict in (("hosts.sources", "holds"), ("transport.segment_bytes", "differs"))
     }
+
+
+def test_seeds_that_were_chosen_are_a_reading_and_not_mixed_with_those_drawn(tmp_path):
+    """In the ten seeds chosen direct is no slower; the base scenario's verdict stays what it is."""
+
+    def chosen(labels):
+        return {"makespan_s": 100.0}
+
+    def drawn(labels):
+        return {"makespan_s": 260.0 if labels["method"] == "direct" else 100.0}
+
+    only = {"ratio": ["1:1"]}
+    write_sweep(tmp_path / "halves", "halves", chosen, only=only, seeds=10)
+    write_sweep(tmp_path / "figure3", "figure3", drawn, only={**only, "udp": ["5 %"]})
+    sweeps = read_sweeps(tmp_path)
+    table = readings_table(sweeps)
+    rows = table[(table["claim"] == "C1") & (table["part"] == "direct")]
+    assert set(rows["reading"]) == {"seeds chosen for halves"}
+    assert set(rows["changes"]) == {True}
+    found = claims_table(findings(sweeps))
+    base = found[(found["claim"] == "C1") & (found["part"] == "direct")]
+    assert set(base["verdict"]) == {"holds"}
+    assert set(base["seeds"]) == {6}
 
 
 def test_without_other_readings_there_is_no_table(tmp_path):
