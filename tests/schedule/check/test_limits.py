@@ -316,6 +316,16 @@ def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, early):
     )
 
 
+def test_how_many_slots_too_early_is_told():
+    problem = Problem.from_hosts(
+        [Host("S", 90), Host("K"), Host("D")], links("S -> K 90, K -> D 90"), "D"
+    )
+    rows = [("S", "S K D", 0, 0, 90, 3.0, 4.0), ("S", "S K D", 1, 0, 90, 1.0, 2.0)]
+    assert "arrives in slot 3 and leaves in slot 1, 3 slots too early" in broken(
+        problem, plan(rows, slot_s=1.0)
+    )
+
+
 # Forecasts ----------------------------------------------------------------------------------------
 
 
