@@ -10,7 +10,7 @@ import pytest
 from instances.hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
 
 import datacollect as dc
-from datacollect import Held, Host, Problem
+from datacollect import Held, Host, Problem, SharedBottleneck
 from datacollect.schedule.check.judge import check_schedule
 
 # Storage ------------------------------------------------------------------------------------------
@@ -49,6 +49,18 @@ def test_stored_bytes_and_chunks_in_flight(storage_bytes, chunk_s, valid):
         assert re.search(
             f"host 'K': it stores 100 bytes .* at 1 s, .* allow {storage_bytes}", message
         )
+
+
+def test_a_hundredth_of_a_short_makespan_is_shorter():
+    """A tenth of a second in all: a chunk of 1 ms is a hundredth, 5 ms count as stored."""
+    rows = [(*row[:5], row[5] / 1000, row[6] / 1000) for row in LONG]
+    fast = pipeline_problem(K={"storage_bytes": 0})
+    fast = fast.replace(
+        bandwidth_bytes_per_s=fast.bandwidth_bytes_per_s * 1000,
+        shared=[SharedBottleneck("wire", 150_000.0, fast.shared[0].links)],
+    )
+    check_schedule(fast, plan(rows, chunk_s=0.001))
+    assert "host 'K': it stores" in broken(fast, plan(rows, chunk_s=0.005))
 
 
 # 100 bytes that take 200 s, so that two seconds are a hundredth of the makespan.
