@@ -10,7 +10,7 @@ import pytest
 from instances.hand_made import PIPELINE, broken, direct, links, pipeline_problem, plan
 
 import datacollect as dc
-from datacollect import Held, Host, Problem
+from datacollect import Held, Host, Problem, SharedBottleneck
 from datacollect.schedule.check.judge import check_schedule
 
 # Storage ------------------------------------------------------------------------------------------
@@ -49,6 +49,18 @@ def test_stored_bytes_and_chunks_in_flight(storage_bytes, chunk_s, valid):
         assert re.search(
             f"host 'K': it stores 100 bytes .* at 1 s, .* allow {storage_bytes}", message
         )
+
+
+def test_a_hundredth_of_a_short_makespan_is_shorter():
+    """A tenth of a second in all: a chunk of 1 ms is a hundredth, 5 ms count as stored."""
+    rows = [(*row[:5], row[5] / 1000, row[6] / 1000) for row in LONG]
+    fast = pipeline_problem(K={"storage_bytes": 0})
+    fast = fast.replace(
+        bandwidth_bytes_per_s=fast.bandwidth_bytes_per_s * 1000,
+        shared=[SharedBottleneck("wire", 150_000.0, fast.shared[0].links)],
+    )
+    check_schedule(fast, plan(rows, chunk_s=0.001))
+    assert "host 'K': it stores" in broken(fast, plan(rows, chunk_s=0.005))
 
 
 # 100 bytes that take 200 s, so that two seconds are a hundredth of the makespan.
@@ -313,6 +325,16 @@ def test_byte_amid_a_transfer_that_leaves_too_early_is_found(rows, early):
     byte, slot = early
     assert re.search(
         f"byte ({byte}|{byte + 1}) of 'S' at relay 'K', .* slot {slot} and .* slot {slot}", message
+    )
+
+
+def test_how_many_slots_too_early_is_told():
+    problem = Problem.from_hosts(
+        [Host("S", 90), Host("K"), Host("D")], links("S -> K 90, K -> D 90"), "D"
+    )
+    rows = [("S", "S K D", 0, 0, 90, 3.0, 4.0), ("S", "S K D", 1, 0, 90, 1.0, 2.0)]
+    assert "arrives in slot 3 and leaves in slot 1, 3 slots too early" in broken(
+        problem, plan(rows, slot_s=1.0)
     )
 
 
