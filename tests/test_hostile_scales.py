@@ -141,6 +141,6 @@ def test_long_chunks_count_as_storage(method):
     """K has room for 5 bytes; with a chunk of 1 s all 10 lie there before it passes any on."""
     hosts = [Host("S", 10), Host("K", storage_bytes=5), Host("D")]
     problem = Problem.from_hosts(hosts, links("S -> K 100, K -> D 100"), "D")
-    with pytest.raises(dc.InfeasibleError, match=r"'K' would store 10 bytes .* allow 5; use a"):
+    with pytest.raises(dc.InfeasibleError, match=r"10 bytes at host 'K', .* allow 5; use a"):
         method(problem, chunk_s=1.0)
     method(problem, chunk_s=0.0).check(problem)

@@ -19,7 +19,7 @@ from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_p
 from datacollect.methods.draining import Wishes, plan_with_room
 from datacollect.methods.few_transfers import require_transfers, with_few_transfers
 from datacollect.methods.long_chunks import require_room_for_chunks
-from datacollect.methods.names import COORDINATED, EARLY
+from datacollect.methods.names import COORDINATED, EARLY, TOGETHER
 from datacollect.methods.pipeline import pipelined_transfers
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
@@ -186,6 +186,9 @@ def _pipelined(
     if problem.total_bytes:
         plan, chunk = plan_with_room(problem, optimum, wishes, budget)
         routes, columns = pipelined_transfers(problem, plan, chunk, finish)
+        if float(columns.finish_s.max()) < optimum.makespan_s:
+            # What binds seemed to have room, by the rounding of a flow in whole units.
+            routes, columns = pipelined_transfers(problem, plan, chunk, TOGETHER)
         solver = plan.solver
         if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
             status = HEURISTIC

@@ -12,7 +12,7 @@ from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import BEST_PATH, COORDINATED, EARLY, FINISHES
+from datacollect.methods.names import BEST_PATH, COORDINATED, FINISHES
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 
@@ -226,8 +226,8 @@ METHOD = _table(
     _optional(
         "finish",
         Choice(FINISHES),
-        "Pipelined, coordinated: sources finish as early as capacities allow, or together.",
-        EARLY,
+        "Pipelined, coordinated: sources finish as early as capacities allow, the default, or "
+        "together.",
     ),
     _optional("solver", NAME, "Name of the solver.", "auto"),
     _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.control.connections import Recovery
 from datacollect.errors import ProblemError
 from datacollect.methods.choice import METHODS, BestPathOptions, CoordinatedOptions, DirectOptions
+from datacollect.methods.names import EARLY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ class ExecutionOptions:
     name: str
     slot_s: float | None
     chunk_s: float | None
-    finish: str
+    finish: str | None
     solver: str
     time_limit_s: float | None
     derate: float | None
@@ -86,7 +87,7 @@ class ExecutionOptions:
                     solver=solver,
                     time_limit_s=self.time_limit_s,
                     derate=derate,
-                    finish=self.finish,
+                    finish=self.finish or EARLY,
                 )
         raise ProblemError(f"method.name must be one of {', '.join(METHODS)}, got {name!r}")
 

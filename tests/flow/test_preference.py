@@ -120,8 +120,8 @@ def test_earliest_arrival_hurries_where_the_end_leaves_time(solver):
     plan = dc.coordinated(problem, prefer="earliest-arrival", solver=solver)
     plan.check(problem)
     assert plan.source_completion_s() == pytest.approx({"A": 1.0, "B": 4.0})
-    by_default = dc.coordinated(problem, solver=solver)
-    assert by_default.source_completion_s() == pytest.approx({"A": 4.0, "B": 4.0})
+    together = dc.coordinated(problem, finish="together", solver=solver)
+    assert together.source_completion_s() == pytest.approx({"A": 4.0, "B": 4.0})
 
 
 def test_earliest_arrival_may_relay_what_others_would_not(solver):
