@@ -32,7 +32,7 @@ NAMES = (
     r"(?<!\w)[+±−-]\d+ %",
     r"\b[AB][01]\b",
     r"\bWCW 20\d\d\b",
-    r"\bStatistician \d+\(\d\), 20\d\d\b",
+    r"\bThe Bootstrap and Edgeworth Expansion\*, 1992\b",
 )
 
 WORDS = (

@@ -32,10 +32,10 @@ MOST_RUNS, MOST_BARS, MOST_HOSTS = 150, 400, 10
 
 _INTRODUCTION = (
     "Mean values have 95 % confidence intervals in brackets (Student's t). Ratios are geometric "
-    "means over seeds of paired runs: the same network and background for both (Student's t of logarithms, "
-    "the studentised bootstrap as well from 5 pairs on). No order is claimed where an interval holds "
-    "1. More TCP "
-    "connections alone make a collection faster: compare at equal numbers of connections."
+    "means over seeds of paired runs, with the same network and background for both (Student's t "
+    "of logarithms; from 5 pairs on with the studentised bootstrap, the wider of both). No order "
+    "is claimed where an interval holds 1. More TCP connections alone make a collection faster: "
+    "compare at equal numbers of connections."
 )
 
 _PAGE = """<!DOCTYPE html>
