@@ -3,22 +3,22 @@
 Causes are told apart by planning again without each of them; together they add up to the plan's
 makespan less the lower bound.
 
-========== ==========================================================================
-cause      the plan ends later since
-========== ==========================================================================
-`method`   each source has one route, and shares what it shares fairly
-`turns`    hosts of a direct plan take turns
-`grid`     data released inside a slot wait for the next, and a slot that straddles
-           periods has the lower bandwidth
-`slots`    the end is rounded up to whole slots
-`hops`     data cross one hop per slot, in whole bytes
-`chunks`   relays wait for chunks
-`drain`    pipelines drain before bandwidths change
-`deadline` it was planned to end by a deadline, and saves something by that
-`derate`   it was planned on a part of all links' bandwidths
+=========== ==========================================================================
+cause       the plan ends later since
+=========== ==========================================================================
+`method`    each source has one route, and shares what it shares fairly
+`turns`     hosts of a direct plan take turns
+`grid`      data released inside a slot wait for the next, and a slot that straddles
+            periods has the lower bandwidth
+`slots`     the end is rounded up to whole slots
+`hops`      data cross one hop per slot, in whole bytes
+`chunks`    relays wait for chunks
+`drain`     pipelines drain before bandwidths change
+`deadline`  it was planned to end by a deadline, and saves something by that
+`derate`    it was planned on a part of all links' bandwidths
 `transfers` hosts send and receive only so many transfers at once
-`other`    of something else, which the text says
-========== ==========================================================================
+`other`     of something else, which the text says
+=========== ==========================================================================
 """
 
 from __future__ import annotations
