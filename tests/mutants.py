@@ -132,7 +132,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def mutants_of(place: Place) -> Iterator[Any]:
-    """Yield Cosmic Ray's mutations, but those of annotations, which nothing executes."""
+    """Yield Cosmic Ray's mutations, but those of annotations and of options of data classes.
+
+    Nothing executes the ones; the others take away what nothing needs, such as being frozen.
+    """
     from cosmic_ray.commands import init
     from cosmic_ray.work_db import WorkDB, use_db
 
@@ -141,19 +144,21 @@ def mutants_of(place: Place) -> Iterator[Any]:
     with use_db(":memory:", WorkDB.Mode.create) as database:
         init(modules, database, {})
         items = [mutation for item in database.work_items for mutation in item.mutations]
-    spans = {str(module): list(_annotations(module)) for module in modules}
+    spans = {str(module): list(_left_alone(module)) for module in modules}
     for mutation in items:
         at = mutation.start_pos
         if not any(first <= at < last for first, last in spans[str(mutation.module_path)]):
             yield mutation
 
 
-def _annotations(module: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+def _left_alone(module: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-        for name in ("annotation", "returns"):
-            found = getattr(node, name, None)
-            if found is not None:
-                yield (found.lineno, found.col_offset), (found.end_lineno, found.end_col_offset)
+        parts = [getattr(node, name, None) for name in ("annotation", "returns")]
+        if isinstance(node, ast.ClassDef):
+            parts += [one for one in node.decorator_list if isinstance(one, ast.Call)]
+        for part in parts:
+            if part is not None:
+                yield (part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)
 
 
 def tests_fail(place: Place, longest_s: float) -> str | None:
