@@ -21,7 +21,7 @@ from datacollect.schedule.check.stretches import (
 from datacollect.schedule.tolerances import LIMIT_TOLERANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from datacollect.problem.problem import Problem
     from datacollect.schedule.check.case import Case
@@ -121,18 +121,22 @@ def _shared_use(problem: Problem, link: IntArray) -> tuple[IntArray, IntArray]:
 class _Users:
     """Transfers and what they use, in steps; arrays of shape (n_uses,)."""
 
-    row: IntArray
     chain: IntArray
     route: IntArray
     start: FloatArray
     finish: FloatArray
     rate: FloatArray
 
-    def of(self, chain: int) -> _Users:
-        """Those of one chain."""
-        at = self.chain == chain
-        arrays = (self.row, self.chain, self.route, self.start, self.finish, self.rate)
-        return _Users(*(array[at] for array in arrays))
+    def by_chain(self, chains: IntArray) -> Iterator[tuple[int, _Users]]:
+        """Yield some chains, and those that use each."""
+        order = np.argsort(self.chain, kind="stable")
+        sorted_chain = self.chain[order]
+        first = np.searchsorted(sorted_chain, chains, side="left")
+        end = np.searchsorted(sorted_chain, chains, side="right")
+        for chain, low, high in zip(chains.tolist(), first.tolist(), end.tolist(), strict=True):
+            at = order[low:high]
+            arrays = (self.chain, self.route, self.start, self.finish, self.rate)
+            yield chain, _Users(*(array[at] for array in arrays))
 
     def after_each_other(self) -> _Users:
         """Those of one chain, where consecutive ones overlap by rounding of instants only.
@@ -164,7 +168,7 @@ def _respect(case: Case, limit: Limit, row: IntArray, chain: IntArray) -> None:
         return
     start, finish = (times[row] for times in case.times)
     rate = case.schedule.columns.n_bytes[row] / (finish - start)
-    users = _Users(row, chain, case.legs.route[row], start, finish, rate)
+    users = _Users(chain, case.legs.route[row], start, finish, rate)
     uses = cut(limit, chain, start, finish, rate)
     _reject_use_of_nothing(case, limit, uses, row)
     time = pieces(limit, uses)
@@ -173,13 +177,15 @@ def _respect(case: Case, limit: Limit, row: IntArray, chain: IntArray) -> None:
     n_routes = np.minimum(np.bincount(chain), len(case.schedule.routes))
     most = most_until(time.excess_bytes, time.is_first, n_routes[time.chain])
     # Where something is too much, some route is in use: no more than one byte needs no count.
-    for suspect in np.unique(time.chain[most > ONE_BYTE]).tolist():
-        _respect_one(case, limit, users.of(suspect))
+    suspects = np.unique(time.chain[most > ONE_BYTE])
+    for suspect, its_users in users.by_chain(suspects):
+        _respect_one(case, limit.only(suspect), its_users)
     _reject_alone(case, limit, uses, row)
 
 
 def _respect_one(case: Case, limit: Limit, users: _Users) -> None:
-    """Count the routes that are in use on one chain."""
+    """Count the routes that are in use on one chain, the only one of `limit`."""
+    users = replace(users, chain=np.zeros_like(users.chain))
     if _worst(limit, users) is None:
         return
     users = users.after_each_other()
@@ -189,11 +195,11 @@ def _respect_one(case: Case, limit: Limit, users: _Users) -> None:
     time, worst = found
     since, until = time.start[worst.first], time.finish[worst.last]
     running = int(((users.start < until) & (users.finish > since)).sum())
-    chain, period = int(users.chain[0]), int(time.period[worst.first])
+    period = int(time.period[worst.first])
     fastest = time.rate[worst.first : worst.last + 1].max()
-    capacity = limit.bytes_per_step[period, chain]
+    capacity = limit.bytes_per_step[period, 0]
     raise ScheduleError(
-        f"{limit.name(chain, period)}: {counted(running, 'transfer')} at up to "
+        f"{limit.name(0, period)}: {counted(running, 'transfer')} at up to "
         f"{fastest / case.step_s:.10g} bytes/s together from {seconds(since * case.step_s)} to "
         f"{seconds(until * case.step_s)}, its capacity is {capacity / case.step_s:.10g} bytes/s: "
         f"{worst.n_bytes:.10g} bytes too many"

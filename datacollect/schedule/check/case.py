@@ -133,6 +133,8 @@ def describe_route(route: Route) -> str:
 
 def byte_range(first: int, n_bytes: int) -> str:
     """Write a range of bytes by its first and last."""
+    if n_bytes == 0:
+        return f"no bytes from {first} on"
     # Not in numpy's integers: what is described may be too large for them.
     return f"byte {first}" if n_bytes == 1 else f"bytes {first} to {int(first) + int(n_bytes) - 1}"
 

@@ -57,6 +57,13 @@ class Limit:
         )
         return total
 
+    def only(self, chain: int) -> Limit:
+        """Return the same of one chain, which is chain 0 there."""
+        name = self.name
+        return Limit(
+            lambda _, period: name(chain, period), self.edges, self.bytes_per_step[:, [chain]]
+        )
+
     def room_bytes(self, chain: IntArray, start: FloatArray, finish: FloatArray) -> FloatArray:
         """Return what chains could carry between two instants; shape (n,)."""
         if len(self.edges) == 1:
@@ -185,7 +192,7 @@ def pieces(limit: Limit, uses: Uses) -> Pieces:
     deltas: list[npt.NDArray[Any]] = []
     for magnitude in np.unique(order).tolist():
         part, count = load, one
-        if deltas or (order != magnitude).any():
+        if (order != magnitude).any():
             part, count = (np.where(order == magnitude, values, 0) for values in (load, one))
         deltas += [np.concatenate([part, -part]), np.concatenate([count, -count])]
     resource_at, start, totals = running_totals(

@@ -1,7 +1,8 @@
 """The judge of schedules.
 
-From first principles: no method and no solver has a say. Each rule is a function, tried in the
-order of `RULES`; later ones rely on what earlier ones have proved.
+From first principles: no method and no solver has a say. Each rule of "A valid schedule" in
+docs/formats.md is a function, tried in the order of `RULES`; later ones rely on what earlier ones
+have proved. What they tolerate is in docs/methods.md.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ def check_schedule(problem: Problem, schedule: ScheduleContents) -> None:
 
 
 def _same_destination(case: Case) -> None:
+    """The schedule leads to the destination of the problem."""
     destination = case.schedule.destination
     if destination != case.problem.destination:
         raise ScheduleError(
@@ -84,6 +86,7 @@ def _same_destination(case: Case) -> None:
 
 
 def _slot_or_chunk(case: Case) -> None:
+    """A schedule is slotted or pipelined, not both."""
     slot_s, chunk_s = case.schedule.slot_s, case.schedule.chunk_s
     if slot_s is not None and chunk_s is not None:
         raise ScheduleError(
@@ -96,6 +99,7 @@ def _slot_or_chunk(case: Case) -> None:
 
 
 def _routes_exist(case: Case) -> None:
+    """Routes lead from where data are over links of the problem to the destination."""
     problem, routes = case.problem, tuple(dict.fromkeys(case.schedule.routes))
     may_repeat = bool(np.isfinite(problem.storage_bytes).any())
     for route in routes:
@@ -139,6 +143,7 @@ def _reject_bad_route(problem: Problem, route: Route, may_repeat: bool) -> None:
 
 
 def _transfers_are_well_formed(case: Case) -> None:
+    """Each moves some bytes of its source over a hop of its route, and takes some time."""
     columns, routes = case.schedule.columns, case.schedule.routes
     row = first_true((columns.route < 0) | (columns.route >= len(routes)))
     if row is not None:
@@ -205,6 +210,7 @@ def _on_the_grid(case: Case) -> None:
 
 
 def _nothing_before_release(case: Case) -> None:
+    """Data that lie at their source leave it when they are released, or later."""
     where, (start, _) = case.legs, case.times
     release_s = case.problem.release_s
     # Data that are released inside a slot can leave in the next.
@@ -221,6 +227,7 @@ def _nothing_before_release(case: Case) -> None:
 
 
 def _relays_send_what_they_have(case: Case) -> None:
+    """A byte leaves a relay after it has arrived; with slots, in a later one."""
     if case.schedule.slot_s is None:
         leave_after_arrival(case)
     else:
@@ -228,6 +235,7 @@ def _relays_send_what_they_have(case: Case) -> None:
 
 
 def _makespan_is_last_arrival(case: Case) -> None:
+    """`makespan_s` is the last arrival at the destination, to its last digit."""
     finish_s = case.schedule.columns.finish_s[case.legs.is_last]
     last_s, makespan_s = float(finish_s.max(initial=0.0)), case.schedule.makespan_s
     if makespan_s != last_s:
@@ -238,6 +246,7 @@ def _makespan_is_last_arrival(case: Case) -> None:
 
 
 def _not_below_lower_bound(case: Case) -> None:
+    """No schedule ends before its lower bound, but for bytes that round."""
     bound_s, makespan_s = case.schedule.lower_bound_s, case.schedule.makespan_s
     # Each route may carry a byte too much; of a handful of bytes that is a large part, or all.
     routes = np.bincount(

@@ -157,6 +157,7 @@ def _lines(stays: _Stays, chunk: float | None) -> _Lines:
     """Follow the bytes of each route at each host, without its chunk."""
     n, rate, sign = len(stays.row), stays.rate, np.where(stays.comes, 1, -1)
     one, none = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    no_rate = np.zeros_like(rate)
     cuts = [stays.start, stays.finish, np.zeros(n)]
     if chunk:
         cuts += [cut + by for cut in cuts[:2] for by in (-chunk, chunk)]
@@ -166,8 +167,8 @@ def _lines(stays: _Stays, chunk: float | None) -> _Lines:
         *(
             np.concatenate([*deltas, *[np.zeros_like(deltas[0])] * (len(cuts) - 3)])
             for deltas in (
-                (np.where(stays.comes, rate, 0), np.where(stays.comes, -rate, 0), none * rate),
-                (np.where(stays.comes, 0, rate), np.where(stays.comes, 0, -rate), none * rate),
+                (np.where(stays.comes, rate, 0), np.where(stays.comes, -rate, 0), no_rate),
+                (np.where(stays.comes, 0, rate), np.where(stays.comes, 0, -rate), no_rate),
                 (one, -one, none),
                 (none, sign * stays.n_bytes, np.where(stays.lay, stays.n_bytes, 0)),
             )

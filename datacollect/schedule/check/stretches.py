@@ -7,6 +7,7 @@ fits: so routes, not transfers, may round, and neither pauses nor short transfer
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -120,14 +121,20 @@ def worst_stretch(excess_bytes: FloatArray, used: Activity) -> Stretch | None:
     most = most_until(excess_bytes, is_first, np.full(len(is_first), len(used.route)))
     if not (most > np.maximum(n_active, 1) * ONE_BYTE).any():
         return None
-    begins: dict[int, list[int]] = {}
-    before = np.full(len(used.route), -1, dtype=np.int64)
+    last_used = np.full(len(used.route), -1, dtype=np.int64)
     same = used.route[1:] == used.route[:-1]
-    before[1:][same] = used.end[:-1][same]
-    for first, since in zip(used.first.tolist(), before.tolist(), strict=True):
-        begins.setdefault(first, []).append(since)
+    last_used[1:][same] = used.end[:-1][same]
+    order = np.argsort(used.first, kind="stable")
+    begins, last_used = used.first[order], last_used[order]
     for low, high in _profitable(most):
-        worst = _worst_between(low, high, excess_bytes, n_active, begins)
+        here = slice(*np.searchsorted(begins, [low, high]))
+        worst = _worst_between(
+            low,
+            excess_bytes[low:high].tolist(),
+            n_active[low:high].tolist(),
+            begins[here].tolist(),
+            last_used[here].tolist(),
+        )
         if worst is not None:
             return worst
     return None
@@ -146,24 +153,91 @@ def _profitable(most: FloatArray) -> Iterator[tuple[int, int]]:
 
 def _worst_between(
     low: int,
-    high: int,
-    excess_bytes: FloatArray,
-    n_active: IntArray,
-    begins: dict[int, list[int]],
+    excess_bytes: list[float],
+    n_active: list[int],
+    begins: list[int],
+    last_used: list[int],
 ) -> Stretch | None:
-    """Go through time with the bytes above one per route of all stretches that end now."""
-    above = np.zeros(high - low)
-    most_above, worst = 0.0, None
-    for last in range(low, high):
-        at = last - low
-        above[: at + 1] += excess_bytes[last]
+    """Go through time with the best first piece of all stretches that end now.
+
+    Parameters
+    ----------
+    low : int
+        Number of the first piece.
+    excess_bytes, n_active : list, one entry per piece
+    begins, last_used : list, one entry per activity
+        The piece with which a route comes into use, and before which it last ended, in order.
+    """
+    starts = _Starts(len(excess_bytes))
+    most_above, worst, total, use = 0.0, None, 0.0, 0
+    for at, excess in enumerate(excess_bytes):
         # A route that begins now counts in all stretches that begin after its last use.
-        for since in begins.get(last, ()):
-            above[max(since - low, 0) : at] -= ONE_BYTE
-        above[at] -= n_active[last] * ONE_BYTE
-        first = int(np.argmax(above[: at + 1]))
-        if above[first] > most_above:
-            most_above = float(above[first])
-            n_bytes = float(excess_bytes[low + first : last + 1].sum())
-            worst = Stretch(low + first, last, n_bytes)
-    return worst
+        while use < len(begins) and begins[use] == low + at:
+            starts.fall_from(max(last_used[use] - low, 0))
+            use += 1
+        # Before this piece, `total` was carried: it is no part of stretches that begin here.
+        starts.append(-total - n_active[at] * ONE_BYTE)
+        total += excess
+        if total + starts.highest > most_above:
+            most_above = total + starts.highest
+            worst = starts.best(), at
+    if worst is None:
+        return None
+    first, last = worst
+    return Stretch(low + first, low + last, math.fsum(excess_bytes[first : last + 1]))
+
+
+class _Starts:
+    """Where stretches may begin, with a value each; which is highest, as late ones fall.
+
+    A start whose value is no higher than an earlier one's never will be, since what falls are all
+    from some start on. So only those count that are higher than all before, and how much by. Each
+    comes and goes once; who comes next is found by union-find with path halving (R. E. Tarjan and
+    J. van Leeuwen, Worst-case analysis of set union algorithms, Journal of the ACM 1984).
+    """
+
+    def __init__(self, n_starts: int) -> None:
+        self.highest = -math.inf
+        self._n = 0
+        self._above = [0.0] * n_starts  # the counting one before
+        # From a start to one that is no later than the first that counts and does not lie before.
+        self._next = list(range(n_starts + 1))
+        self._counting: list[int] = []
+
+    def append(self, value: float) -> None:
+        """Add the next start."""
+        if value > self.highest:
+            self._above[self._n] = value - self.highest
+            self._counting.append(self._n)
+            self.highest = value
+        else:
+            self._next[self._n] = self._n + 1
+        self._n += 1
+
+    def fall_from(self, first: int) -> None:
+        """Let all starts from `first` on fall by one byte."""
+        at = self._find(first)
+        if at == self._n:
+            return
+        self.highest -= ONE_BYTE
+        self._above[at] -= ONE_BYTE
+        while self._above[at] <= 0:
+            rest = self._above[at]
+            self._next[at] = at + 1
+            at = self._find(at)
+            if at == self._n:
+                self.highest -= rest
+                return
+            self._above[at] += rest
+
+    def best(self) -> int:
+        """Return the start whose value is highest."""
+        while self._next[self._counting[-1]] != self._counting[-1]:
+            self._counting.pop()
+        return self._counting[-1]
+
+    def _find(self, at: int) -> int:
+        following = self._next
+        while following[at] != at:
+            following[at] = at = following[following[at]]
+        return at

@@ -338,6 +338,38 @@ def test_how_many_slots_too_early_is_told():
     )
 
 
+def test_rates_in_slots_of_two_seconds_are_told_per_second():
+    """The judge counts in slots; who reads it does not."""
+    problem = Problem.from_hosts([Host("S", 60), Host("D")], links("S -> D 10"), "D")
+    schedule = direct((60, 2.0, 6.0), slot_s=2.0)
+    assert (
+        "1 transfer at up to 15 bytes/s together from 2 s to 6 s, "
+        "its capacity is 10 bytes/s: 20 bytes too many"
+    ) in broken(problem, schedule)
+    message = broken(problem.replace(bandwidth_bytes_per_s=[[0.0]]), schedule)
+    assert message.endswith("from 2 s to 6 s, at 15 bytes/s")
+
+
+def test_a_transfer_by_itself_is_told_per_second():
+    """42 bytes in 4 s over 10.05 bytes/s: 1.8 too many, beside another route's byte in 400 s."""
+    problem = Problem.from_hosts(
+        [Host("S", 43, uplink_bytes_per_s=10.05), Host("K"), Host("D")],
+        links("S -> D 50, S -> K 50, K -> D 50"),
+        "D",
+    )
+    rows = [
+        ("S", "S D", 0, 0, 42, 0.0, 4.0),
+        ("S", "S K D", 0, 42, 1, 0.0, 400.0),
+        ("S", "S K D", 1, 42, 1, 400.0, 402.0),
+    ]
+    message = broken(problem, plan(rows, slot_s=2.0))
+    assert re.search(
+        "uplink of host 'S': bytes 0 to 41 .* by itself has 10.5 bytes/s, "
+        "the capacity is 10.05 bytes/s: 1.8 bytes too many",
+        message,
+    )
+
+
 # Forecasts ----------------------------------------------------------------------------------------
 
 
@@ -370,6 +402,20 @@ def test_slot_that_straddles_two_periods_has_the_lower_bandwidth():
     assert re.search(
         r"\(forecast from 2 s\): .* 7 bytes/s together from 2 s to 3 s.*4 .*: 3 bytes", message
     )
+
+
+def test_a_pause_has_the_room_of_each_of_its_periods():
+    """100 bytes/s, but 0.001 bytes/s from 10 s to 20 s; two transfers are 0.9 bytes too many each.
+
+    Until 20 s their pause has room for 0.01 bytes, until 20.009 s for 0.91: then no stretch has
+    more than 0.9 bytes too many.
+    """
+    problem = Problem.from_hosts(
+        [Host("S", 2000), Host("D")], links("S -> D 100 1e-3 100"), "D", periods_s=[0.0, 10.0, 20.0]
+    )
+    first = (1000, 0.009, 10.0)
+    check_schedule(problem, direct(first, (1000, 20.009, 30.0)))
+    assert "2 transfers at up to 100.09" in broken(problem, direct(first, (1000, 20.0, 29.991)))
 
 
 def test_period_that_begins_on_the_grid_but_for_rounding_leaves_the_slot_before_alone():
