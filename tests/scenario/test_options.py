@@ -8,14 +8,15 @@ import pytest
 from instances.small_scenarios import line_of
 
 from datacollect.control.connections import Recovery
+from datacollect.methods.carrying import ExecutionOptions
 from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
 from datacollect.scenario.fields import ESTIMATES, METHOD, PERTURBATION, RUN, SHARED_WIRE
 from datacollect.scenario.options import (
     EstimateOptions,
-    ExecutionOptions,
     Perturbation,
     RunOptions,
     SharedWire,
+    execution_options,
 )
 
 
@@ -36,10 +37,14 @@ def test_options_are_the_keys_of_their_section_but_for_seeds(options, table):
 
 def test_what_was_not_said_has_the_default_of_its_field():
     scenario = line_of()
-    how, limits = ExecutionOptions.of(scenario), RunOptions.of(scenario)
+    how, limits = execution_options(scenario), RunOptions.of(scenario)
     assert all(getattr(how, name) == METHOD.by_name[name].default for name in vars(how))
     assert (limits.stall_s, limits.relay_buffer_bytes, limits.warm_up_s) == (30.0, None, 0.0)
     assert EstimateOptions.of(scenario).shared == ()
+
+
+def test_options_by_themselves_have_the_same_defaults():
+    assert execution_options(line_of()) == ExecutionOptions()
 
 
 def test_tables_within_become_values_of_their_own():
@@ -52,7 +57,7 @@ def test_tables_within_become_values_of_their_own():
 
 def test_each_method_gets_the_options_that_it_has():
     section = {"slot_s": 2.0, "time_limit_s": 9.0, "solver": "ortools", "at_a_time": 2}
-    how = ExecutionOptions.of(line_of(method={**section, "order": ["S"]}))
+    how = execution_options(line_of(method={**section, "order": ["S"]}))
     assert how.planning() == CoordinatedOptions(2.0, solver="ortools", time_limit_s=9.0)
     assert how.planning("best-path") == BestPathOptions(2.0, solver="ortools")
     assert how.planning("direct") == DirectOptions(("S",), 2, solver="ortools")
@@ -60,4 +65,4 @@ def test_each_method_gets_the_options_that_it_has():
 
 def test_connections_recover_as_the_section_says():
     section = {"stall_patience_s": 3.0, "retry_s": 2.0, "most_retries": 4}
-    assert ExecutionOptions.of(line_of(method=section)).recovery == Recovery(3.0, 2.0, 4)
+    assert execution_options(line_of(method=section)).recovery == Recovery(3.0, 2.0, 4)

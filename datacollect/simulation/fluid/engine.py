@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from datacollect.control.controller import Controller
+    from datacollect.control.rest import RestPlanner
     from datacollect.problem.hosts import Held
     from datacollect.problem.problem import Problem
     from datacollect.simulation.fluid.wires import FluidNetwork
@@ -41,6 +42,7 @@ class FluidOptions(TypedDict, total=False):
     udp_on_off: bool
     header_bytes: int
     lost_hosts_s: Mapping[str, float]
+    plan_rest: RestPlanner | None
     event_limit: int
     progress: OnProgress
 
@@ -61,6 +63,7 @@ def simulate_fluid(
     release_s: Mapping[str, float] | None = None,
     held: Iterable[Held] = (),
     lost_hosts_s: Mapping[str, float] | None = None,
+    plan_rest: RestPlanner | None = None,
     event_limit: int = 10_000_000,
     progress: OnProgress | None = None,
 ) -> Run:
@@ -97,6 +100,9 @@ def simulate_fluid(
         Parts of backlogs that already lie elsewhere.
     lost_hosts_s : mapping of str to float, optional
         When hosts are lost with all that they store.
+    plan_rest : callable, optional
+        Plans the rest, from a `Progress` to a schedule, for a controller that asks for it; in no
+        simulated time.
     event_limit : int
         Against controllers that never come to an end.
     progress : callable, optional
@@ -160,7 +166,9 @@ def simulate_fluid(
         shares = network
         settings["storage_bytes"] = dict(network.storage_bytes)
     began_s = time.process_time()
-    drive = FluidDriver(shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes)
+    drive = FluidDriver(
+        shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes, plan_rest
+    )
     before = drive.background_rates(-warm_up_s, 0.0)
     drive.prepare(release_s or {}, tuple(held), lost_hosts_s or {})
     drive.run(time_limit_s, event_limit, progress)
