@@ -118,6 +118,8 @@ class ReplanningController(Controller):
      Send(connection=0, source='S', offset_bytes=0, n_bytes=10), WakeMe(time_s=60.0, tag=0)]
     """
 
+    decides_at_destination = True
+
     def __init__(
         self,
         problem: Problem,

@@ -20,7 +20,7 @@ from datacollect.scenario.fits import require_room, require_schedule_fits
 from datacollect.scenario.knowledge import planning_problem
 from datacollect.scenario.known_wires import simulated
 from datacollect.scenario.options import EstimateOptions, RunOptions, execution_options
-from datacollect.scenario.outcome import Outcome, most_open_at_once, replanning_of
+from datacollect.scenario.outcome import Outcome, most_connections, replanning_of
 from datacollect.scenario.scenario import Scenario
 from datacollect.scenario.setting import build
 
@@ -173,7 +173,7 @@ def carry_out(
     run = simulate_in(setting, limits, carried, progress)
     connections, replanning = carried.connections, None
     if how.replan_s is not None:
-        connections, replanning = most_open_at_once(run.connections), replanning_of(run)
+        connections, replanning = most_connections(run), replanning_of(run)
     return Outcome(run, setting, problem, schedule, measurement, connections, replanning)
 
 
@@ -261,6 +261,7 @@ def _in_packets(
         warm_up_s=limits.warm_up_s,
         cool_down_s=limits.warm_up_s,
         plan_rest=carried.plan_rest,
+        control=limits.control,
         name=f"scenario {setting.scenario.name!r}",
         progress=progress,
     )
@@ -292,6 +293,7 @@ def _as_fluid(
             release_s=None if problem is None else _late_releases(problem),
             held=() if problem is None else problem.held,
             plan_rest=carried.plan_rest,
+            control=limits.control,
             progress=progress,
         )
     except SimulationError as error:

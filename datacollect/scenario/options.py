@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.methods.carrying import ExecutionOptions
+from datacollect.simulation.control import DELAYED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,6 +87,7 @@ class RunOptions:
     stall_s: float
     warm_up_s: float
     udp_on_off: bool
+    control: str
 
     @classmethod
     def of(cls, scenario: Scenario) -> RunOptions:
@@ -97,7 +99,8 @@ class RunOptions:
         >>> RunOptions.of(Scenario.from_dict({"problem": "upload.toml"})).stall_s
         30.0
         """
-        return cls(**_without_seed(scenario.section("run")))
+        section = _without_seed(scenario.section("run"))
+        return cls(**{**section, "control": section["control"] or DELAYED})
 
 
 def _without_seed(section: Mapping[str, Any]) -> dict[str, Any]:

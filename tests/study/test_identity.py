@@ -57,5 +57,6 @@ def test_hashes_stay_when_keys_are_added():
     for place, value in (
         ("estimates.shared", [{"wire": "B0-A0"}]),
         ("method.replan_s", 20.0),
+        ("run.control", "free"),
     ):
         assert scenario.with_values({place: value}).sha256 != pinned

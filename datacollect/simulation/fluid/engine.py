@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from datacollect.errors import ProblemError
+from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.fluid.driver import FluidDriver
 from datacollect.simulation.fluid.problem_network import ProblemNetwork
 from datacollect.simulation.fluid.wires import WireNetwork
@@ -43,6 +44,7 @@ class FluidOptions(TypedDict, total=False):
     header_bytes: int
     lost_hosts_s: Mapping[str, float]
     plan_rest: RestPlanner | None
+    control: str
     event_limit: int
     progress: OnProgress
 
@@ -64,6 +66,7 @@ def simulate_fluid(
     held: Iterable[Held] = (),
     lost_hosts_s: Mapping[str, float] | None = None,
     plan_rest: RestPlanner | None = None,
+    control: str = DELAYED,
     event_limit: int = 10_000_000,
     progress: OnProgress | None = None,
 ) -> Run:
@@ -103,6 +106,9 @@ def simulate_fluid(
     plan_rest : callable, optional
         Plans the rest, from a `Progress` to a schedule, for a controller that asks for it; in no
         simulated time.
+    control : {"delayed", "free"}
+        Whether messages take time between a controller that decides at the destination and other
+        hosts: one propagation delay each way. The links of a `ProblemNetwork` have none.
     event_limit : int
         Against controllers that never come to an end.
     progress : callable, optional
@@ -154,6 +160,8 @@ def simulate_fluid(
         raise ProblemError(f"warm_up_s must be >= 0 and finite, got {warm_up_s}")
     shares: FluidNetwork
     if isinstance(network, SimulatedNetwork):
+        if destination in network.host_node:  # else the driver says so
+            controller = controlled(controller, network, destination, control)
         settings["transport"] = dict(vars(network.transport))
         shares = WireNetwork(
             network,
