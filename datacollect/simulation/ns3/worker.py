@@ -116,7 +116,12 @@ def simulate(collect: Any, request: Request, beat: OnProgress) -> Result:
     """Carry out one request."""
     simulation = collect.Simulation(request.scenario)
     driver = Ns3Driver(
-        simulation, request.controller, request.hosts, request.backlog_bytes, request.apart
+        simulation,
+        request.controller,
+        request.hosts,
+        request.backlog_bytes,
+        request.apart,
+        request.plan_rest,
     )
 
     def report() -> None:
