@@ -191,9 +191,7 @@ def simulate_fluid(
             0.0,
             end_s,
         ),
-        wires=shares.wire_table(
-            drive.state.flow_rates.carried_bytes(drive.state.moved_bytes), 0.0, end_s
-        ),
+        wires=shares.wire_table(drive.state.carried_bytes(), 0.0, end_s),
         events=drive.n_events,
         cpu_s=time.process_time() - began_s,
         settings=settings,
