@@ -18,6 +18,7 @@ of time, and carries out the decisions it gets back, in their order, at the even
   its beginning was there before, on a connection that is gone, need not be sent again.
 - `WakeMe` asks for a `Timer` event at an instant.
 - `Close` ends a connection once its queue is empty, or at once if it says so.
+- `PlanRest` asks for a schedule from where the data lie; `RestPlanned` brings it.
 
 The collection is over when every byte is at the destination; the driver knows that itself.
 """
@@ -41,10 +42,15 @@ class Controller(Protocol):
         What it has to say when the run is over, in plain data; None: nothing.
     finished : bool
         Once True nothing more is to happen: the driver ends the run.
+    decides_at_destination : bool
+        Whether it needs news from other hosts, and tells them what to do, while the collection is
+        under way: such messages take time (`datacollect.control.delayed`). Where all hosts know
+        beforehand what to do, as they know a plan, there are none.
     """
 
     answer: Any = None
     finished: bool = False
+    decides_at_destination: bool = False
 
     @abstractmethod
     def start(self) -> list[Decision]:

@@ -10,6 +10,8 @@ from datacollect.errors import SimulationError, nearest_hint
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from datacollect.schedule.progress import Progress
+
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -57,7 +59,18 @@ class WakeMe:
     tag: int
 
 
-Decision: TypeAlias = Open | Send | Close | WakeMe
+@dataclass(frozen=True, slots=True)
+class PlanRest:
+    """Ask for a schedule from where the data lie; a `RestPlanned` event with this number answers.
+
+    The clock of ``progress`` is the collection's; time 0 of the schedule is its instant.
+    """
+
+    number: int
+    progress: Progress
+
+
+Decision: TypeAlias = Open | Send | Close | WakeMe | PlanRest
 
 
 def require_possible(
@@ -120,8 +133,10 @@ def require_possible(
         case WakeMe(time_s):
             if not time_s >= 0:
                 refuse(decision, "time_s must be >= 0; the collection begins at 0")
+        case PlanRest():
+            pass  # whether anybody can plan the driver knows
         case _:
-            refuse(decision, "this is no decision; Open, Send, Close and WakeMe are")
+            refuse(decision, "this is no decision; Open, Send, Close, WakeMe and PlanRest are")
 
 
 def _require_opened(decision: Send | Close, connection: int, opened: Collection[int]) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from datacollect.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ class Timer:
     tag: int
 
 
+@dataclass(frozen=True, slots=True)
+class RestPlanned:
+    """The schedule that a `PlanRest` asked for; None where there is none, or not in time."""
+
+    time_s: float
+    number: int
+    schedule: Schedule | None
+
+
 Event: TypeAlias = (
     ConnectionOpened
     | ConnectionStalled
@@ -75,4 +87,5 @@ Event: TypeAlias = (
     | ConnectionHasRoom
     | HostLost
     | Timer
+    | RestPlanned
 )

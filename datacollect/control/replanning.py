@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.byte_ranges import ByteRanges
 from datacollect.control.connections import (
@@ -17,13 +17,14 @@ from datacollect.control.connections import (
     RouteHop,
 )
 from datacollect.control.controller import Controller
-from datacollect.control.decisions import Decision, WakeMe
+from datacollect.control.decisions import Decision, PlanRest, WakeMe
 from datacollect.control.events import (
     ConnectionClosed,
     ConnectionStalled,
     Event,
     HostLost,
     RangeArrived,
+    RestPlanned,
     Timer,
 )
 from datacollect.control.lines import LEAST_PIECES, Hop, Line, Waiting
@@ -31,31 +32,39 @@ from datacollect.control.observed_rates import ObservedRates
 from datacollect.control.relay_room import RelayRoom
 from datacollect.control.rows import Row, rows_of
 from datacollect.control.whereabouts import Whereabouts, pieces_of, present
-from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
+from datacollect.errors import ProblemError
 from datacollect.schedule.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from datacollect.problem.problem import Problem
     from datacollect.schedule.new_links import NewLinks
     from datacollect.schedule.schedule import Schedule
 
-    PlanRest: TypeAlias = Callable[[Progress], Schedule]
-
 # Timers; those of connections are negative.
 REPLAN, RELEASE = 0, 1
+
+
+class _Asked(NamedTuple):
+    """A plan of the rest that has not come yet."""
+
+    number: int
+    at_s: float
+    on_time: bool
 
 
 class ReplanningController(Controller):
     """Carry out a pipelined schedule as soon as possible, and have the rest planned anew.
 
-    Every `replan_s` seconds `plan_rest` is asked for a schedule from where the data lie: what is
-    on its way counts as lying at the host that receives it, and does arrive. Connections between
-    hosts that the new schedule uses, too, stay; others are opened, or closed once nothing is on
-    its way over them. So that there is something left to plan, data wait at their hosts in
-    pieces, and each connection is handed about what it delivers in two seconds. A relay passes a
-    piece on once it has all of it.
+    Every `replan_s` seconds it asks, by `PlanRest`, for a schedule from where the data lie: what is
+    on its way counts as lying at the host that receives it, and does arrive. Until the answer comes
+    nothing more is handed to connections. Where there is none the schedule under way goes on.
+
+    Connections between hosts that the new schedule uses, too, stay; others are opened, or closed
+    once nothing is on its way over them. So that there is something left to plan, data wait at
+    their hosts in pieces, and each connection is handed about what it delivers in two seconds. A
+    relay passes a piece on once it has all of it.
 
     What the planner gets to know: a link over which a connection was busy for the whole interval
     since the last planning (it had pieces on their way all the time, and was not held up for want
@@ -71,10 +80,6 @@ class ReplanningController(Controller):
         What the schedule was made for.
     schedule : Schedule
         Pipelined.
-    plan_rest : callable
-        From a `Progress` (its clock begins with the collection) to a pipelined `Schedule` whose
-        time 0 is that instant. Where it raises `InfeasibleError` or `TimeLimitError` the schedule
-        under way goes on.
     replan_s : float
     lanes : int
         Parallel connections per hop; each takes the next piece when it has room.
@@ -107,19 +112,18 @@ class ReplanningController(Controller):
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> plan = dc.coordinated(problem)
-    >>> controller = ReplanningController(
-    ...     problem, plan, lambda progress: dc.replan(problem, plan, progress), replan_s=60.0
-    ... )
+    >>> controller = ReplanningController(problem, plan, replan_s=60.0)
     >>> controller.start()  # doctest: +NORMALIZE_WHITESPACE
     [Open(connection=0, from_host='S', to_host='D', window_bytes=None, pace_bytes_per_s=None),
      Send(connection=0, source='S', offset_bytes=0, n_bytes=10), WakeMe(time_s=60.0, tag=0)]
     """
 
+    decides_at_destination = True
+
     def __init__(
         self,
         problem: Problem,
         schedule: Schedule,
-        plan_rest: PlanRest,
         *,
         replan_s: float,
         lanes: int = 1,
@@ -140,7 +144,6 @@ class ReplanningController(Controller):
         self._problem = problem
         self._destination = problem.destination
         self._schedule = schedule
-        self._plan_rest = plan_rest
         self._replan_s = replan_s
         self._n_lanes = lanes
         self._shared = shared_connections
@@ -167,6 +170,9 @@ class ReplanningController(Controller):
         self._stranded: list[tuple[str, Piece]] = []  # on connections given up, at their senders
         self._lost: set[str] = set()
         self._n_waiting = 0
+        self._asked: _Asked | None = None
+        self._n_asked = 0
+        self._put_off: dict[Hop, None] = {}  # hops that are fed once the answer is here
         self._observed = ObservedRates()
         self.answer: dict[str, Any] = {"replans": 0, "at_s": [], "predicted_end_s": []}
 
@@ -183,6 +189,8 @@ class ReplanningController(Controller):
                 return self._arrived(event)
             case HostLost():
                 return self._host_lost(event)
+            case RestPlanned():
+                return self._planned(event)
             case Timer() if event.tag == REPLAN:
                 return self._on_time(event.time_s)
             case Timer() if event.tag == RELEASE:
@@ -234,6 +242,9 @@ class ReplanningController(Controller):
         decisions: list[Decision] = []
         if hop.from_host in self._lost or hop.to_host in self._lost:
             return decisions
+        if self._asked is not None:
+            self._put_off[hop] = None
+            return decisions
         least_bytes = LEAST_PIECES * self._piece_bytes
         while hop.ready and (line := hop.neediest(time_s, least_bytes)):
             if not self._room.take(hop, hop.ready[0].piece):
@@ -261,10 +272,7 @@ class ReplanningController(Controller):
 
     def _on_time(self, time_s: float) -> list[Decision]:
         links = self._observed.new_links(self._problem, time_s, self._lines.values())
-        decisions = self._replan(time_s, links)
-        if self._has_work():
-            decisions.append(WakeMe(time_s + self._replan_s, REPLAN))
-        return decisions
+        return self._replan(time_s, links, on_time=True)
 
     def _has_work(self) -> bool:
         """Whether anything is on its way, or can be."""
@@ -274,23 +282,37 @@ class ReplanningController(Controller):
             or any(hop.ready for hop in self._hops.values())
         )
 
-    def _replan(self, time_s: float, links: NewLinks | None) -> list[Decision]:
-        """Have the rest planned, if there is one beyond what is on its way to the destination."""
+    def _replan(self, time_s: float, links: NewLinks | None, *, on_time: bool) -> list[Decision]:
+        """Ask for a plan of the rest, if there is one beyond what is on its way to the end."""
         where = self._whereabouts()
-        decisions: list[Decision] = []
-        if where.bytes_at(self._destination) < sum(self._backlog_bytes.values()):
-            progress = Progress(time_s, where.held(), links, tuple(sorted(self._lost)))
-            try:
-                rest = self._plan_rest(progress)
-            except (InfeasibleError, TimeLimitError):
-                rest = None
-            if rest is not None:
-                self.answer["replans"] += 1
-                self.answer["at_s"].append(time_s)
-                self.answer["predicted_end_s"].append(time_s + rest.makespan_s)
-                decisions = self._adopt(rest, time_s)
+        on_time = on_time or (self._asked is not None and self._asked.on_time)
+        self._asked = None
+        if where.bytes_at(self._destination) >= sum(self._backlog_bytes.values()):
+            return self._next_interval(time_s, on_time=on_time)
+        self._asked = _Asked(self._n_asked, time_s, on_time)
+        self._n_asked += 1
+        progress = Progress(time_s, where.held(), links, tuple(sorted(self._lost)))
+        return [PlanRest(self._asked.number, progress)]
+
+    def _planned(self, event: RestPlanned) -> list[Decision]:
+        """Adopt the plan, unless another has been asked for since."""
+        asked, decisions = self._asked, list[Decision]()
+        if asked is None or asked.number != event.number:
+            return decisions
+        self._asked, put_off, self._put_off = None, self._put_off, {}
+        if event.schedule is not None:
+            self.answer["replans"] += 1
+            self.answer["at_s"].append(asked.at_s)
+            self.answer["predicted_end_s"].append(asked.at_s + event.schedule.makespan_s)
+            decisions = self._adopt(event.schedule, asked.at_s)
+        else:
+            decisions = [d for hop in put_off for d in self._feed(hop, event.time_s)]
+        return decisions + self._next_interval(event.time_s, on_time=asked.on_time)
+
+    def _next_interval(self, time_s: float, *, on_time: bool) -> list[Decision]:
+        """Observe anew; where it was time to plan, say when it is again."""
         self._observed.begin(time_s, self._lines.values())
-        return decisions
+        return [WakeMe(time_s + self._replan_s, REPLAN)] if on_time and self._has_work() else []
 
     def _whereabouts(self) -> Whereabouts:
         """Find where all data lie, or will once they arrive."""
@@ -398,7 +420,8 @@ class ReplanningController(Controller):
         for lane in list(self._lines):
             if event.host in (lane.from_host, lane.to_host):
                 self._give_up(lane)
-        return self._table.lose(event.host, lambda _, __: False) + self._replan(event.time_s, None)
+        closed = self._table.lose(event.host, lambda _, __: False)
+        return closed + self._replan(event.time_s, None, on_time=False)
 
     def _give_up(self, lane: Lane) -> None:
         """Forget a connection; what is on its way over it lies where it left."""

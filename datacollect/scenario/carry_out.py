@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError, ProblemError, SimulationError, naming, nearest_hint
+from datacollect.methods.carrying import carrying
 from datacollect.methods.choice import plan
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
 from datacollect.scenario.knowledge import planning_problem
 from datacollect.scenario.known_wires import simulated
-from datacollect.scenario.method import controller_of
-from datacollect.scenario.options import EstimateOptions, ExecutionOptions, RunOptions
-from datacollect.scenario.outcome import Outcome, most_open_at_once, replanning_of
+from datacollect.scenario.options import EstimateOptions, RunOptions, execution_options
+from datacollect.scenario.outcome import Outcome, most_connections, replanning_of
 from datacollect.scenario.scenario import Scenario
 from datacollect.scenario.setting import build
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
-    from datacollect.control.controller import Controller
+    from datacollect.methods.carrying import Carrying
     from datacollect.problem.problem import Problem
     from datacollect.scenario.probe_cache import Measurement
     from datacollect.scenario.setting import Setting
@@ -151,7 +151,7 @@ def carry_out(
     tell = stage or (lambda _: None)
     chosen = _with_overrides(scenario, method, seed, time_limit_s)
     _require_engine(engine, chosen)
-    how, limits = ExecutionOptions.of(chosen), RunOptions.of(chosen)
+    how, limits = execution_options(chosen), RunOptions.of(chosen)
     with chosen.naming_file():
         tell("building")
         setting = replace(setting, scenario=chosen) if setting else build(chosen)
@@ -165,13 +165,15 @@ def carry_out(
             require_schedule_fits(schedule, problem)
         with naming("run"):
             require_room(schedule, limits.relay_buffer_bytes)
-        controller, connections = controller_of(problem, schedule, how, limits.relay_buffer_bytes)
+        carried = carrying(
+            problem, how, schedule=schedule, relay_buffer_bytes=limits.relay_buffer_bytes
+        )
     tell("simulating")
     simulate_in = _in_packets if engine == "ns3" else _as_fluid
-    run = simulate_in(setting, limits, controller, progress)
-    replanning = None
+    run = simulate_in(setting, limits, carried, progress)
+    connections, replanning = carried.connections, None
     if how.replan_s is not None:
-        connections, replanning = most_open_at_once(run.connections), replanning_of(run)
+        connections, replanning = most_connections(run), replanning_of(run)
     return Outcome(run, setting, problem, schedule, measurement, connections, replanning)
 
 
@@ -242,7 +244,7 @@ def require_ns3(scenario: Scenario) -> None:
 def _in_packets(
     setting: Setting,
     limits: RunOptions,
-    controller: Controller,
+    carried: Carrying,
     progress: Callable[[float, int], None] | None,
 ) -> Run:
     from datacollect.simulation.ns3.engine import simulate_ns3
@@ -251,13 +253,15 @@ def _in_packets(
         simulated(setting),
         setting.backlog_bytes,
         setting.destination,
-        controller,
+        carried.controller,
         seed=setting.scenario.number("run"),
         time_limit_s=limits.time_limit_s,
         relay_buffer_bytes=limits.relay_buffer_bytes,
         stall_s=limits.stall_s,
         warm_up_s=limits.warm_up_s,
         cool_down_s=limits.warm_up_s,
+        plan_rest=carried.plan_rest,
+        control=limits.control,
         name=f"scenario {setting.scenario.name!r}",
         progress=progress,
     )
@@ -266,7 +270,7 @@ def _in_packets(
 def _as_fluid(
     setting: Setting,
     limits: RunOptions,
-    controller: Controller,
+    carried: Carrying,
     progress: Callable[[float, int], None] | None,
 ) -> Run:
     from datacollect.simulation.fluid.engine import simulate_fluid
@@ -277,7 +281,7 @@ def _as_fluid(
             setting.network,
             setting.backlog_bytes,
             setting.destination,
-            controller,
+            carried.controller,
             seed=setting.scenario.number("run"),
             time_limit_s=limits.time_limit_s,
             stall_s=limits.stall_s,
@@ -288,6 +292,8 @@ def _as_fluid(
             header_bytes=setting.header_bytes if problem is None else 0,
             release_s=None if problem is None else _late_releases(problem),
             held=() if problem is None else problem.held,
+            plan_rest=carried.plan_rest,
+            control=limits.control,
             progress=progress,
         )
     except SimulationError as error:

@@ -15,6 +15,7 @@ from datacollect.methods.choice import METHODS
 from datacollect.methods.names import BEST_PATH, COORDINATED, FINISHES
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
+from datacollect.simulation.control import CONTROL
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
 ENGINES = ("ns3", "fluid")
@@ -295,6 +296,14 @@ RUN = _table(
     ),
     _optional("warm_up_s", SECONDS, "Background alone before, and again after, seconds.", 20.0),
     _optional("udp_on_off", Flag(), "fluid engine: UDP's on and off times, not its mean.", False),
+    # None rather than "delayed": what is absent is in no hash.
+    _optional(
+        "control",
+        Choice(CONTROL),
+        "What decides on the way, planning anew, does so at the destination: delayed, news and "
+        "decisions travel for a propagation delay each; free, they are everywhere at once. "
+        "Default: delayed.",
+    ),
 )
 
 # Sections that a scenario may have in any case, and those that need a topology.

@@ -99,8 +99,19 @@ class Outcome:
 
 def replanning_of(simulated: Run) -> Replanning:
     """Return what the controller says of planning anew, and how many connections that took."""
-    said = simulated.settings["controller"]
+    said = {**simulated.settings["controller"]}
+    said.pop("most_connections", None)
     return Replanning(**said, connections_opened=len(simulated.connections))
+
+
+def most_connections(simulated: Run) -> int:
+    """Return how many connections there were at most at a time, as far as who decides knew.
+
+    Where its messages take time, a connection counts from the decision to open it until its end is
+    known; else as the log has it.
+    """
+    most: int | None = simulated.settings["controller"].get("most_connections")
+    return most_open_at_once(simulated.connections) if most is None else most
 
 
 def most_open_at_once(connections: pd.DataFrame) -> int:

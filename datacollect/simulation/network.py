@@ -156,7 +156,10 @@ class SimulatedNetwork:
             node = int(self.head[wire])
         return wires
 
+    def one_way_s(self, from_node: int, to_node: int) -> float:
+        """Return the delay of the wires, without queues and transmission."""
+        return float(self.delay_s[self.path(from_node, to_node)].sum())
+
     def base_round_trip_s(self, from_node: int, to_node: int) -> float:
-        """Return twice the one-way delay of the wires, without queues and transmission."""
-        there, back = self.path(from_node, to_node), self.path(to_node, from_node)
-        return float(self.delay_s[there].sum() + self.delay_s[back].sum())
+        """Return the delays of the wires there and back, without queues and transmission."""
+        return self.one_way_s(from_node, to_node) + self.one_way_s(to_node, from_node)

@@ -10,17 +10,11 @@ from datacollect.control.direct import DirectController
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
 
-
-class PlanNothing:
-    def __call__(self, progress):
-        raise AssertionError("nothing is to be planned")
-
-
 CONTROLLERS = [
     PlannedController(line_in_pieces(2)),
     AsapController(line_in_pieces(2)),
     DirectController(line_problem()),
-    ReplanningController(triangle(), over_k(), PlanNothing(), replan_s=10.0),
+    ReplanningController(triangle(), over_k(), replan_s=10.0),
 ]
 
 

@@ -21,8 +21,14 @@ from instances.planned_anew import (
 )
 
 import datacollect as dc
-from datacollect.control.decisions import Close
-from datacollect.control.events import ConnectionClosed, ConnectionStalled, HostLost, Timer
+from datacollect.control.decisions import Close, PlanRest
+from datacollect.control.events import (
+    ConnectionClosed,
+    ConnectionStalled,
+    HostLost,
+    RestPlanned,
+    Timer,
+)
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
 from datacollect.problem.hosts import Held, Host, Link
 from datacollect.problem.problem import Problem
@@ -132,6 +138,37 @@ def test_without_a_better_plan_the_one_under_way_goes_on():
     assert sends(drive.arrive(11.0, 0)) == [(0, 40, 10)]
     assert wakes(drive.tell(Timer(20.0, 0))) == [30.0]
     assert drive.controller.answer["replans"] == 0
+
+
+def test_until_the_plan_is_there_connections_get_nothing_more():
+    """Asked at 10 s with 40 bytes on their way over K, answered at 13 s. What comes to K meanwhile
+    waits there; then it goes on as the new plan says, or as the old one where there is none."""
+
+    def waited(schedule):
+        drive, _ = drive_of(over_k())
+        (asked,) = drive.controller.handle(Timer(10.0, 0))
+        assert isinstance(asked, PlanRest)
+        assert held(asked.progress) == [("K", "S", 0, 40)]
+        assert drive.arrive(11.0, 0) == []
+        return drive.tell(RestPlanned(13.0, asked.number, schedule))
+
+    assert sends(waited(None)) == [(0, 40, 10), (1, 0, 10)]
+    rest = plan_of([("K", "D"), STRAIGHT], [(0, 0, 0, 40, 0.0, 8.0), (1, 0, 40, 160, 0.0, 16.0)])
+    anew = waited(rest.replace(routes=tuple(dc.Route("S", route.hosts) for route in rest.routes)))
+    assert (0, 40, 10) not in sends(anew)
+    assert sends(anew) == [(1, 0, 10), *((2, 40 + 10 * i, 10) for i in range(4))]
+    assert wakes(anew) == [23.0]
+
+
+def test_a_plan_from_before_a_loss_is_of_no_use():
+    drive, _ = drive_of(over_k())
+    (first,) = drive.controller.handle(Timer(10.0, 0))
+    second = drive.controller.handle(HostLost(11.0, "K"))[-1]
+    assert second.progress.lost_hosts == ("K",)
+    assert drive.tell(RestPlanned(12.0, first.number, over_k())) == []
+    anew = drive.tell(RestPlanned(13.0, second.number, straight()))
+    assert opens(anew) == [(2, *STRAIGHT)]
+    assert wakes(anew) == [23.0]
 
 
 def test_nothing_is_planned_once_all_is_on_its_way_to_the_destination():

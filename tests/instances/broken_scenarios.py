@@ -79,6 +79,7 @@ ALONE = [
         [{"wire": "B0-A0", "connections": 0}],
         "estimates.shared[0].connections must be a whole number >= 1",
     ),
+    ("run.control", "late", "run.control must be one of delayed, free, got 'late'"),
     ("method.replan_s", 0, "method.replan_s must be a finite number of seconds > 0, got 0"),
     ("run.time_limit_s", -5, "> 0, got -5; write a number above 0"),
     ("run.seed", 0.5, "run.seed must be a whole number >= 0, got 0.5"),

@@ -139,6 +139,9 @@ BOTH = {
     "slots": small(method={"slot_s": 0.5}),
     "planned times": small(method={"timing": "planned", "open_ahead_s": 0.5, "pace": True}),
     "re-planned": small(method={"replan_s": 1.0}, estimates={"perturbations": WRONG}),
+    "re-planned, free control": small(
+        method={"replan_s": 1.0}, estimates={"perturbations": WRONG}, run={"control": "free"}
+    ),
     "UDP": small(background=UDP, run={"udp_on_off": True}),
     "lanes": small(method={"lanes": 3}),
     "shared connections": small(method={"lanes": 2, "shared_connections": True}),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from instances.by_hand import ByHand
 from instances.hand_made_plans import plan_of
 
+from datacollect.control.decisions import PlanRest
 from datacollect.control.replanning import ReplanningController
+from datacollect.control.rest import rest_planned
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 
@@ -50,9 +52,27 @@ class Planner:
         return answer
 
 
+class PlansByHand(ByHand):
+    """Answers a controller that asks for a plan of the rest at once, in place of its question."""
+
+    def __init__(self, controller, plan_rest):
+        super().__init__(controller)
+        self.plan_rest = plan_rest
+
+    def tell(self, event):
+        decisions = []
+        for decision in super().tell(event):
+            if isinstance(decision, PlanRest):
+                decisions += self.tell(rest_planned(self.plan_rest, decision, event.time_s))
+            else:
+                decisions.append(decision)
+        return decisions
+
+
 def drive_of(schedule, plan_rest=never, problem=None, **options):
     options = {"replan_s": 10.0, "piece_bytes": 10} | options
-    drive = ByHand(ReplanningController(problem or triangle(), schedule, plan_rest, **options))
+    controller = ReplanningController(problem or triangle(), schedule, **options)
+    drive = PlansByHand(controller, plan_rest)
     return drive, drive.start()
 
 

@@ -152,3 +152,25 @@ def sends_of(*, backlog, destination="D", streams=1):
         destination,
     )
     return DirectController(problem, streams)
+
+
+class OneByOne(Controller):
+    """S sends each piece of its data on a fresh connection, so many at a time."""
+
+    def __init__(self, n_bytes, number, at_a_time=2):
+        self.left = list(enumerate(pieces(n_bytes, number)))
+        self.at_a_time = at_a_time
+
+    def start(self):
+        return [decision for _ in range(self.at_a_time) for decision in self._next()]
+
+    def handle(self, event):
+        if isinstance(event, RangeArrived):
+            return [Close(event.connection), *self._next()]
+        return []
+
+    def _next(self):
+        if not self.left:
+            return []
+        number, piece = self.left.pop(0)
+        return [Open(number, "S", "D"), Send(number, "S", *piece)]

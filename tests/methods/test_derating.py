@@ -98,11 +98,11 @@ def test_explanations_say_what_it_costs():
 
 
 def test_scenarios_plan_on_a_part():
-    from datacollect.scenario.options import ExecutionOptions
+    from datacollect.scenario.options import execution_options
     from datacollect.scenario.scenario import Scenario
 
     tree = {"problem": "upload.toml", "method": {"derate": 0.8}}
-    assert ExecutionOptions.of(Scenario.from_dict(tree)).planning().derate == 0.8
+    assert execution_options(Scenario.from_dict(tree)).planning().derate == 0.8
     with pytest.raises(dc.ProblemError, match="derate must be > 0 and <= 1"):
         Scenario.from_dict({"problem": "upload.toml", "method": {"derate": 0}})
 

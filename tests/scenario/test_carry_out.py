@@ -214,12 +214,16 @@ def test_planned_anew_data_leave_a_link_that_turns_out_slow(engine, scenario_of)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_planned_anew_a_relay_stores_no_more_than_it_may(engine, scenario_of):
+@pytest.mark.parametrize(("control", "more"), [("free", 1), ("delayed", 1448)])
+def test_planned_anew_a_relay_stores_no_more_than_it_may(engine, control, more, scenario_of):
+    """Told late, K is full for a moment: ns-3's curve, a line through several segments, may be a
+    part of one off there."""
     room = 20_000
-    run = dc.simulate(scenario_of(2.0, run={"relay_buffer_bytes": room}), engine=engine)
+    limits = {"relay_buffer_bytes": room, "control": control}
+    run = dc.simulate(scenario_of(2.0, run=limits), engine=engine)
     assert run.complete
     others = run.storage[run.storage["host"] == "K"]["others_bytes"]
-    assert 0 < others.max() <= room + 1
+    assert 0 < others.max() <= room + more
 
 
 @pytest.mark.parametrize("values", [{"method.lanes": 3}, {"method.shared_connections": True}])

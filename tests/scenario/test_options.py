@@ -8,14 +8,15 @@ import pytest
 from instances.small_scenarios import line_of
 
 from datacollect.control.connections import Recovery
+from datacollect.methods.carrying import ExecutionOptions
 from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
 from datacollect.scenario.fields import ESTIMATES, METHOD, PERTURBATION, RUN, SHARED_WIRE
 from datacollect.scenario.options import (
     EstimateOptions,
-    ExecutionOptions,
     Perturbation,
     RunOptions,
     SharedWire,
+    execution_options,
 )
 
 
@@ -37,10 +38,14 @@ def test_options_are_the_keys_of_their_section_but_for_seeds(options, table):
 
 def test_what_was_not_said_has_the_default_of_its_field():
     scenario = line_of()
-    how, limits = ExecutionOptions.of(scenario), RunOptions.of(scenario)
+    how, limits = execution_options(scenario), RunOptions.of(scenario)
     assert all(getattr(how, name) == METHOD.by_name[name].default for name in vars(how))
     assert (limits.stall_s, limits.relay_buffer_bytes, limits.warm_up_s) == (30.0, None, 0.0)
     assert EstimateOptions.of(scenario).shared == ()
+
+
+def test_options_by_themselves_have_the_same_defaults():
+    assert execution_options(line_of()) == ExecutionOptions()
 
 
 def test_tables_within_become_values_of_their_own():
@@ -59,7 +64,7 @@ def test_each_method_gets_the_options_that_it_has():
         "at_a_time": 2,
         "finish": "together",
     }
-    how = ExecutionOptions.of(line_of(method={**section, "order": ["S"]}))
+    how = execution_options(line_of(method={**section, "order": ["S"]}))
     assert how.planning() == CoordinatedOptions(
         2.0, solver="ortools", time_limit_s=9.0, finish="together"
     )
@@ -70,10 +75,10 @@ def test_each_method_gets_the_options_that_it_has():
 def test_scaled_slots_are_as_much_shorter_as_the_data_are_less():
     """100 s at full size are 10 s at a tenth; slots in seconds stay what they are."""
     scaled = line_of(scale=0.1, method={"scaled_slot_s": 100.0})
-    assert ExecutionOptions.of(scaled).planning() == CoordinatedOptions(10.0)
-    assert ExecutionOptions.of(line_of(scale=0.1, method={"slot_s": 2.0})).slot_s == 2.0
+    assert execution_options(scaled).planning() == CoordinatedOptions(10.0)
+    assert execution_options(line_of(scale=0.1, method={"slot_s": 2.0})).slot_s == 2.0
 
 
 def test_connections_recover_as_the_section_says():
     section = {"stall_patience_s": 3.0, "retry_s": 2.0, "most_retries": 4}
-    assert ExecutionOptions.of(line_of(method=section)).recovery == Recovery(3.0, 2.0, 4)
+    assert execution_options(line_of(method=section)).recovery == Recovery(3.0, 2.0, 4)

@@ -60,5 +60,6 @@ def test_hashes_stay_when_keys_are_added():
         ("probe_scale", 1.0),
         ("transport.sack", False),
         ("method.scaled_slot_s", 100.0),
+        ("run.control", "free"),
     ):
         assert scenario.with_values({place: value}).sha256 != pinned

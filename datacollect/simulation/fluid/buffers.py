@@ -12,7 +12,7 @@ from datacollect.simulation.fluid.parts import SAME_RATE, FullRelay
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
 
 
@@ -64,6 +64,10 @@ class RelayBuffers:
         """Add a connection, with nothing on it."""
         self._into = np.append(self._into, UNBOUNDED)
         self._out_of = np.append(self._out_of, UNBOUNDED)
+
+    def keep(self, rows: IntArray) -> None:
+        """Forget all connections but these."""
+        self._into, self._out_of = self._into[rows], self._out_of[rows]
 
     def new_head(self, connection: FluidConnection) -> None:
         """Note whose data a connection carries from now on."""

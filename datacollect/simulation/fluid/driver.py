@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.byte_ranges import ByteRanges
-from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe, require_possible
+from datacollect.control.decisions import (
+    Close,
+    Decision,
+    Open,
+    PlanRest,
+    Send,
+    WakeMe,
+    require_possible,
+)
 from datacollect.control.events import (
     ConnectionClosed,
     ConnectionHasRoom,
@@ -21,6 +29,7 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
+from datacollect.control.rest import rest_planned
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.simulation.fluid.parts import QueuedRange
 from datacollect.simulation.fluid.state import FluidState
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
 
     from datacollect.arrays import BoolArray, FloatArray
     from datacollect.control.controller import Controller
+    from datacollect.control.rest import RestPlanner
     from datacollect.problem.hosts import Held
     from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
     from datacollect.simulation.fluid.wires import FluidNetwork, FluidPath
@@ -51,6 +61,7 @@ class FluidDriver:
         controller: Controller,
         stall_s: float,
         relay_buffer_bytes: float,
+        plan_rest: RestPlanner | None = None,
     ) -> None:
         for host in (*backlog_bytes, destination):
             network.require_host(host)
@@ -62,6 +73,7 @@ class FluidDriver:
         self.backlog_bytes = {h: n for h, n in backlog_bytes.items() if h != destination}
         self.destination = destination
         self.controller = controller
+        self.plan_rest = plan_rest
         self.recorder = Recorder(self.backlog_bytes, destination)
         self.state = FluidState(network, self.recorder, destination, relay_buffer_bytes)
         self.stall_s = stall_s
@@ -313,6 +325,8 @@ class FluidDriver:
                     self._open(decision)
                 case Close():
                     self._close(decision)
+                case PlanRest():
+                    self._tell(rest_planned(self.plan_rest, decision, self.state.now_s))
 
     def _wake(self, tag: int) -> None:
         self._tell(Timer(self.state.now_s, tag))

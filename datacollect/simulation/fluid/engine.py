@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from datacollect.errors import ProblemError
+from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.fluid.driver import FluidDriver
 from datacollect.simulation.fluid.problem_network import ProblemNetwork
 from datacollect.simulation.fluid.wires import WireNetwork
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from datacollect.control.controller import Controller
+    from datacollect.control.rest import RestPlanner
     from datacollect.problem.hosts import Held
     from datacollect.problem.problem import Problem
     from datacollect.simulation.fluid.wires import FluidNetwork
@@ -41,6 +43,8 @@ class FluidOptions(TypedDict, total=False):
     udp_on_off: bool
     header_bytes: int
     lost_hosts_s: Mapping[str, float]
+    plan_rest: RestPlanner | None
+    control: str
     event_limit: int
     progress: OnProgress
 
@@ -61,6 +65,8 @@ def simulate_fluid(
     release_s: Mapping[str, float] | None = None,
     held: Iterable[Held] = (),
     lost_hosts_s: Mapping[str, float] | None = None,
+    plan_rest: RestPlanner | None = None,
+    control: str = DELAYED,
     event_limit: int = 10_000_000,
     progress: OnProgress | None = None,
 ) -> Run:
@@ -97,6 +103,12 @@ def simulate_fluid(
         Parts of backlogs that already lie elsewhere.
     lost_hosts_s : mapping of str to float, optional
         When hosts are lost with all that they store.
+    plan_rest : callable, optional
+        Plans the rest, from a `Progress` to a schedule, for a controller that asks for it; in no
+        simulated time.
+    control : {"delayed", "free"}
+        Whether messages take time between a controller that decides at the destination and other
+        hosts: one propagation delay each way. The links of a `ProblemNetwork` have none.
     event_limit : int
         Against controllers that never come to an end.
     progress : callable, optional
@@ -148,6 +160,8 @@ def simulate_fluid(
         raise ProblemError(f"warm_up_s must be >= 0 and finite, got {warm_up_s}")
     shares: FluidNetwork
     if isinstance(network, SimulatedNetwork):
+        if destination in network.host_node:  # else the driver says so
+            controller = controlled(controller, network, destination, control)
         settings["transport"] = dict(vars(network.transport))
         shares = WireNetwork(
             network,
@@ -160,7 +174,9 @@ def simulate_fluid(
         shares = network
         settings["storage_bytes"] = dict(network.storage_bytes)
     began_s = time.process_time()
-    drive = FluidDriver(shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes)
+    drive = FluidDriver(
+        shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes, plan_rest
+    )
     before = drive.background_rates(-warm_up_s, 0.0)
     drive.prepare(release_s or {}, tuple(held), lost_hosts_s or {})
     drive.run(time_limit_s, event_limit, progress)
@@ -175,9 +191,7 @@ def simulate_fluid(
             0.0,
             end_s,
         ),
-        wires=shares.wire_table(
-            drive.state.flow_rates.carried_bytes(drive.state.moved_bytes), 0.0, end_s
-        ),
+        wires=shares.wire_table(drive.state.carried_bytes(), 0.0, end_s),
         events=drive.n_events,
         cpu_s=time.process_time() - began_s,
         settings=settings,

@@ -56,7 +56,7 @@ class FluidHost:
 
 @dataclass(slots=True, eq=False)
 class FluidConnection:
-    """A connection and its queue; `index` counts connections, `number` is the controller's."""
+    """A connection and its queue; `index` is its row, `number` is the controller's."""
 
     number: int
     index: int
@@ -71,6 +71,7 @@ class FluidConnection:
     is_gone: bool = False
     since_s: float = 0.0
     since_left: float = 0.0
+    moved_bytes: float = 0.0  # once its row is dropped
 
 
 class FullRelay(NamedTuple):

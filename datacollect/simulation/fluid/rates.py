@@ -97,12 +97,12 @@ class FluidRates:
         _cut(rates, waits, brings, stores, chain)
         return rates
 
-    def carried_bytes(self, flow_bytes: FloatArray) -> FloatArray:
-        """Return what passed each resource, from what each flow moved."""
-        uses = np.array([r for used in self._uses for r in used], dtype=np.int64)
-        moved = np.repeat(flow_bytes, [len(used) for used in self._uses])
-        carried = np.bincount(uses, weights=moved, minlength=self._n_resources)
-        return carried.astype(np.float64)
+    def keep(self, flows: IntArray) -> None:
+        """Forget all flows but these; others' flows are among them."""
+        kept = flows.tolist()
+        self._uses = [self._uses[i] for i in kept]
+        self._limits = [self._limits[i] for i in kept]
+        self._shares = None
 
     def _prepare(self) -> tuple[FairShare, FloatArray]:
         """Return who uses what, and each flow's own limit."""

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 NO_FLOW = -1
 
+# Rows of closed connections are dropped once they are more than those of the others, and so many:
+# each connection is moved a few times at most, however many there are one after the other.
+MOST_CLOSED_ROWS = 16
+
 # A range's position is a sum of many steps; nobody waits for less than this.
 POSITION_SLACK_BYTES = 0.01
 # Plans are in whole bytes, at rates that are right to this share. What is missing of a range for
@@ -53,11 +57,13 @@ class FluidState:
         self.recorder = recorder
         self.now_s = 0.0
         self.hosts: dict[str, FluidHost] = {}
-        self.connections: list[FluidConnection] = []
+        self.connections: list[FluidConnection] = []  # by row; of those closed, not all
+        self._ever: list[FluidConnection] = []
+        self._n_closed_rows = 0
         self.flow_rates = FluidRates(network.n_resources, network.background_paths)
         self.n_background = self.flow_rates.n_background
         self.buffers = RelayBuffers(relay_buffer_bytes, network.storage_bytes, destination)
-        # One entry per connection.
+        # One entry per row.
         self.left = np.zeros(0)
         self.gap = np.zeros(0)
         self.rate = np.zeros(0)
@@ -101,7 +107,8 @@ class FluidState:
             number, len(self.connections), from_host, to_host, path, window_bytes
         )
         self.connections.append(connection)
-        connection.to_host.incoming[connection.index] = connection
+        self._ever.append(connection)
+        connection.to_host.incoming[number] = connection
         for name, value in (("left", 0.0), ("gap", math.inf), ("rate", 0.0), ("gap_closes", 0.0)):
             setattr(self, name, np.append(getattr(self, name), value))
         self.active = np.append(self.active, np.False_)
@@ -122,7 +129,7 @@ class FluidState:
     def opened(self, connection: FluidConnection) -> None:
         """Let a connection carry data."""
         connection.is_open = True
-        self._dirty[connection.index] = connection
+        self._dirty[connection.number] = connection
 
     def put(self, host: str, source: str, offset_bytes: int, n_bytes: int) -> None:
         """Let data be at a host that were not moved there."""
@@ -135,7 +142,8 @@ class FluidState:
     def gone(self, connection: FluidConnection) -> int:
         """Take a connection away; return how much of its head has arrived, and stays there."""
         connection.is_gone, connection.is_open = True, False
-        del connection.to_host.incoming[connection.index]
+        self._n_closed_rows += 1
+        del connection.to_host.incoming[connection.number]
         done_bytes = 0
         if connection.queue:
             head = connection.queue[0]
@@ -145,7 +153,7 @@ class FluidState:
             connection.queue.clear()
             connection.queued_bytes = 0
             self._new_head(connection)
-        self._dirty[connection.index] = connection
+        self._dirty[connection.number] = connection
         self._dirty |= connection.to_host.dependents
         return done_bytes
 
@@ -214,21 +222,57 @@ class FluidState:
     def settle(self) -> None:
         """Find out what each connection can do after what has happened, and the rates."""
         due = np.flatnonzero((self.gap_closes > 0) & (self.gap <= self.gap_closes * self.tie_s))
-        self._dirty |= {i: self.connections[i] for i in due.tolist()}
+        for i in due.tolist():
+            self._dirty[self.connections[i].number] = self.connections[i]
         while self._dirty:
             _, connection = self._dirty.popitem()
             if self._evaluate(connection):
                 self._dirty |= connection.to_host.dependents
         self._solve()
+        if self._n_closed_rows > max(MOST_CLOSED_ROWS, len(self.connections) // 2):
+            self._drop_closed_rows()
+
+    def carried_bytes(self) -> FloatArray:
+        """Return what has passed each resource."""
+        for row, connection in enumerate(self.connections):
+            connection.moved_bytes = float(self.moved_bytes[self.n_background + row])
+        paths = [*self.network.background_paths, *(c.path for c in self._ever)]
+        others = self.moved_bytes[: self.n_background]
+        moved = np.concatenate([others, [c.moved_bytes for c in self._ever]])
+        uses = np.array([r for path in paths for r in path.resources], dtype=np.int64)
+        by_use = np.repeat(moved, [len(path.resources) for path in paths])
+        carried = np.bincount(uses, weights=by_use, minlength=self.network.n_resources)
+        return carried.astype(np.float64)
 
     # ------------------------------------------------------------------------------------------
+
+    def _drop_closed_rows(self) -> None:
+        """Move the rows of those that are not closed together; nothing flows from the others."""
+        n = self.n_background
+        row_now = np.full(len(self.connections) + 1, NO_FLOW)  # the last one stands for none
+        kept: list[FluidConnection] = []
+        for row, connection in enumerate(self.connections):
+            if connection.is_gone:
+                connection.moved_bytes = float(self.moved_bytes[n + row])
+                continue
+            row_now[row] = connection.index = len(kept)
+            kept.append(connection)
+        rows = np.flatnonzero(row_now >= 0)
+        flows = np.concatenate([np.arange(n), n + rows])
+        for name in ("left", "gap", "rate", "gap_closes", "active", "idle_since_s"):
+            setattr(self, name, getattr(self, name)[rows])
+        self.upstream = row_now[self.upstream[rows]]
+        self.moved_bytes, self.all_rates = self.moved_bytes[flows], self.all_rates[flows]
+        self.buffers.keep(rows)
+        self.flow_rates.keep(flows)
+        self.connections, self._n_closed_rows, self._solved = kept, 0, None
 
     def _new_head(self, connection: FluidConnection) -> None:
         i = connection.index
         self.left[i] = connection.queue[0].n_bytes if connection.queue else 0.0
         connection.since_s, connection.since_left = self.now_s, float(self.left[i])
         self.buffers.new_head(connection)
-        self._dirty[i] = connection
+        self._dirty[connection.number] = connection
         # The next range starts without an instant's rest: those behind it look again.
         self._dirty |= connection.to_host.dependents
         if not connection.queue:
@@ -249,9 +293,9 @@ class FluidState:
         self.upstream[i] = upstream.index if upstream else NO_FLOW
         self.active[i] = active
         if head is None or gap == math.inf:
-            host.dependents.pop(i, None)
+            host.dependents.pop(connection.number, None)
         else:
-            host.dependents[i] = connection
+            host.dependents[connection.number] = connection
         return active != was_active
 
     def _supply(

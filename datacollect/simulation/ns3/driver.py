@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.control.decisions import Close, Open, Send, WakeMe, refuse, require_possible
+from datacollect.control.decisions import (
+    Close,
+    Open,
+    PlanRest,
+    Send,
+    WakeMe,
+    refuse,
+    require_possible,
+)
 from datacollect.control.events import (
     ConnectionClosed,
     ConnectionHasRoom,
@@ -13,6 +21,7 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
+from datacollect.control.rest import rest_planned
 from datacollect.simulation.ns3.messages import ConnectionAsked
 
 if TYPE_CHECKING:
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
     from datacollect.control.controller import Controller
     from datacollect.control.decisions import Decision
     from datacollect.control.events import Event
+    from datacollect.control.rest import RestPlanner
     from datacollect.simulation.ns3.messages import LogEntry
 
 # As the C++ program numbers what it reports, and why it has stopped.
@@ -40,6 +50,8 @@ class Ns3Driver:
     backlog_bytes : mapping of str to int
     apart : set of pairs of str
         Hosts that cannot reach each other.
+    plan_rest : callable, optional
+        Plans the rest for a controller that asks for it, in no simulated time.
     """
 
     def __init__(
@@ -49,6 +61,7 @@ class Ns3Driver:
         hosts: Sequence[str],
         backlog_bytes: Mapping[str, int],
         apart: set[tuple[str, str]],
+        plan_rest: RestPlanner | None = None,
     ) -> None:
         self._simulation = simulation
         self._controller = controller
@@ -56,6 +69,7 @@ class Ns3Driver:
         self._number = {name: i for i, name in enumerate(hosts)}
         self._backlog_bytes = backlog_bytes
         self._apart = apart
+        self._plan_rest = plan_rest
         self._opened: set[int] = set()
         self._closed: set[int] = set()
         self.log: list[LogEntry] = []
@@ -147,6 +161,9 @@ class Ns3Driver:
                     self._simulation.Close(connection, drop)
                 case WakeMe(time_s, tag):
                     self._simulation.WakeAt(time_s, tag)
+                case PlanRest():
+                    event = rest_planned(self._plan_rest, decision, self._simulation.Now())
+                    self._apply(self._controller.handle(event))
 
     def _open(self, wanted: Open) -> None:
         ends = (wanted.from_host, wanted.to_host)

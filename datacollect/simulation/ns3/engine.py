@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.ns3.messages import Request
 from datacollect.simulation.ns3.network_text import (
     check_network,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.control.controller import Controller
+    from datacollect.control.rest import RestPlanner
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.simulation.run import OnProgress, Run
 
@@ -36,6 +38,8 @@ def simulate_ns3(
     stall_s: float = 30.0,
     warm_up_s: float = 0.0,
     cool_down_s: float = 0.0,
+    plan_rest: RestPlanner | None = None,
+    control: str = DELAYED,
     name: str = "",
     progress: OnProgress | None = None,
 ) -> Run:
@@ -62,6 +66,12 @@ def simulate_ns3(
     warm_up_s, cool_down_s : float
         How long background traffic runs alone, before and after. Times count from the end of the
         warm-up; starts of background flows from its beginning.
+    plan_rest : callable, optional
+        Plans the rest, from a `Progress` to a schedule, for a controller that asks for it; in no
+        simulated time. Pickled, as the controller is.
+    control : {"delayed", "free"}
+        Whether messages take time between a controller that decides at the destination and other
+        hosts: one propagation delay each way.
     name : str
         What errors call the run.
     progress : callable, optional
@@ -103,7 +113,8 @@ def simulate_ns3(
         stall_s=float(stall_s),
         relay_buffer_bytes=relay_buffer_bytes,
     )
-    request = Request(scenario, hosts, backlog, apart, controller, float(cool_down_s))
+    controller = controlled(controller, network, destination, control)
+    request = Request(scenario, hosts, backlog, apart, controller, float(cool_down_s), plan_rest)
     what = name or describe(network, seed)
     result = worker().run(request, what, progress)
     settings = {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from datacollect.control.controller import Controller
     from datacollect.control.events import ConnectionClosed, ConnectionOpened, ConnectionStalled
+    from datacollect.control.rest import RestPlanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Request:
         Hosts that cannot reach each other.
     controller : Controller
     cool_down_s : float
+    plan_rest : callable or None
     """
 
     scenario: str
@@ -38,6 +40,7 @@ class Request:
     apart: set[tuple[str, str]]
     controller: Controller
     cool_down_s: float
+    plan_rest: RestPlanner | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class Worker:
                 with theirs, self._lock:
                     send_handle(self._control, theirs.fileno(), self.pid)
                     send_handle(self._control, stderr.fileno(), self.pid)
-                ours.send(_main_script(request))
+                ours.send((_main_script(request), sys.argv))
                 ours.send(request)
             while True:
                 with _alive(what, stderr):

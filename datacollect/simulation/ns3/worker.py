@@ -116,7 +116,12 @@ def simulate(collect: Any, request: Request, beat: OnProgress) -> Result:
     """Carry out one request."""
     simulation = collect.Simulation(request.scenario)
     driver = Ns3Driver(
-        simulation, request.controller, request.hosts, request.backlog_bytes, request.apart
+        simulation,
+        request.controller,
+        request.hosts,
+        request.backlog_bytes,
+        request.apart,
+        request.plan_rest,
     )
 
     def report() -> None:
@@ -155,9 +160,12 @@ def run_child(collect: Any, channel: Connection, stderr: int) -> None:
             channel.send(Heartbeat(time_s, collected_bytes))
 
     try:
-        main_script = channel.recv()
+        main_script, arguments = channel.recv()
         if main_script is not None:
-            multiprocessing.spawn.prepare({"init_main_from_path": main_script})
+            # The script may look at its arguments as it is imported.
+            multiprocessing.spawn.prepare(
+                {"sys_argv": arguments, "init_main_from_path": main_script}
+            )
         channel.send(simulate(collect, channel.recv(), beat))
     except (BrokenPipeError, ConnectionResetError):
         return

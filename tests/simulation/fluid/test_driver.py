@@ -4,7 +4,7 @@ import math
 
 import pytest
 from instances.hand_made_plans import line_in_pieces, line_problem, plan_of
-from instances.tiny_controllers import Scripted
+from instances.tiny_controllers import OneByOne, Scripted
 from judges.run_judge import stored_at
 
 from datacollect.control.connections import Recovery
@@ -15,7 +15,10 @@ from datacollect.control.scheduled import AsapController
 from datacollect.errors import SimulationError
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
+from datacollect.simulation.fluid.driver import FluidDriver
 from datacollect.simulation.fluid.engine import simulate_problem
+from datacollect.simulation.fluid.problem_network import ProblemNetwork
+from datacollect.simulation.fluid.state import MOST_CLOSED_ROWS
 
 
 def test_lost_relay_costs_what_it_held():
@@ -152,3 +155,20 @@ def test_schedule_for_another_problem_is_refused():
     smaller = line_problem().replace(backlog_bytes=[1000, 0, 0])
     with pytest.raises(SimulationError, match="is this a schedule for another problem"):
         simulate_problem(smaller, AsapController(line_in_pieces(1)))
+
+
+def test_connections_that_are_closed_cost_nothing_any_more():
+    """A thousand connections, two at a time: as long as one would take, and few rows."""
+    problem = Problem.from_matrix(["S", "D"], [[0, 10.0], [0, 0]], [10_000, 0], "D")
+    driver = FluidDriver(
+        ProblemNetwork(problem), {"S": 10_000}, "D", OneByOne(10_000, 1000), 30.0, math.inf
+    )
+    driver.prepare({}, (), {})
+    driver.run(math.inf, 10**6, None)
+    assert driver.end_s == pytest.approx(1000.0)
+    assert driver.recorder.is_complete
+    assert len(driver.state.left) <= MOST_CLOSED_ROWS + 3
+    assert driver.state.carried_bytes() == pytest.approx([10_000.0])
+    run = simulate_problem(problem, OneByOne(10_000, 1000))
+    assert len(run.connections) == 1000
+    assert run.wires["utilisation"].tolist() == pytest.approx([1.0])

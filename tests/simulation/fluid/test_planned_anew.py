@@ -16,15 +16,19 @@ import datacollect as dc
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController
 from datacollect.errors import InfeasibleError
+from datacollect.methods.carrying import RestPlanner
 from datacollect.problem.hosts import SharedBottleneck
 from datacollect.problem.problem import Problem
-from datacollect.scenario.method import RestPlanner
 from datacollect.schedule.progress import remaining_problem
 from datacollect.simulation.fluid.engine import simulate_problem
 
 
-def replanning(problem, plan, **options):
-    return ReplanningController(problem, plan, RestPlanner(problem, plan), **options)
+def run_of(problem, plan, *, truth=None, run=None, **options):
+    """Carry a plan out, the rest planned anew; return the controller, too."""
+    controller = ReplanningController(problem, plan, **options)
+    plan_rest = RestPlanner(problem, plan)
+    found = simulate_problem(problem, controller, truth=truth, plan_rest=plan_rest, **(run or {}))
+    return found, controller
 
 
 def slower_than_planned(problem):
@@ -43,8 +47,7 @@ def test_a_slow_link_is_found_out_and_its_data_go_round():
     truth, plan = slower_than_planned(problem), dc.coordinated(problem)
     blind = simulate_problem(problem, AsapController(plan), truth=truth)
     assert blind.makespan_s == pytest.approx(50.0, rel=1e-3)
-    controller = replanning(problem, plan, replan_s=5.0, piece_bytes=1)
-    run = simulate_problem(problem, controller, truth=truth)
+    run, controller = run_of(problem, plan, truth=truth, replan_s=5.0, piece_bytes=1)
     assert run.makespan_s == pytest.approx(21.4, abs=2.0)
     assert controller.answer["replans"] == 4
     assert controller.answer["predicted_end_s"][0] == pytest.approx(21.4, abs=2.0)
@@ -56,7 +59,7 @@ def test_with_an_interval_longer_than_the_run_it_is_the_plan_as_soon_as_possible
     problem = shared_relay()
     plan = dc.coordinated(problem)
     asap = simulate_problem(problem, AsapController(plan, **options))
-    run = simulate_problem(problem, replanning(problem, plan, replan_s=1e6, **options))
+    run, _ = run_of(problem, plan, replan_s=1e6, **options)
     assert run.makespan_s == pytest.approx(asap.makespan_s, rel=5e-3)
     assert run.routes["bytes"].sum() == asap.routes["bytes"].sum()
 
@@ -66,10 +69,8 @@ def test_a_relay_that_has_little_room_is_never_overfull_and_loses_no_time():
     problem = shared_relay()
     plan = dc.coordinated(problem)
     room = 160_000
-    controller = replanning(
-        problem, plan, replan_s=0.5, piece_bytes=10_000, room_bytes={"K": float(room)}
-    )
-    run = simulate_problem(problem, controller, relay_buffer_bytes=room)
+    options = {"replan_s": 0.5, "piece_bytes": 10_000, "room_bytes": {"K": float(room)}}
+    run, _ = run_of(problem, plan, run={"relay_buffer_bytes": room}, **options)
     at_k = run.storage[run.storage["host"] == "K"]["others_bytes"]
     assert 0 < at_k.max() <= room
     assert run.makespan_s == pytest.approx(plan.makespan_s, rel=0.02)
@@ -80,22 +81,29 @@ def test_a_lost_relay_costs_what_it_held():
     that left by the other all but what K holds. The rest goes straight."""
     problem = triangle(150)
     plan = dc.coordinated(problem)
-    controller = replanning(problem, plan, replan_s=100.0, piece_bytes=1)
-    run = simulate_problem(problem, controller, lost_hosts_s={"K": 4.0})
+    lost = {"lost_hosts_s": {"K": 4.0}}
+    run, controller = run_of(problem, plan, run=lost, replan_s=100.0, piece_bytes=1)
     assert run.complete
     assert run.makespan_s == pytest.approx(4.0 + (150 - 60) / 10, abs=0.5)
     assert controller.answer["replans"] == 1
 
 
+def test_who_asks_for_a_plan_where_nobody_plans_is_told_so():
+    problem = triangle(150)
+    controller = ReplanningController(problem, dc.coordinated(problem), replan_s=2.0)
+    with pytest.raises(dc.SimulationError, match="nobody plans here; give the engine plan_rest"):
+        simulate_problem(problem, controller)
+
+
 def test_it_can_be_sent_to_another_process_before_it_starts():
     problem = triangle(150)
     plan = dc.coordinated(problem)
-    controller = pickle.loads(pickle.dumps(replanning(problem, plan, replan_s=2.0, piece_bytes=1)))
+    options = {"replan_s": 2.0, "piece_bytes": 1}
+    sent = (ReplanningController(problem, plan, **options), RestPlanner(problem, plan))
+    controller, plan_rest = pickle.loads(pickle.dumps(sent))
     truth = slower_than_planned(problem)
-    there = simulate_problem(problem, controller, truth=truth)
-    here = simulate_problem(
-        problem, replanning(problem, plan, replan_s=2.0, piece_bytes=1), truth=truth
-    )
+    there = simulate_problem(problem, controller, truth=truth, plan_rest=plan_rest)
+    here, _ = run_of(problem, plan, truth=truth, **options)
     assert there.makespan_s == here.makespan_s
     assert there.events == here.events
 
@@ -135,14 +143,15 @@ def test_every_byte_arrives_once_however_often_the_rest_is_planned(
     controller = ReplanningController(
         problem,
         plan,
-        plan_rest,
         replan_s=replan_s,
         lanes=lanes,
         shared_connections=shared,
         piece_bytes=piece,
         room_bytes=rooms,
     )
-    run = simulate_problem(problem, controller, relay_buffer_bytes=room, time_limit_s=2000.0)
+    run = simulate_problem(
+        problem, controller, relay_buffer_bytes=room, time_limit_s=2000.0, plan_rest=plan_rest
+    )
     assert run.complete
     into = run.routes[run.routes["to"] == "D"].groupby("source")["bytes"].sum()
     # A byte per hop is what rounding amounts to in the log.
@@ -158,8 +167,8 @@ def test_shared_bottlenecks_are_kept_when_the_rest_is_planned():
     wire = SharedBottleneck("wire", 6.0, [("S", "D"), ("S", "K")])
     problem = problem.replace(shared=(wire,))
     plan = dc.coordinated(problem)
-    controller = replanning(problem, plan, replan_s=5.0, piece_bytes=1)
-    assert simulate_problem(problem, controller).makespan_s == pytest.approx(25.0, rel=0.05)
+    run, controller = run_of(problem, plan, replan_s=5.0, piece_bytes=1)
+    assert run.makespan_s == pytest.approx(25.0, rel=0.05)
     assert controller.answer["predicted_end_s"] == pytest.approx([23.75] * 4, abs=1.5)
 
 

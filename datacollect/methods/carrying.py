@@ -1,17 +1,28 @@
-"""How a schedule is carried out: what [method] says becomes a controller."""
+"""From a method's options to what carries it out: a schedule, a controller, a planner of the rest.
+
+Engines take these, as whatever moves bytes over real connections does: none of them knows a method.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.control.connections import Recovery
 from datacollect.control.direct import DirectController, streams_in_proportion
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
-from datacollect.methods.choice import plan
+from datacollect.methods.choice import (
+    METHODS,
+    BestPathOptions,
+    CoordinatedOptions,
+    DirectOptions,
+    plan,
+)
+from datacollect.methods.names import COORDINATED, EARLY
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
 
@@ -19,10 +30,95 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.control.controller import Controller
+    from datacollect.methods.choice import MethodOptions
     from datacollect.problem.problem import Problem
-    from datacollect.scenario.options import ExecutionOptions
     from datacollect.schedule.progress import Progress
     from datacollect.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """How a collection is planned, and how the plan is carried out.
+
+    Names and meanings are those of a scenario's [method] (`datacollect.scenario.fields`).
+    """
+
+    name: str = COORDINATED
+    slot_s: float | None = None
+    chunk_s: float | None = None
+    finish: str | None = None
+    solver: str = "auto"
+    time_limit_s: float | None = None
+    derate: float | None = None
+    timing: str = "asap"
+    lanes: int = 1
+    shared_connections: bool = False
+    open_ahead_s: float = 1.0
+    pace: bool = False
+    replan_s: float | None = None
+    window_bytes: int | None = None
+    streams: int = 1
+    total_streams: int | None = None
+    streams_as: str | None = None
+    streams_shared: str = "by-data"
+    at_a_time: int | None = None
+    order: tuple[str, ...] | None = None
+    stall_patience_s: float = 0.0
+    retry_s: float = 1.0
+    most_retries: int = 10
+
+    def planning(self, name: str | None = None) -> MethodOptions:
+        """Return the options of the method, or of another method with the same shape.
+
+        Examples
+        --------
+        >>> ExecutionOptions().planning("best-path")
+        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, solver='auto', derate=1.0)
+        """
+        solver, derate = self.solver, self.derate or 1.0
+        match name or self.name:
+            case "direct":
+                return DirectOptions(self.order, self.at_a_time, solver=solver, derate=derate)
+            case "best-path":
+                return BestPathOptions(self.slot_s, self.chunk_s, solver=solver, derate=derate)
+            case "coordinated":
+                return CoordinatedOptions(
+                    self.slot_s,
+                    self.chunk_s,
+                    solver=solver,
+                    time_limit_s=self.time_limit_s,
+                    derate=derate,
+                    finish=self.finish or EARLY,
+                )
+        raise ProblemError(f"method.name must be one of {', '.join(METHODS)}, got {name!r}")
+
+    @property
+    def recovery(self) -> Recovery:
+        """What to do about connections that are stuck or gone."""
+        return Recovery(
+            stall_patience_s=self.stall_patience_s,
+            retry_s=self.retry_s,
+            most_retries=self.most_retries,
+        )
+
+
+class Carrying(NamedTuple):
+    """What carries a collection out.
+
+    Attributes
+    ----------
+    schedule : Schedule
+    controller : Controller
+    plan_rest : RestPlanner or None
+        For a controller that asks for plans of the rest on the way.
+    connections : int
+        How many the schedule uses; where the rest is planned anew on the way, the first one.
+    """
+
+    schedule: Schedule
+    controller: Controller
+    plan_rest: RestPlanner | None
+    connections: int
 
 
 class RestPlanner:
@@ -74,22 +170,22 @@ class RestPlanner:
         return rest
 
 
-def controller_of(
+def carrying(
     problem: Problem,
-    schedule: Schedule,
     how: ExecutionOptions,
+    *,
+    schedule: Schedule | None = None,
     relay_buffer_bytes: int | None = None,
-) -> tuple[Controller, int]:
-    """Return what carries the schedule out as [method] says, and how many connections it uses.
-
-    Where the rest is planned anew on the way, they are those of the first plan.
+) -> Carrying:
+    """Return what carries a collection out as the options say.
 
     Parameters
     ----------
     problem : Problem
-        What the planner knew.
-    schedule : Schedule
+        What the planner knows.
     how : ExecutionOptions
+    schedule : Schedule, optional
+        Instead of planning.
     relay_buffer_bytes : int, optional
         Room for others' data at each relay.
 
@@ -97,19 +193,32 @@ def controller_of(
     ------
     ProblemError
         Options do not fit the problem or the schedule.
+    InfeasibleError, SolverError
+        As the method's function.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> found = carrying(problem, ExecutionOptions(name="direct", streams=3))
+    >>> found.schedule.makespan_s, type(found.controller).__name__, found.connections
+    (2.0, 'DirectController', 3)
     """
+    schedule = plan(problem, how.planning()) if schedule is None else schedule
     if how.replan_s is not None:
         room_bytes = _room_bytes(problem, relay_buffer_bytes)
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
-        return controller, n_connections(schedule, how)
+        plan_rest = RestPlanner(problem, schedule, how.solver, how.time_limit_s)
+        return Carrying(schedule, controller, plan_rest, n_connections(schedule, how))
     if schedule.method == "direct":
         streams = _streams(problem, how)
-        return _direct(problem, schedule, how, streams), sum(streams.values())
-    return _scheduled(schedule, how), n_connections(schedule, how)
+        controller = _direct(problem, schedule, how, streams)
+        return Carrying(schedule, controller, None, sum(streams.values()))
+    return Carrying(schedule, _scheduled(schedule, how), None, n_connections(schedule, how))
 
 
 def n_connections(schedule: Schedule, how: ExecutionOptions) -> int:
-    """Return how many connections a schedule's routes use, as [method] says."""
+    """Return how many connections a schedule's routes use."""
     hops = [
         (None if how.shared_connections else number, *pair)
         for number, route in enumerate(schedule.routes)
@@ -131,7 +240,6 @@ def _replanning(
     return ReplanningController(
         problem,
         schedule,
-        RestPlanner(problem, schedule, how.solver, how.time_limit_s),
         replan_s=replan_s,
         lanes=how.lanes,
         shared_connections=how.shared_connections,

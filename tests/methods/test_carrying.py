@@ -9,9 +9,9 @@ import datacollect as dc
 from datacollect.control.direct import DirectController
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.methods.carrying import ExecutionOptions, carrying, n_connections
 from datacollect.scenario.carry_out import carry_out
-from datacollect.scenario.method import controller_of, n_connections
-from datacollect.scenario.options import ExecutionOptions
+from datacollect.scenario.options import execution_options
 
 # S has 0.5 B/s to D, and 1 B/s through K.
 PROBLEM = dc.Problem.from_matrix(
@@ -19,8 +19,8 @@ PROBLEM = dc.Problem.from_matrix(
 )
 
 
-def how(**section):
-    return ExecutionOptions.of(line_of(method=section))
+def how(**options):
+    return ExecutionOptions(**options)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,10 @@ def test_the_section_decides_who_carries_the_plan_out(section, controller, conne
     """The coordinated plan takes both ways, three hops; best-path the one through K."""
     methods = {"direct": dc.direct, "best-path": dc.best_path}
     schedule = methods.get(section.get("name"), dc.coordinated)(PROBLEM)
-    found, n = controller_of(PROBLEM, schedule, how(**section))
-    assert (type(found), n) == (controller, connections)
+    found = carrying(PROBLEM, how(**section))
+    assert (type(found.controller), found.connections) == (controller, connections)
+    assert found.schedule.to_dict()["transfers"] == schedule.to_dict()["transfers"]
+    assert (found.plan_rest is not None) == ("replan_s" in section)
 
 
 def test_routes_that_share_connections_need_one_for_each_hop():
@@ -64,7 +66,7 @@ def test_direct_with_as_many_streams_as_the_coordinated_plan():
     coordinated = carry_out(scenario, engine="fluid")
     n = coordinated.connections
     assert len(coordinated.run.connections) == n > 3
-    assert n == n_connections(coordinated.schedule, ExecutionOptions.of(scenario))
+    assert n == n_connections(coordinated.schedule, execution_options(scenario))
     for shared in ("by-data", "evenly"):
         values = {"method.streams_as": "coordinated", "method.streams_shared": shared}
         run = dc.simulate(scenario.with_values(values), engine="fluid", method="direct")
@@ -88,4 +90,4 @@ def test_parallel_streams_get_a_larger_share():
 def test_a_plan_in_slots_cannot_be_planned_anew():
     slotted = dc.coordinated(PROBLEM, slot_s=1.0)
     with pytest.raises(dc.ProblemError, match="the schedule must be pipelined"):
-        controller_of(PROBLEM, slotted, how(replan_s=20.0))
+        carrying(PROBLEM, how(replan_s=20.0), schedule=slotted)
