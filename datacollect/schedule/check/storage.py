@@ -212,7 +212,7 @@ def _highest(
     the step from one double to the next.
     """
     wide = time.astype(np.longdouble)
-    middle = (wide[following] + wide[following + 1]) / 2
+    middle = np.asarray((wide[following] + wide[following + 1]) / 2, np.longdouble)
     instants, rank = np.unique(wide, return_inverse=True)
     key = stay * (len(instants) + 1) + rank
 
