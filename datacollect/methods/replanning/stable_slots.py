@@ -105,6 +105,8 @@ def stable_slots(
         later = search.on_all_links(latest, links)
         later_plan = plan if later is None else search.cheapest(later)
         plan = later_plan if later_plan.new_bytes < plan.new_bytes else plan
+    if search.undecided:
+        return plan._replace(status=HEURISTIC)
     too_many = n_slots > fewest_slots(bound_s, slot_s)
     if too_many and might_need_fewer(problem, slot_s, n_slots, links, budget):
         return plan._replace(status=HEURISTIC)
@@ -117,6 +119,7 @@ class _SlotSearch:
     def __init__(self, problem: Problem, old: OldPlan, slot_s: float, budget: Budget) -> None:
         self.problem, self.old, self.slot_s, self.budget = problem, old, slot_s, budget
         self.few = problem.with_links(old.links)
+        self.undecided: list[int] = []  # numbers of slots for which no flow was found, nor refuted
 
     def on_old_links(self, n_slots: int) -> Found | None:
         """Return a flow in so many slots on the old plan's links alone; None if there is none."""
@@ -135,7 +138,7 @@ class _SlotSearch:
         return found[0].expansion.problem is self.few
 
     def _attempt(self, problem: Problem, n_slots: int, links: IntArray) -> Found | None:
-        return flow_in_slots(problem, self.slot_s, n_slots, links, self.budget)
+        return flow_in_slots(problem, self.slot_s, n_slots, links, self.budget, self.undecided)
 
     def likely_links(self, optimum: ProvedOptimum, n_slots: int) -> IntArray:
         """Choose links to begin with: the old ones, and those of a plan without slots."""
@@ -162,7 +165,10 @@ class _SlotSearch:
         status = OPTIMAL
         try:
             if problem.shared:
-                part, flow = cheapest_shared(problem, part, costs, self.budget, discount)
+                (part, flow), is_proved = cheapest_shared(
+                    problem, found, costs, self.budget, discount
+                )
+                status = OPTIMAL if is_proved else HEURISTIC
             else:
                 part, flow = cheapest(part, costs, self.budget, discount)
         except TimeLimitError:

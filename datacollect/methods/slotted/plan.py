@@ -119,8 +119,10 @@ def _plan(
     links = first_links(problem, optimum, max(fewest, allowed or 0), budget)
     require_arrival(problem, slot_s, links, budget)
 
+    undecided: list[int] = []
+
     def attempt(n_slots: int) -> Found | None:
-        return flow_in_slots(problem, slot_s, n_slots, links, budget)
+        return flow_in_slots(problem, slot_s, n_slots, links, budget, undecided)
 
     status = HEURISTIC if prefer == "storage" and _may_lie_at_owner(problem) else OPTIMAL
     if allowed is None:
@@ -140,7 +142,9 @@ def _plan(
     lengths = np.full(part.graph.n_slots, slot_s)
     costs = path_costs(problem, prefer, lengths, part.graph.n_nodes)
     if problem.shared:
-        part, flow = cheapest_shared(problem, part, costs, budget)
+        (part, flow), is_proved = cheapest_shared(problem, (part, flow), costs, budget)
+        if undecided or not is_proved:
+            status = HEURISTIC
         return part.graph, flow, status, budget.linear_solver().name
     try:
         part, flow = cheapest(part, costs, budget)
@@ -188,19 +192,31 @@ def _allowed_slots(deadline_s: float, slot_s: float) -> int:
 
 
 def flow_in_slots(
-    problem: Problem, slot_s: float, n_slots: int, links: IntArray, budget: Budget
+    problem: Problem,
+    slot_s: float,
+    n_slots: int,
+    links: IntArray,
+    budget: Budget,
+    undecided: list[int] | None = None,
 ) -> Found | None:
-    """Return a flow in so many slots, beginning with some links; None if there is none."""
+    """Return a flow in so many slots, beginning with some links; None if none is found.
+
+    `undecided` gets the number of slots where there may be a flow nevertheless.
+    """
     expansion = TimeExpansion(problem, slot_s, n_slots)
     if not may_suffice(expansion):
         return None
-    return emptying(PartialGraph.in_all_slots(expansion, links), budget)
+    return emptying(PartialGraph.in_all_slots(expansion, links), budget, undecided)
 
 
-def emptying(part: PartialGraph, budget: Budget) -> Found | None:
-    """Return a graph, and a flow through it that empties all pools; None if none does."""
+def emptying(
+    part: PartialGraph, budget: Budget, undecided: list[int] | None = None
+) -> Found | None:
+    """Return a graph, and a flow through it that empties all pools; None if none is found."""
     problem = part.expansion.problem
-    return shared_suffices(problem, part, budget) if problem.shared else saturating(part, budget)
+    if problem.shared:
+        return shared_suffices(problem, part, budget, undecided)
+    return saturating(part, budget)
 
 
 def _too_early(
@@ -230,7 +246,9 @@ def require_arrival(problem: Problem, slot_s: float, links: IntArray, budget: Bu
         raise _never_in_slots(problem, slot_s, stranded)
     require_slots(last)
     exits = np.flatnonzero(arriving)
-    if emptying(partial_graph(problem, slot_s, last, links, exits), budget) is None:
+    undecided: list[int] = []
+    part = partial_graph(problem, slot_s, last, links, exits)
+    if emptying(part, budget, undecided) is None and not undecided:
         raise _never_in_slots(problem, slot_s, stranded)
 
 

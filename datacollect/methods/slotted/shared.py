@@ -19,6 +19,8 @@ from datacollect.flow.tolerances import ATTAINED
 from datacollect.methods.slots import whole_slot_bytes
 from datacollect.methods.slotted.graph import slot_costs
 from datacollect.methods.slotted.pricing import attractive, least_cost_flow, most_worth, priced
+from datacollect.methods.slotted.whole_bytes import Bottlenecks, Whole
+from datacollect.methods.tolerances import TOLERATED
 from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
@@ -31,8 +33,16 @@ if TYPE_CHECKING:
     from datacollect.solvers.budget import Budget
 
 
-def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Found | None:
-    """Return a graph, and a flow of whole bytes that empties all pools; None if none does."""
+def shared_suffices(
+    problem: Problem, part: PartialGraph, budget: Budget, undecided: list[int] | None = None
+) -> Found | None:
+    """Return a graph, and a flow of whole bytes that empties all pools; None if none is found.
+
+    Parameters
+    ----------
+    undecided : list of int, optional
+        The number of slots is added where there may be such a flow nevertheless.
+    """
     n_slots = part.graph.n_slots
     link, stored, arrival = (np.zeros(n, np.int64) for n in (problem.n_links, n_slots, n_slots))
     free = Costs(link, stored, arrival)
@@ -41,7 +51,12 @@ def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Fou
         found = largest_share(network, budget, np.arange(network.n_arcs))
         cost = slot_costs(free, part.graph)
         if found.share >= 1 - ATTAINED:
-            return part, _whole(problem, part.graph, cost, found, budget)
+            flow, is_decided = _some_whole(problem, part, cost, network, found, budget)
+            if flow is not None:
+                return part, flow
+            if not is_decided and undecided is not None:
+                undecided.append(n_slots)
+            return None
         if part.is_complete:
             return None
         more = _worth_adding(part, free, cost, network, found)
@@ -52,27 +67,29 @@ def shared_suffices(problem: Problem, part: PartialGraph, budget: Budget) -> Fou
 
 def cheapest_shared(
     problem: Problem,
-    part: PartialGraph,
+    enough: Found,
     costs: Costs,
     budget: Budget,
     discount: Discount | None = None,
-) -> Found:
-    """Return a graph, and the cheapest flow of whole bytes that empties all pools.
+) -> tuple[Found, bool]:
+    """Return a graph, the cheapest flow of whole bytes found, and whether it is proved cheapest.
 
     The program's optimum may split bytes. A network flow within its arcs, each rounded up to a
-    whole byte, exists and is whole (flows on integer capacities are integral), so a shared
-    bottleneck is exceeded by less than a byte per arc.
+    whole byte, exists and is whole (flows on integer capacities are integral), and costs no more.
+    Where it is too much for a shared bottleneck, see `datacollect.methods.slotted.whole_bytes`.
 
     Parameters
     ----------
-    part : PartialGraph
-        Its arcs suffice to empty all pools, as those that `shared_suffices` returns.
+    enough : Found
+        A flow that empties all pools, as `shared_suffices` returns; the answer where no cheaper one
+        is found.
 
     Raises
     ------
     SolverError
         Numbers too far apart for the solver's tolerances.
     """
+    part = enough[0]
     while True:
         graph, cost, copies = priced(part, costs, discount)
         network = _program(problem, graph)
@@ -83,9 +100,53 @@ def cheapest_shared(
             raise _too_wide(problem, graph, budget) from report
         more = every[:0] if part.is_complete else _worth_adding(part, costs, cost, network, found)
         if len(more) == 0:
-            flow = _whole(problem, graph, cost, found, budget)
-            return part, with_copies(flow, part.graph.n_arcs, copies)
+            break
         part = part.extended(more)
+    limits = _bottlenecks(problem, graph, network)
+    whole = _rounded(problem, graph, cost, found, budget)
+    is_proved = limits.respected_by(whole)
+    if not is_proved:
+        best = limits.best(cost, budget)
+        is_proved = best.is_proved and part.is_complete
+        near = best.flow
+        if near is None:
+            near = limits.shared_out(found.flow_bytes, cost, budget)
+        if near is None:
+            return enough, False
+        whole = near
+    return (part, with_copies(whole, part.graph.n_arcs, copies)), is_proved
+
+
+def _some_whole(
+    problem: Problem,
+    part: PartialGraph,
+    cost: IntArray,
+    network: SharedNetwork,
+    found: PricedFlow,
+    budget: Budget,
+) -> Whole:
+    """Return a flow of whole bytes where the program has one that splits them.
+
+    That it is decided means: there is one, or it is proved that there is none.
+    """
+    limits = _bottlenecks(problem, part.graph, network)
+    flow = _rounded(problem, part.graph, cost, found, budget)
+    if limits.respected_by(flow):
+        return Whole(flow, is_proved=True)
+    near = limits.shared_out(found.flow_bytes, cost, budget)
+    if near is not None:
+        return Whole(near, is_proved=True)
+    best = limits.best(cost, budget)
+    if best.flow is None and not best.is_proved:
+        return Whole(limits.by_turns(cost, budget), is_proved=False)
+    return Whole(best.flow, best.is_proved and part.is_complete)
+
+
+def _bottlenecks(problem: Problem, graph: TimeExpandedGraph, network: SharedNetwork) -> Bottlenecks:
+    """Say what fits: whole bytes, and what rates may be above, which are bytes where many pass."""
+    rate = np.array([bottleneck.bandwidth_bytes_per_s for bottleneck in problem.shared])
+    room = whole_slot_bytes(rate * (1 + TOLERATED), graph.slot_s, max(problem.total_bytes, 1))
+    return Bottlenecks(graph, network, np.repeat(room, graph.n_slots))
 
 
 def _program(problem: Problem, graph: TimeExpandedGraph) -> SharedNetwork:
@@ -132,7 +193,7 @@ def _worth_adding(
     return most_worth(part, keys, worth)
 
 
-def _whole(
+def _rounded(
     problem: Problem, graph: TimeExpandedGraph, cost: IntArray, found: PricedFlow, budget: Budget
 ) -> IntArray:
     """Return the cheapest flow of whole bytes within the program's, rounded up."""

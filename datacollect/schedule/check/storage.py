@@ -209,13 +209,15 @@ def _highest(
 ) -> Wide:
     """Highest rate with which a route came within the last chunk, or leaves within the next.
 
-    Between two instants, it is the same at all: look from the middle.
+    Between two instants, it is the same at all: look from the middle. Chunks may be shorter than
+    the step from one double to the next.
     """
-    middle = (time[following] + time[following + 1]) / 2
-    instants, rank = np.unique(time, return_inverse=True)
+    wide = time.astype(np.longdouble)
+    middle = np.asarray((wide[following] + wide[following + 1]) / 2, np.longdouble)
+    instants, rank = np.unique(wide, return_inverse=True)
     key = stay * (len(instants) + 1) + rank
 
-    def most(rate: Wide, since: FloatArray, until: FloatArray) -> Wide:
+    def most(rate: Wide, since: Wide, until: Wide) -> Wide:
         first, last = (
             np.searchsorted(
                 key,
@@ -225,14 +227,15 @@ def _highest(
                 side="right",
             )
             - 1
-            for at in (np.maximum(since, 0.0), until)
+            for at in (np.maximum(since, np.longdouble(0)), until)
         )
         first = np.maximum(first, np.searchsorted(stay, stay[following]))
         both = np.column_stack([first, last + 1]).ravel()
         padded = np.append(rate, np.longdouble(0))
         return np.asarray(np.maximum.reduceat(padded, both)[::2])
 
-    return np.maximum(most(comes, middle - chunk, middle), most(goes, middle, middle + chunk))
+    before, after = (np.asarray(middle + by, np.longdouble) for by in (-chunk, chunk))
+    return np.maximum(most(comes, before, middle), most(goes, middle, after))
 
 
 def _above_zero(lines: _Lines, is_relayed: BoolArray) -> _Lines:

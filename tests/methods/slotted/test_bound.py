@@ -35,9 +35,9 @@ def tried(monkeypatch):
     """The numbers of slots for which a flow was looked for."""
     numbers = []
 
-    def noting(problem, slot_s, n_slots, links, budget):
+    def noting(problem, slot_s, n_slots, *others):
         numbers.append(n_slots)
-        return found_in(problem, slot_s, n_slots, links, budget)
+        return found_in(problem, slot_s, n_slots, *others)
 
     found_in = slotted_plan.flow_in_slots
     monkeypatch.setattr(slotted_plan, "flow_in_slots", noting)

@@ -68,6 +68,21 @@ SLOW_LINK = "U -> D 1"
 SLOW = ("U", "U D", 0, 0, 100, 0.0, 200.0)
 
 
+def test_chunks_may_be_shorter_than_the_step_between_floats():
+    """Near 1e13 s floats lie 2 ms apart. K is half of that behind, and ends at the next float."""
+    end = math.nextafter(1e13, math.inf)
+    step = math.nextafter(end, math.inf) - end
+    n_bytes = 10**18
+    hosts = [Host("S", n_bytes), Host("K", storage_bytes=0), Host("D")]
+    problem = Problem.from_hosts(hosts, links("S -> K 1e5, K -> D 1e5"), "D")
+    rows = [
+        ("S", "S K D", 0, 0, n_bytes, 0.0, end),
+        ("S", "S K D", 1, 0, n_bytes, step / 2, end + step),
+    ]
+    check_schedule(problem, plan(rows, chunk_s=step / 2))
+    assert "host 'K': it stores" in broken(problem, plan(rows, chunk_s=0.0))
+
+
 def test_two_routes_have_a_chunk_each_and_others_data_lie_in_storage():
     """S and T send 10 bytes/s each through K, S a chunk of 2 s ahead, T keeps 30 bytes till 8 s.
 
