@@ -48,8 +48,8 @@ def test_two_that_fill_and_empty_at_rates_that_are_no_whole_numbers():
 @pytest.mark.parametrize(
     ("leave", "enough_bytes"),
     [
-        # K has all of T's bytes until the chunk of S's is full: none of S's bytes besides.
-        ((1.4, 1.6), 1000),
+        # At 1.45 s 25 bytes of S are more than the chunk; then T's leave faster than S's come.
+        ((1.45, 1.6), 1025),
         # At 1.48 s 40 bytes of S are more than the chunk, at 1.5 s 50, but none of T are left.
         ((1.48, 1.5), 1040),
     ],
@@ -67,5 +67,5 @@ def test_a_chunk_that_is_full_amid_a_transfer(leave, enough_bytes):
         ("S", "S D", 0, 550, 100, 0.0, 100.0),
     ]
     assert judged(enough_bytes, rows, chunk_s=1.0)
-    # Part of a byte is no byte, and rounding none either.
+    # Instants are rounded, which may be a part of a byte.
     assert not judged(enough_bytes - 2, rows, chunk_s=1.0)
