@@ -9,7 +9,7 @@ import numpy as np
 
 from datacollect.arrays import FloatArray, IntArray, ranges
 from datacollect.errors import ScheduleError
-from datacollect.schedule.check.case import counted, first_true, seconds
+from datacollect.schedule.check.case import FASTEST, counted, first_true, seconds
 from datacollect.schedule.check.flows import Limit, Pieces, Uses, cut, pieces
 from datacollect.schedule.check.stretches import (
     ONE_BYTE,
@@ -21,7 +21,7 @@ from datacollect.schedule.check.stretches import (
 from datacollect.schedule.tolerances import LIMIT_TOLERANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.problem.problem import Problem
     from datacollect.schedule.check.case import Case
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 OVERLAP = 4
 
 
+# Room beyond the largest double is infinite.
+@np.errstate(over="ignore")
 def within_capacity(case: Case) -> None:
     """Raise ScheduleError if transfers exceed a link, a host or a shared bottleneck.
 
@@ -66,7 +68,7 @@ def _constant(case: Case, what: str, names: Sequence[str], bytes_per_s: FloatArr
     def name(chain: int, _period: int) -> str:
         return f"{what} {names[chain]!r}"
 
-    return Limit(name, np.zeros(1), (bytes_per_s * case.step_s)[np.newaxis])
+    return _limit(case, name, np.zeros(1), bytes_per_s[np.newaxis])
 
 
 def _bandwidths(case: Case, links: IntArray) -> Limit:
@@ -79,7 +81,16 @@ def _bandwidths(case: Case, links: IntArray) -> Limit:
         since = f" (forecast from {seconds(edges[period] * case.step_s)})" if len(edges) > 1 else ""
         return f"link {tail!r} -> {head!r}{since}"
 
-    return Limit(name, edges, bandwidth * case.step_s)
+    return _limit(case, name, edges, bandwidth)
+
+
+def _limit(
+    case: Case, name: Callable[[int, int], str], edges: FloatArray, bytes_per_s: FloatArray
+) -> Limit:
+    bytes_per_step = np.minimum(bytes_per_s * case.step_s, FASTEST)
+    # Behind a pause with room for a byte of each route and more, no stretch profits from what was
+    # before it.
+    return Limit(name, edges, bytes_per_step, len(case.schedule.routes) + 2.0)
 
 
 def _forecast(case: Case, links: IntArray) -> tuple[FloatArray, FloatArray]:

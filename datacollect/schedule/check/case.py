@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.kinds import shown
 from datacollect.schedule.tolerances import WRITTEN
 from datacollect.schedule.use import Legs, legs
 
@@ -22,6 +23,9 @@ FASTEST = 1e200
 
 # More slots have no number of their own among doubles.
 MOST_SLOTS = 2.0**53
+
+# Of a route, in a message.
+MOST_HOSTS_SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +131,13 @@ def first_true(bad: BoolArray) -> int | None:
 
 
 def describe_route(route: Route) -> str:
-    """Write a route as its hosts, from the first to the destination."""
-    return " -> ".join(repr(name) for name in route.hosts)
+    """Write a route as its hosts, from the first to the destination; the ends of a long one."""
+    names = [shown(name) for name in route.hosts]
+    left_out = len(names) - MOST_HOSTS_SHOWN
+    if left_out > 0:
+        half = MOST_HOSTS_SHOWN // 2
+        names[half:-half] = [f"({left_out} more)"]
+    return " -> ".join(names)
 
 
 def byte_range(first: int, n_bytes: int) -> str:

@@ -6,7 +6,7 @@ so that instants on the grid are whole numbers, however late; else seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,15 +43,20 @@ class Limit:
     edges : ndarray of float, shape (n_periods,)
         When capacities change; the first is 0.
     bytes_per_step : ndarray of float, shape (n_periods, n_chains)
+    enough_bytes : float
+        Room for more in one period is as good as for so much.
     """
 
     name: Callable[[int, int], str]
     edges: FloatArray
     bytes_per_step: FloatArray
+    enough_bytes: float
 
     @cached_property
     def _bytes_until_edge(self) -> FloatArray:
         carried = self.bytes_per_step[:-1] * np.diff(self.edges)[:, np.newaxis]
+        # Lest one of many bytes takes digits from all that follow.
+        carried = np.minimum(carried, self.enough_bytes)
         total: FloatArray = np.concatenate([np.zeros((1, carried.shape[1])), carried]).cumsum(
             axis=0
         )
@@ -60,8 +65,10 @@ class Limit:
     def only(self, chain: int) -> Limit:
         """Return the same of one chain, which is chain 0 there."""
         name = self.name
-        return Limit(
-            lambda _, period: name(chain, period), self.edges, self.bytes_per_step[:, [chain]]
+        return replace(
+            self,
+            name=lambda _, period: name(chain, period),
+            bytes_per_step=self.bytes_per_step[:, [chain]],
         )
 
     def room_bytes(self, chain: IntArray, start: FloatArray, finish: FloatArray) -> FloatArray:

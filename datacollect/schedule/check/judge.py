@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import ScheduleError, nearest_hint
+from datacollect.kinds import shown
 from datacollect.schedule.check.capacity import within_capacity
 from datacollect.schedule.check.case import (
     MOST_SLOTS,
@@ -118,7 +119,7 @@ def _reject_bad_route(problem: Problem, route: Route, may_repeat: bool) -> None:
     for name in (route.source, *route.hosts):
         if name not in problem.host_index:
             raise ScheduleError(
-                f"{_of(route)}: unknown host {name!r}{nearest_hint(name, problem.names)}"
+                f"{_of(route)}: unknown host {shown(name)}{nearest_hint(name, problem.names)}"
             )
     if problem.backlog_bytes[problem.host_index[route.source]] == 0:
         raise ScheduleError(f"{_of(route)}: host {route.source!r} has no backlog in the problem")
@@ -263,7 +264,7 @@ def _not_below_lower_bound(case: Case) -> None:
 
 
 def _of(route: Route) -> str:
-    return f"route {describe_route(route)} of {route.source!r}"
+    return f"route {describe_route(route)} of {shown(route.source)}"
 
 
 RULES: tuple[Callable[[Case], None], ...] = (

@@ -258,6 +258,32 @@ def test_missing_link_is_named():
     assert message == "route 'S' -> 'K' -> 'D' of 'S': the problem has no link 'S' -> 'K'"
 
 
+def test_of_a_very_long_route_the_ends_are_told():
+    """1001 hosts are no message; neither are those that are told too few to find the route."""
+    problem = Problem.from_hosts([Host("S", 10), Host("K"), Host("D")], links("S -> D 5"), "D")
+    message = broken(problem, plan([("S", "S K " * 500 + "D", 0, 0, 10, 0, 2)]))
+    start, end = " -> ".join(["'S'", "'K'"] * 5), " -> ".join(["'K'", *["'S'", "'K'"] * 4, "'D'"])
+    assert message.startswith(
+        f"route {start} -> (981 more) -> {end} of 'S': it visits 'S' 500 times"
+    )
+
+
+def test_a_transfer_of_nothing_is_described():
+    problem = Problem.from_hosts([Host("S", 10), Host("D")], links("S -> D 5"), "D")
+    message = broken(problem, plan([("S", "S D", 0, 3, 0, 0, 2)]))
+    assert message.startswith(
+        "no bytes from 3 on of 'S', hop 0 of route 'S' -> 'D', from 0 s to 2 s"
+    )
+
+
+def test_of_a_very_long_name_the_beginning_is_told():
+    problem = Problem.from_hosts([Host("S", 10), Host("K"), Host("D")], links("S -> D 5"), "D")
+    for row in (("S", f"S {'x' * 10**5} D"), ("x" * 10**5, "S D")):
+        message = broken(problem, plan([(*row, 0, 0, 10, 0, 2)]))
+        assert "unknown host 'xxxxx" in message
+        assert len(message) < 500
+
+
 def test_link_without_capacity_carries_not_even_one_byte():
     problem = Problem.from_hosts([Host("S", 1), Host("D")], links("S -> D 0"), "D")
     message = broken(problem, plan([("S", "S D", 0, 0, 1, 0.0, 1.0)]))

@@ -262,3 +262,56 @@ def test_bandwidths_measured_again_are_what_counts():
     )
     slower = problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s / 2)
     assert "link 'S' -> 'K': 1 transfer at up to 100 bytes/s" in broken(slower, schedule)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "periods_s"),
+    [("1e308 1e308", (0.0, 10.0, 20.0)), ("1e299 1e299", (0, 1e10, 2e10))],
+)
+def test_room_for_more_than_the_largest_number_excuses_nothing_later(bandwidth, periods_s):
+    """Twice 100 bytes/s at once, behind pauses over periods that could carry 10^309 bytes."""
+    problem = Problem.from_hosts(
+        [Host("S", 2010), Host("D")],
+        links(f"S -> D {bandwidth} 1e2"),
+        "D",
+        periods_s=periods_s,
+    )
+    late_s = periods_s[-1] + 2
+    begins = (10, 0.0, 1.0)
+    both = (1000, late_s, late_s + 10)
+    after = (1000, late_s + 10, late_s + 20)
+    check_schedule(problem, direct(begins, both, after))
+    assert "2 transfers at up to 200 bytes/s" in broken(problem, direct(begins, both, both))
+
+
+def test_much_room_takes_no_digits_from_what_follows():
+    """10^27 bytes in the first period; between two bursts of 0.9 bytes are 0.5 bytes of room.
+
+    At 100 bytes/s a pause of 0.005 s, which has three periods; alone, either burst is valid.
+    """
+    problem = Problem.from_hosts(
+        [Host("S", 2000), Host("D")],
+        links("S -> D 1e27 100 100 100"),
+        "D",
+        periods_s=[0.0, 1.0, 20.001, 20.003],
+    )
+    first = (1000, 10.009, 20.0)
+    for pause_s, valid in ((0.005, False), (0.009, True)):
+        schedule = direct(first, (1000, 20.0 + pause_s, 29.991 + pause_s))
+        if valid:
+            check_schedule(problem, schedule)
+        else:
+            assert ": 1.3 bytes too many" in broken(problem, schedule)
+
+
+def test_a_link_of_almost_infinite_speed_hides_no_other():
+    """In slots of 10 s, 10^308 bytes/s are more bytes per slot than a number can say."""
+    problem = Problem.from_hosts(
+        [Host("S", 40), Host("A", 10), Host("D")], links("A -> D 1e308, S -> D 1"), "D"
+    )
+    rows = [("A", "A D", 0, 0, 10, 0.0, 10.0), ("S", "S D", 0, 0, 40, 0.0, 40.0)]
+    check_schedule(problem, plan(rows, slot_s=10.0))
+    rows[1] = ("S", "S D", 0, 0, 40, 0.0, 20.0)
+    assert "link 'S' -> 'D': 1 transfer at up to 2 bytes/s" in broken(
+        problem, plan(rows, slot_s=10.0)
+    )
