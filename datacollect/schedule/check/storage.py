@@ -213,15 +213,14 @@ def _highest(
     """
     middle = (time[following] + time[following + 1]) / 2
     instants, rank = np.unique(time, return_inverse=True)
-    key = stay * (len(instants) + 1) + rank
+    # Every stay has time 0 among its instants: none is looked for before.
+    key = stay * len(instants) + rank
 
     def most(rate: Wide, since: FloatArray, until: FloatArray) -> Wide:
         first, last = (
             np.searchsorted(
                 key,
-                stay[following] * (len(instants) + 1)
-                + np.searchsorted(instants, at, side="right")
-                - 1,
+                stay[following] * len(instants) + np.searchsorted(instants, at, side="right") - 1,
                 side="right",
             )
             - 1
