@@ -60,7 +60,7 @@ test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of thei
 test-all: $(VENV)/.installed-test ## run all tests, slow ones with all their random cases
 	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m ''
 
-# MUTANTS=60 takes so many of them at random, MUTANTS=all days.
+# MUTANTS=60 takes so many of them at random, in some ten minutes; MUTANTS=all half a day or more.
 MUTANTS ?= 60
 
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?

@@ -381,6 +381,7 @@ def test_many_flows_on_one_resource_stay_within_it():
     ("changes", "message"),
     [
         ({"capacity": [1.0, -2.0]}, r"capacity\[1\] must be >= 0.* got -2\.0"),
+        ({"capacity": [1.0, -0.5]}, r"capacity\[1\] must be >= 0.* got -0\.5"),
         ({"capacity": [1e300, 2.0]}, r"capacity\[0\] .* got 1e\+300; use inf"),
         ({"capacity": [[1.0, 2.0]]}, r"capacity must have shape \(2,\), got \(1, 2\)"),
         ({"flow": [0, 2]}, r"flow must hold indices from 0 to 1, got 2"),

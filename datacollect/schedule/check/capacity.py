@@ -146,16 +146,8 @@ class _Users:
         end = np.searchsorted(sorted_chain, chains, side="right")
         for chain, low, high in zip(chains.tolist(), first.tolist(), end.tolist(), strict=True):
             at = order[low:high]
-            yield (
-                chain,
-                _Users(
-                    self.chain[at],
-                    self.route[at],
-                    self.start[at],
-                    self.finish[at],
-                    self.rate[at],
-                ),
-            )
+            route, start, finish = self.route[at], self.start[at], self.finish[at]
+            yield chain, _Users(self.chain[at], route, start, finish, self.rate[at])
 
     def after_each_other(self) -> _Users:
         """Those of one chain, where consecutive ones overlap by rounding of instants only.

@@ -215,15 +215,14 @@ def _highest(
     wide = time.astype(np.longdouble)
     middle = np.asarray((wide[following] + wide[following + 1]) / 2, np.longdouble)
     instants, rank = np.unique(wide, return_inverse=True)
-    key = stay * (len(instants) + 1) + rank
+    # Every stay has time 0 among its instants: none is looked for before.
+    key = stay * len(instants) + rank
 
     def most(rate: Wide, since: Wide, until: Wide) -> Wide:
         first, last = (
             np.searchsorted(
                 key,
-                stay[following] * (len(instants) + 1)
-                + np.searchsorted(instants, at, side="right")
-                - 1,
+                stay[following] * len(instants) + np.searchsorted(instants, at, side="right") - 1,
                 side="right",
             )
             - 1

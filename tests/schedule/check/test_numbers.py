@@ -160,6 +160,16 @@ def test_a_burst_leaves_no_rounding_behind(n_ulp):
             assert ": 2 bytes too many" in broken(problem, schedule)
 
 
+def test_a_burst_amid_a_transfer_leaves_no_rounding_behind():
+    """700.28 and 299.72 bytes/s fill the link; before, a byte came in 6 last digits of 1 s.
+
+    Added to its 7.5 * 10^14 bytes/s, 700.28 would be rounded up by 0.04: 4 bytes in 98 s.
+    """
+    problem = Problem.from_hosts([Host("S", 10**5 + 1), Host("D")], links("S -> D 1e3"), "D")
+    burst = (1, 1.0, 1.0 + 6 * 2.0**-52)
+    check_schedule(problem, direct((70028, 0.0, 100.0), burst, (29972, 2.0, 102.0)))
+
+
 def test_transfers_that_overlap_by_rounding_are_valid():
     """0.1 + 0.2 > 0.3: one transfer ends a rounding error after the next begins."""
     problem = Problem.from_hosts([Host("S", 2 * 10**9), Host("D")], links("S -> D 1e10"), "D")

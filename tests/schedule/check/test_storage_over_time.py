@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from instances.hand_made import broken, links, plan
 
@@ -69,3 +71,15 @@ def test_a_chunk_that_is_full_amid_a_transfer(leave, enough_bytes):
     assert judged(enough_bytes, rows, chunk_s=1.0)
     # Instants are rounded, which may be a part of a byte.
     assert not judged(enough_bytes - 2, rows, chunk_s=1.0)
+
+
+@pytest.mark.parametrize(("storage_bytes", "enough"), [(1000, True), (999, False)])
+def test_all_that_ever_passes_is_one_byte_too_many(storage_bytes, enough):
+    """K has 1000 bytes of S from 1 s to 2 s, and nothing else ever."""
+    rows = [("S", "S K D", 0, 0, 1000, 0.0, 1.0), ("S", "S K D", 1, 0, 1000, 2.0, 3.0)]
+    problem = problem_with_room(1000, 1000).replace(held=(), backlog_bytes=[1000, 0, 0, 0])
+    problem = problem.replace(storage_bytes=[math.inf, math.inf, storage_bytes, math.inf])
+    if enough:
+        check_schedule(problem, plan(rows))
+    else:
+        assert "1000 bytes of other hosts' data at 1 s" in broken(problem, plan(rows))
