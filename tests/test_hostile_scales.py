@@ -8,7 +8,13 @@ import re
 import numpy as np
 import pytest
 from instances.hand_made import links
-from instances.hostile_problems import hostile_plan, hostile_problem
+from instances.hostile_problems import (
+    hostile_plan,
+    hostile_problem,
+    money_plan,
+    with_many_periods,
+    with_prices,
+)
 from instances.how_many import many
 from judges.contract_check import judge
 
@@ -19,12 +25,25 @@ from datacollect.problem.problem import Problem
 METHODS = (dc.direct, dc.best_path, dc.coordinated)
 
 
+# Of so many random problems one has up to a thousand periods, and four have prices and a deadline.
+EVERY = 20
+
+# The judge in exact fractions takes minutes for more transfers times periods.
+MOST_EXACT = 20_000
+
+
 def plan_and_judge(seed: int) -> None:
     """The plan moves all bytes, passes both judges, and ends no sooner than its lower bound."""
     rng = random.Random(seed)
     problem = hostile_problem(rng)
     try:
-        plan = hostile_plan(rng, problem)
+        if seed % EVERY == 1 and problem.n_links:
+            problem = with_many_periods(rng, problem)
+        if seed % 5 == 2 and problem.n_links:
+            problem = with_prices(rng, problem)
+            pay_least(rng, problem)
+            return
+        judged(problem, hostile_plan(rng, problem))
     except dc.InfeasibleError:
         return
     except dc.SolverError as error:
@@ -32,9 +51,43 @@ def plan_and_judge(seed: int) -> None:
         if problem.shared and re.search("orders of magnitude|nearer to 1", str(error)):
             return
         raise
+
+
+def judged(problem: Problem, plan: dc.Schedule) -> None:
     plan.check(problem)
-    assert judge(problem.to_dict(), plan.to_dict()) is None
+    if len(plan.columns.n_bytes) * problem.n_periods <= MOST_EXACT:
+        assert judge(problem.to_dict(), plan.to_dict()) is None
     assert plan.makespan_s >= plan.lower_bound_s * (1 - 1e-6)
+
+
+def pay_least(rng: random.Random, problem: Problem) -> None:
+    """Who has time pays no more than the fastest plan, but for a byte of each route."""
+    fastest = dc.coordinated(problem, chunk_s=0.0)
+    judged(problem, fastest)
+    if not problem.total_bytes or problem.price_per_gb is None:
+        return
+    deadline_s = fastest.makespan_s * rng.choice([1.0 + 1e-6, 1.5, 3.0])
+    cheapest = money_plan(rng, problem, deadline_s)
+    judged(problem, cheapest)
+    assert cheapest.makespan_s <= deadline_s * (1 + 1e-9)
+    rounding = len(cheapest.routes) * problem.price_per_gb.max() * problem.n_hosts
+    assert paid(problem, cheapest) <= paid(problem, fastest) * (1 + 1e-6) + rounding
+
+
+def paid(problem: Problem, plan: dc.Schedule) -> float:
+    """The price of all transfers, times 1e9."""
+    price = {
+        (problem.names[tail], problem.names[head]): each
+        for tail, head, each in zip(
+            problem.link_from, problem.link_to, problem.price_per_gb, strict=True
+        )
+    }
+    columns = plan.columns
+    routes = [plan.routes[number].hosts for number in columns.route]
+    return sum(
+        int(n_bytes) * price[hosts[hop], hosts[hop + 1]]
+        for hosts, hop, n_bytes in zip(routes, columns.hop, columns.n_bytes, strict=True)
+    )
 
 
 @pytest.mark.parametrize("seed", range(100))
