@@ -112,6 +112,10 @@ def hostile_plan(rng: random.Random, problem: Problem) -> dc.Schedule:
     return dc.coordinated(problem, chunk_s=chunk_s, prefer=prefer)
 
 
+# So few links are planned fast with a thousand periods.
+FEW_LINKS = 4
+
+
 # Prices and many periods ------------------------------------------------------------------------
 
 
@@ -126,8 +130,8 @@ def with_prices(rng: random.Random, problem: Problem) -> Problem:
 
 
 def with_many_periods(rng: random.Random, problem: Problem) -> Problem:
-    """The same with 10 to 1000 periods, whose bandwidths are those of the first, more or less."""
-    n = int(10 ** rng.uniform(1, 3))
+    """The same with 10 to 100 periods, 1000 on few links, with about the first one's bandwidths."""
+    n = int(10 ** rng.uniform(1, 3 if problem.n_links <= FEW_LINKS else 2))
     typical_s = max(problem.total_bytes, 1) / max(
         problem.bandwidth_bytes_per_s.max(initial=0), 1e-3
     )
