@@ -110,3 +110,42 @@ def hostile_plan(rng: random.Random, problem: Problem) -> dc.Schedule:
         return dc.best_path(problem, chunk_s=chunk_s)
     prefer = rng.choice(["relay-bytes", "relay-bytes", "storage"])
     return dc.coordinated(problem, chunk_s=chunk_s, prefer=prefer)
+
+
+# So few links are planned fast with a thousand periods.
+FEW_LINKS = 4
+
+
+# Prices and many periods ------------------------------------------------------------------------
+
+
+def with_prices(rng: random.Random, problem: Problem) -> Problem:
+    """The same with prices of all magnitudes from 1e-12 per GB, some links for nothing."""
+    lowest = rng.choice([-12.0, -9.0, -3.0, 0.0])
+    prices = [
+        10 ** rng.uniform(lowest, lowest + rng.choice([0.0, 1.0, 4.0])) if rng.random() < 0.8 else 0
+        for _ in range(problem.n_links)
+    ]
+    return problem.replace(price_per_gb=prices)
+
+
+def with_many_periods(rng: random.Random, problem: Problem) -> Problem:
+    """The same with 10 to 100 periods, 1000 on few links, with about the first one's bandwidths."""
+    n = int(10 ** rng.uniform(1, 3 if problem.n_links <= FEW_LINKS else 2))
+    typical_s = max(problem.total_bytes, 1) / max(
+        problem.bandwidth_bytes_per_s.max(initial=0), 1e-3
+    )
+    step_s = min(rng.choice([typical_s / n, *STEPS_S]), 1e10 / n)
+    if step_s < 1e-6 * typical_s / n or step_s <= 0:
+        step_s = min(typical_s / n, 1e10 / n)
+    starts = [i * step_s for i in range(n)]
+    first = problem.bandwidth_bytes_per_s[0]
+    factors = [[rng.choice([0.0, 0.5, 1.0, rng.random()]) for _ in first] for _ in starts]
+    factors[-1] = [1.0 for _ in first]
+    return problem.replace(periods_s=starts, bandwidth_bytes_per_s=[first * row for row in factors])
+
+
+def money_plan(rng: random.Random, problem: Problem, deadline_s: float) -> dc.Schedule:
+    """The plan that costs least among those that end in time."""
+    chunk_s = rng.choice([None, 0.0])
+    return dc.coordinated(problem, prefer="money", deadline_s=deadline_s, chunk_s=chunk_s)
