@@ -29,7 +29,7 @@ METHODS = (dc.direct, dc.best_path, dc.coordinated)
 EVERY, PERIODS_UNTIL, PRICES_UNTIL = 20, 3000, 6500
 
 # Not valid yet. A route that crosses a shared bottleneck twice may be a byte too many at each
-# crossing; rates within a program's tolerance may add up to bytes over many short periods.
+# crossing; rounding may add up to bytes over many periods.
 NOT_YET = (821, 2937)
 
 # The judge in exact fractions takes minutes for more transfers times periods.
