@@ -22,6 +22,7 @@ from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import BEST_PATH
+from datacollect.methods.shared_twice import with_room_for_rounding
 from datacollect.methods.slots import require_slots
 from datacollect.schedule.contents import HEURISTIC
 from datacollect.schedule.schedule import Schedule
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.transfers import Route, Transfers
 
 
 def best_path(
@@ -114,22 +116,32 @@ def best_path(
             changes = n_changes(breakpoints_s(problem), optimum.makespan_s)
             chunk = default_chunk_s(optimum.makespan_s, changes)
         routes, columns = fair_transfers(problem, jobs, chunk, AllAtOnce())
-    schedule = Schedule(
-        method=BEST_PATH,
-        destination=problem.destination,
-        makespan_s=float(columns.finish_s.max(initial=0.0)),
-        lower_bound_s=optimum.makespan_s,
-        slot_s=slot_s,
-        chunk_s=chunk,
-        solver=MAX_MIN_FAIR,
-        problem_sha256=problem.sha256,
-        routes=routes,
-        columns=columns,
-        status=HEURISTIC,
-        bottleneck=optimum.bottleneck,
-        plan_time_s=time.perf_counter() - began,
-        hysteresis=hysteresis,
-    )
+
+    def as_schedule(routes: tuple[Route, ...], columns: Transfers) -> Schedule:
+        return Schedule(
+            method=BEST_PATH,
+            destination=problem.destination,
+            makespan_s=float(columns.finish_s.max(initial=0.0)),
+            lower_bound_s=optimum.makespan_s,
+            slot_s=slot_s,
+            chunk_s=chunk,
+            solver=MAX_MIN_FAIR,
+            problem_sha256=problem.sha256,
+            routes=routes,
+            columns=columns,
+            status=HEURISTIC,
+            bottleneck=optimum.bottleneck,
+            hysteresis=hysteresis,
+        )
+
+    schedule = as_schedule(routes, columns)
+    if chunk is not None:
+
+        def plan_for(less: Problem) -> Schedule:
+            return as_schedule(*fair_transfers(less, jobs, chunk, AllAtOnce()))
+
+        schedule = with_room_for_rounding(problem, schedule, plan_for)
+    schedule = schedule.replace(plan_time_s=time.perf_counter() - began)
     return require_room_for_chunks(problem, schedule)
 
 

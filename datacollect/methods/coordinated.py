@@ -21,6 +21,7 @@ from datacollect.methods.few_transfers import require_transfers, with_few_transf
 from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import COORDINATED, EARLY, TOGETHER
 from datacollect.methods.pipeline import pipelined_transfers
+from datacollect.methods.shared_twice import with_room_for_rounding
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.schedule import Schedule
@@ -151,6 +152,17 @@ def coordinated(
             raise _late(problem, optimum, deadline_s)
         wishes = Wishes(preference, deadline_s, chunk_s)
         schedule = _pipelined(problem, optimum, wishes, budget, finish)
+
+        def plan_for(less: Problem) -> Schedule:
+            planned = _pipelined(less, fluid_optimum(less, budget), wishes, budget, finish)
+            return planned.replace(
+                lower_bound_s=optimum.makespan_s,
+                bottleneck=optimum.bottleneck,
+                problem_sha256=problem.sha256,
+                status=HEURISTIC,
+            )
+
+        schedule = with_room_for_rounding(problem, schedule, plan_for)
         schedule = require_room_for_chunks(problem, schedule)
     schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
     if most_transfers is not None and problem.total_bytes:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.flow.path_table import whole_bytes_of_paths
+from datacollect.methods.hop_uses import hop_uses
 from datacollect.methods.tolerances import SAME_LOAD
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.methods.hop_uses import FluidHops
 
 
@@ -25,7 +26,7 @@ def fluid_bytes(hops: FluidHops) -> FloatArray:
     pool = hops.paths.pool
     amount = hops.paths.amount.astype(float)
     amount *= (sizes / np.bincount(pool, amount, minlength=len(sizes)))[pool]
-    return _within_capacities(hops, amount)
+    return _whole_where_shared_twice(hops, _within_capacities(hops, amount))
 
 
 def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
@@ -33,15 +34,48 @@ def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
     hop, resource, room_bytes = hops.use
     path = hops.path[hop]
     load = np.bincount(resource, amount[path], minlength=len(room_bytes))
-    over = load > np.maximum(room_bytes * (1 + SAME_LOAD), room_bytes + 0.5)
+    over = load > room_bytes * (1 + SAME_LOAD)
     if not over.any():
         return amount
     part = np.ones(len(amount))
     crosses = over[resource]
     np.minimum.at(part, path[crosses], (room_bytes / load)[resource[crosses]])
-    left = amount * part
+    return _given_to_the_largest(hops, amount, amount * part)
+
+
+def _whole_where_shared_twice(hops: FluidHops, amount: FloatArray) -> FloatArray:
+    """Round down what crosses some shared bottleneck more than once.
+
+    Rounding may put a route a byte ahead of its share, which is a byte at each crossing; a
+    bottleneck has one byte of tolerance for each route.
+    """
+    twice = _crosses_twice(hops)
+    if not twice.any():
+        return amount
+    return _given_to_the_largest(hops, amount, np.where(twice, np.floor(amount), amount), ~twice)
+
+
+def _crosses_twice(hops: FluidHops) -> BoolArray:
+    """Mark paths of which several hops use one shared bottleneck."""
+    problem, twice = hops.problem, np.zeros(len(hops.paths), dtype=bool)
+    if problem.shared:
+        hop, number = hop_uses(problem, hops.tail, hops.head)
+        is_shared = number >= problem.n_links + 2 * problem.n_hosts
+        crossings = np.stack([hops.path[hop], number])[:, is_shared]
+        of_path, times = np.unique(crossings, axis=1, return_counts=True)
+        twice[of_path[0, times > 1]] = True
+    return twice
+
+
+def _given_to_the_largest(
+    hops: FluidHops, amount: FloatArray, left: FloatArray, preferred: BoolArray | None = None
+) -> FloatArray:
+    """Let the largest path of each pool take over what its paths do not carry any more.
+
+    The largest preferred one, where there is one.
+    """
     pool = hops.paths.pool
-    order = np.lexsort((left, pool))
+    order = np.lexsort((left, pool) if preferred is None else (left, preferred, pool))
     largest = order[np.flatnonzero(np.diff(pool[order], append=-1))]
     missing = np.bincount(pool, amount - left, minlength=len(hops.plan.pools))
     left[largest] += missing[pool[largest]]
