@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.methods.hop_uses import FluidHops
 
+# Half of the tolerance of rates: by so much more a path may carry than it does.
+UNNOTICED = 5e-7
+
 
 def fluid_bytes(hops: FluidHops) -> FloatArray:
     """Return how much each path carries, in proportion to its amount; shape (n_paths,)."""
@@ -26,25 +29,31 @@ def fluid_bytes(hops: FluidHops) -> FloatArray:
     pool = hops.paths.pool
     amount = hops.paths.amount.astype(float)
     amount *= (sizes / np.bincount(pool, amount, minlength=len(sizes)))[pool]
-    return _whole_where_shared_twice(hops, _within_capacities(hops, amount))
+    amount = _within_capacities(hops, amount)
+    return _whole_where_shared_twice(hops, amount)
 
 
 def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
-    """Take from paths what capacities cannot carry; their pools' largest paths take it over."""
-    hop, resource, room_bytes = hops.use
-    path = hops.path[hop]
-    load = np.bincount(resource, amount[path], minlength=len(room_bytes))
-    over = load > room_bytes * (1 + SAME_LOAD)
-    if not over.any():
-        return amount
-    part = np.ones(len(amount))
-    crosses = over[resource]
-    np.minimum.at(part, path[crosses], (room_bytes / load)[resource[crosses]])
-    return _given_to_the_largest(hops, amount, amount * part)
+    """Take from paths what capacities cannot carry; their pools' largest paths take it over.
+
+    A part of a unit too many in each of many periods adds up to bytes: it goes too, where the
+    largest path does not notice.
+    """
+    for slack_bytes, most in ((0.0, UNNOTICED), (0.5, np.inf)):
+        hop, resource, room_bytes = hops.use
+        path = hops.path[hop]
+        load = np.bincount(resource, amount[path], minlength=len(room_bytes))
+        over = load > np.maximum(room_bytes * (1 + SAME_LOAD), room_bytes + slack_bytes)
+        if over.any():
+            part = np.ones(len(amount))
+            crosses = over[resource]
+            np.minimum.at(part, path[crosses], (room_bytes / load)[resource[crosses]])
+            amount = _given_to_the_largest(hops, amount, amount * part, most)
+    return amount
 
 
 def _whole_where_shared_twice(hops: FluidHops, amount: FloatArray) -> FloatArray:
-    """Round down what crosses some shared bottleneck more than once.
+    """Round down what crosses some shared bottleneck more than once, where others take it over.
 
     Rounding may put a route a byte ahead of its share, which is a byte at each crossing; a
     bottleneck has one byte of tolerance for each route.
@@ -52,7 +61,8 @@ def _whole_where_shared_twice(hops: FluidHops, amount: FloatArray) -> FloatArray
     twice = _crosses_twice(hops)
     if not twice.any():
         return amount
-    return _given_to_the_largest(hops, amount, np.where(twice, np.floor(amount), amount), ~twice)
+    whole = np.where(twice, np.floor(amount), amount)
+    return _given_to_the_largest(hops, amount, whole, UNNOTICED, preferred=~twice)
 
 
 def _crosses_twice(hops: FluidHops) -> BoolArray:
@@ -68,18 +78,27 @@ def _crosses_twice(hops: FluidHops) -> BoolArray:
 
 
 def _given_to_the_largest(
-    hops: FluidHops, amount: FloatArray, left: FloatArray, preferred: BoolArray | None = None
+    hops: FluidHops,
+    amount: FloatArray,
+    left: FloatArray,
+    most: float,
+    preferred: BoolArray | None = None,
 ) -> FloatArray:
     """Let the largest path of each pool take over what its paths do not carry any more.
 
-    The largest preferred one, where there is one.
+    The largest preferred one, where there is one. Pools stay as they are where that is more than
+    the part `most` of what it carries.
     """
     pool = hops.paths.pool
     order = np.lexsort((left, pool) if preferred is None else (left, preferred, pool))
     largest = order[np.flatnonzero(np.diff(pool[order], append=-1))]
-    missing = np.bincount(pool, amount - left, minlength=len(hops.plan.pools))
-    left[largest] += missing[pool[largest]]
-    return left
+    missing = np.bincount(pool, amount - left, minlength=len(hops.plan.pools))[pool[largest]]
+    takes = missing <= most * left[largest]
+    taken = left.copy()
+    taken[largest] += missing
+    of_pool = np.zeros(len(hops.plan.pools), dtype=bool)
+    of_pool[pool[largest[takes]]] = True
+    return np.where(of_pool[pool], taken, amount)
 
 
 def whole_bytes(hops: FluidHops, amount: FloatArray, lengths_s: FloatArray) -> IntArray:
