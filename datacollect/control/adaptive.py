@@ -89,9 +89,9 @@ class AdaptiveController(Controller):
     Examples
     --------
     >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
-    >>> [type(decision).__name__ for decision in AdaptiveController(problem, 2).start()]
-    ['Open', 'Send', 'Open', 'WakeMe']
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [9000, 0], "D")
+    >>> [type(decision).__name__ for decision in AdaptiveController(problem, 1).start()]
+    ['Open', 'Send', 'Send', 'WakeMe']
     """
 
     decides_at_destination = True
