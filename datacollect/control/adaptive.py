@@ -392,6 +392,8 @@ class AdaptiveController(Controller):
         """Look at rates, and move connections."""
         self._is_ticking = False  # until more is to do
         self._pulls.observe(self._now_s)
+        if not any(pull.is_draining for pull in self._pulls.known.values()):
+            self._wanted.clear()  # no place is about to be free
         for pull in list(self._pulls.known.values()):
             self._let_go_if_idle(pull)
         for name in self._names:
