@@ -216,7 +216,12 @@ ESTIMATES = _table(
 METHOD = _table(
     "the method",
     "How the collection is planned, and how the plan is carried out.",
-    _optional("name", Choice((*METHODS, ADAPTIVE)), "Method.", COORDINATED),
+    _optional(
+        "name",
+        Choice((*METHODS, ADAPTIVE)),
+        "Planning method, or adaptive, which follows no plan.",
+        COORDINATED,
+    ),
     _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
     _optional(
         "scaled_slot_s",

@@ -7,7 +7,6 @@ from typing import Any
 
 from datacollect.errors import ProblemError
 from datacollect.kinds import wrong
-from datacollect.methods.names import ADAPTIVE
 from datacollect.scenario.fields import SCENARIO_FORMAT, WITH_TOPOLOGY
 
 
@@ -128,10 +127,6 @@ def _check_method(method: Mapping[str, Any]) -> None:
     budgets = [key for key in ("connections", "connections_as") if method[key] is not None]
     if len(budgets) > 1:
         raise ProblemError("method: connections and connections_as exclude each other; give one")
-    if budgets and method["name"] != ADAPTIVE:
-        key = budgets[0]
-        remedy = f"name it, or leave out method.{key}; direct has total_streams and streams_as"
-        raise wrong(f"method.{key}", 'is for name = "adaptive"', method[key], remedy)
 
 
 def _check_replanning(method: Mapping[str, Any]) -> None:

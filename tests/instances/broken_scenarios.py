@@ -125,6 +125,5 @@ TOGETHER = [
         {"name": "adaptive", "connections": 9, "connections_as": "coordinated"},
         "connections and connections_as exclude each other; give one",
     ),
-    ("method", {"connections": 9}, 'method.connections is for name = "adaptive", got 9'),
     ("method", {"name": "adaptive", "connections": 0}, "method.connections must be"),
 ]
