@@ -11,7 +11,7 @@ import typer
 
 from datacollect.commands.console import emit, note
 from datacollect.errors import ProblemError
-from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,15 @@ class Method(StrEnum):
     direct = DIRECT
     best_path = BEST_PATH
     coordinated = COORDINATED
+
+
+class RunMethod(StrEnum):
+    """How a collection may be carried out: by a method's plan, or without following one."""
+
+    direct = DIRECT
+    best_path = BEST_PATH
+    coordinated = COORDINATED
+    adaptive = ADAPTIVE
 
 
 class FileKind(StrEnum):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note, rich_console
-from datacollect.commands.options import Json, Method, require_at_most_one
+from datacollect.commands.options import Json, RunMethod, require_at_most_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ def simulate(
         ),
     ],
     method: Annotated[
-        Method | None, typer.Option("--method", help="Method, instead of the scenario's.")
+        RunMethod | None, typer.Option("--method", help="Method, instead of the scenario's.")
     ] = None,
     engine: Annotated[
         Engine, typer.Option("--engine", help="Packet by packet (ns3), or as a fluid.")
@@ -151,7 +151,7 @@ def show_outcome(outcome: Outcome, output: str | None) -> None:
     emit_facts(
         [
             ("scenario", f"{scenario.name}, seed {scenario.section('run')['seed']}"),
-            ("method", f"{outcome.schedule.method}, {_streams(run)}"),
+            ("method", f"{outcome.schedule.method}, {_streams(outcome)}"),
             *_replanned(outcome),
             ("engine", f"{run.engine}, {run.events} events in {run.cpu_s:.3g} s"),
             ("makespan", _makespan(outcome)),
@@ -195,9 +195,12 @@ def _show_background(run: Run) -> None:
     emit_table(("background", "flows", "before", "during", "change"), rows, "<>>>>")
 
 
-def _streams(run: Run) -> str:
-    n = len(run.connections)
-    return "1 connection" if n == 1 else f"{n} connections"
+def _streams(outcome: Outcome) -> str:
+    n = len(outcome.run.connections)
+    opened = "1 connection" if n == 1 else f"{n} connections"
+    if n == outcome.connections or outcome.replanning is not None:
+        return opened
+    return f"{opened}, at most {outcome.connections} at a time"
 
 
 def _replanned(outcome: Outcome) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.control.adaptive import AdaptiveController
 from datacollect.control.connections import Recovery
 from datacollect.control.direct import DirectController, streams_in_proportion
 from datacollect.control.replanning import ReplanningController
@@ -22,7 +23,7 @@ from datacollect.methods.choice import (
     DirectOptions,
     plan,
 )
-from datacollect.methods.names import COORDINATED, EARLY
+from datacollect.methods.names import ADAPTIVE, COORDINATED, EARLY
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
 
@@ -61,6 +62,8 @@ class ExecutionOptions:
     total_streams: int | None = None
     streams_as: str | None = None
     streams_shared: str = "by-data"
+    connections: int | None = None
+    connections_as: str | None = None
     at_a_time: int | None = None
     order: tuple[str, ...] | None = None
     stall_patience_s: float = 0.0
@@ -81,7 +84,7 @@ class ExecutionOptions:
                 return DirectOptions(self.order, self.at_a_time, solver=solver, derate=derate)
             case "best-path":
                 return BestPathOptions(self.slot_s, self.chunk_s, solver=solver, derate=derate)
-            case "coordinated":
+            case "coordinated" | "adaptive":
                 return CoordinatedOptions(
                     self.slot_s,
                     self.chunk_s,
@@ -90,7 +93,8 @@ class ExecutionOptions:
                     derate=derate,
                     finish=self.finish or EARLY,
                 )
-        raise ProblemError(f"method.name must be one of {', '.join(METHODS)}, got {name!r}")
+        known = ", ".join((*METHODS, ADAPTIVE))
+        raise ProblemError(f"method.name must be one of {known}, got {name or self.name!r}")
 
     @property
     def recovery(self) -> Recovery:
@@ -205,6 +209,8 @@ def carrying(
     (2.0, 'DirectController', 3)
     """
     schedule = plan(problem, how.planning()) if schedule is None else schedule
+    if how.name == ADAPTIVE:
+        return _adaptive(problem, schedule, how, _room_bytes(problem, relay_buffer_bytes))
     if how.replan_s is not None:
         room_bytes = _room_bytes(problem, relay_buffer_bytes)
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
@@ -247,6 +253,24 @@ def _replanning(
         window_bytes=how.window_bytes,
         recovery=how.recovery,
     )
+
+
+def _adaptive(
+    problem: Problem, schedule: Schedule, how: ExecutionOptions, room_bytes: Mapping[str, float]
+) -> Carrying:
+    """The schedule is not followed: it says what coordinated would do, with how many connections.
+
+    Fewer connections than hosts with data take turns.
+    """
+    connections = how.connections or max(1, n_connections(schedule, how))
+    controller = AdaptiveController(
+        problem,
+        connections,
+        room_bytes=room_bytes,
+        window_bytes=how.window_bytes,
+        recovery=how.recovery,
+    )
+    return Carrying(schedule.replace(method=ADAPTIVE), controller, None, connections)
 
 
 def _direct(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 DIRECT, BEST_PATH, COORDINATED = "direct", "best-path", "coordinated"
+# How a collection may be carried out without following a plan.
+ADAPTIVE = "adaptive"
 
 # Those whose rates are max-min fair.
 FAIR_METHODS = (DIRECT, BEST_PATH)

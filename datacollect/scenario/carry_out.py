@@ -55,7 +55,7 @@ def simulate(
         A scenario, the tree of a scenario file, or the file.
     engine : {"ns3", "fluid"}
         Packet by packet, or at max-min fair rates.
-    method : {"direct", "best-path", "coordinated"}, optional
+    method : {"direct", "best-path", "coordinated", "adaptive"}, optional
         Instead of the scenario's.
     seed : int, optional
         Instead of the scenario's ``run.seed``.
@@ -172,9 +172,11 @@ def carry_out(
     simulate_in = _in_packets if engine == "ns3" else _as_fluid
     run = simulate_in(setting, limits, carried, progress)
     connections, replanning = carried.connections, None
-    if how.replan_s is not None:
-        connections, replanning = most_connections(run), replanning_of(run)
-    return Outcome(run, setting, problem, schedule, measurement, connections, replanning)
+    if carried.controller.decides_at_destination:
+        connections = most_connections(run)
+    if carried.plan_rest is not None:
+        replanning = replanning_of(run)
+    return Outcome(run, setting, problem, carried.schedule, measurement, connections, replanning)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import BEST_PATH, COORDINATED, FINISHES
+from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, FINISHES
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
@@ -216,7 +216,12 @@ ESTIMATES = _table(
 METHOD = _table(
     "the method",
     "How the collection is planned, and how the plan is carried out.",
-    _optional("name", Choice(tuple(METHODS)), "Planning method.", COORDINATED),
+    _optional(
+        "name",
+        Choice((*METHODS, ADAPTIVE)),
+        "Planning method, or adaptive, which follows no plan.",
+        COORDINATED,
+    ),
     _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
     _optional(
         "scaled_slot_s",
@@ -268,6 +273,16 @@ METHOD = _table(
         Choice(("evenly", "by-data")),
         "direct: how a total is shared out among sources.",
         "by-data",
+    ),
+    _optional(
+        "connections",
+        Whole(minimum=1),
+        "adaptive: most connections at a time in all; a route of two hops takes two.",
+    ),
+    _optional(
+        "connections_as",
+        Choice((COORDINATED,)),
+        "adaptive: as many as that method's plan has; the default where connections is absent.",
     ),
     _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
     _optional("order", ListOf(NAME), "direct: order of the sources."),

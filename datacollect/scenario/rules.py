@@ -124,6 +124,9 @@ def _check_method(method: Mapping[str, Any]) -> None:
         raise ProblemError("method: total_streams and streams_as exclude each other; give one")
     if method["replan_s"] is not None:
         _check_replanning(method)
+    budgets = [key for key in ("connections", "connections_as") if method[key] is not None]
+    if len(budgets) > 1:
+        raise ProblemError("method: connections and connections_as exclude each other; give one")
 
 
 def _check_replanning(method: Mapping[str, Any]) -> None:

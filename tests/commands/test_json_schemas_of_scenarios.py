@@ -126,7 +126,8 @@ def test_messages_speak_of_the_kind_that_is_named():
 
 def test_defaults_and_kinds_are_told():
     tables = SCHEMA["$defs"]
-    assert tables["method"]["properties"]["name"]["enum"] == ["direct", "best-path", "coordinated"]
+    names = ["direct", "best-path", "coordinated", "adaptive"]
+    assert tables["method"]["properties"]["name"]["enum"] == names
     assert tables["line_topology"]["properties"]["delay_s"]["default"] == 0.005
     assert tables["peering_wires"]["properties"]["rate_bytes_per_s"]["default"] == 625_000
     assert tables["estimates"]["properties"]["repeats"]["exclusiveMaximum"] == 1001

@@ -120,4 +120,10 @@ TOGETHER = [
         {"total_streams": 9, "streams_as": "best-path"},
         "total_streams and streams_as exclude each other; give one",
     ),
+    (
+        "method",
+        {"name": "adaptive", "connections": 9, "connections_as": "coordinated"},
+        "connections and connections_as exclude each other; give one",
+    ),
+    ("method", {"name": "adaptive", "connections": 0}, "method.connections must be"),
 ]

@@ -65,6 +65,7 @@ def fitting(tree, *, with_problem):
         ("slot_s", "scaled_slot_s"),
         ("scaled_slot_s", "chunk_s"),
         ("total_streams", "streams_as"),
+        ("connections", "connections_as"),
     ):
         if one in method:
             method.pop(other, None)

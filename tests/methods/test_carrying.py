@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from instances.ns3_networks import needs_ns3
 from instances.small_scenarios import line_of, shipped
 
 import datacollect as dc
+from datacollect.control.adaptive import AdaptiveController
 from datacollect.control.direct import DirectController
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
@@ -35,6 +37,9 @@ def how(**options):
         ({"name": "direct", "total_streams": 5}, DirectController, 5),
         ({"name": "direct", "streams_as": "coordinated"}, DirectController, 3),
         ({"name": "best-path"}, AsapController, 2),
+        ({"name": "adaptive"}, AdaptiveController, 3),
+        ({"name": "adaptive", "connections_as": "coordinated"}, AdaptiveController, 3),
+        ({"name": "adaptive", "connections": 5}, AdaptiveController, 5),
     ],
 )
 def test_the_section_decides_who_carries_the_plan_out(section, controller, connections):
@@ -91,3 +96,23 @@ def test_a_plan_in_slots_cannot_be_planned_anew():
     slotted = dc.coordinated(PROBLEM, slot_s=1.0)
     with pytest.raises(dc.ProblemError, match="the schedule must be pipelined"):
         carrying(PROBLEM, how(replan_s=20.0), schedule=slotted)
+
+
+@pytest.mark.parametrize("control", ["delayed", "free"])
+def test_adaptive_keeps_its_budget_in_the_fluid_engine(control):
+    """At most as many at a time as the coordinated plan has, each until its end is known."""
+    values = {"method.name": "adaptive", "run.control": control}
+    outcome = carry_out(shipped(**values), engine="fluid")
+    plan = carry_out(shipped(**{"method.name": "coordinated"}), engine="fluid")
+    assert outcome.run.complete
+    assert outcome.connections <= plan.connections
+    assert outcome.run.settings["connections"] == outcome.connections
+    assert outcome.schedule.method == "adaptive"
+    assert outcome.run.settings["replanning"] is None
+
+
+@needs_ns3
+def test_adaptive_runs_packet_by_packet():
+    outcome = carry_out(line_of(method={"name": "adaptive", "connections": 3}), engine="ns3")
+    assert outcome.run.complete
+    assert outcome.connections <= 3

@@ -28,7 +28,7 @@ SAID = {
     "estimates": ("perturbations", "kind", "how", "probe_bytes"),
     "method": (
         *("name", "streams", "streams_as", "total_streams", "streams_shared"),
-        *("slot_s", "scaled_slot_s", "timing", "at_a_time"),
+        *("connections", "connections_as", "slot_s", "scaled_slot_s", "timing", "at_a_time"),
     ),
     "run": ("seed",),
 }

@@ -1,0 +1,141 @@
+"""How many connections each link deserves: what a connection brings, learned on the way.
+
+A congested wire gives to each connection, so that n connections beside m of others get
+C n/(n + m) of its C bytes per second. With r = C/(n + m) for each, one connection more adds
+C m/(n + m)², which is r²/b, where b = C/(1 + m) is what a single one found: wires need not be
+known. Connections are therefore moved from where r²/b is low to where it is high; since b is a
+guess, and often a wrong one, the ratio r/b counts by its root only.
+
+References
+----------
+E. Altman, D. Barman, B. Tuffin, M. Vojnović, "Parallel TCP sockets: simple model, throughput and
+validation", INFOCOM 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Link: TypeAlias = tuple[str, str]
+
+# What was observed counts by half after about three seconds: others come and go within minutes,
+# and a connection's own rate swings within a second or two.
+MEMORY_S = 4.0
+# So much must have been observed, lest a connection's slow start be taken for its rate.
+LEAST_BUSY_S = 2.0
+# r/b counts by this power, and as no less than LEAST_SHARE: 1 would be the marginal of a wire
+# that was probed rightly, 0 ignores what was probed.
+TRUST_IN_PROBES = 0.5
+LEAST_SHARE = 0.25
+# Hosts whose probes were so many times faster than the middle one's need no second connection.
+FAR_FASTER = 6.0
+# Links whose marginal values differ by less are alike: rates swing by more than this.
+ALIKE = 1.2
+# The part of all connections that is moved at a time where one link brings nothing.
+MOVED_PART = 0.2
+
+
+class LinkRates:
+    """Bytes per second of one connection on each link: probed at first, then observed.
+
+    Parameters
+    ----------
+    probed_bytes_per_s : mapping of (str, str) to float
+
+    Examples
+    --------
+    >>> rates = LinkRates({("S", "D"): 100.0})
+    >>> rates.rate(("S", "D"))
+    100.0
+    >>> rates.moved(("S", "D"), 120); rates.busy(("S", "D"), 3.0)
+    >>> rates.rate(("S", "D"))
+    40.0
+    """
+
+    def __init__(self, probed_bytes_per_s: Mapping[Link, float]) -> None:
+        self._probed = probed_bytes_per_s
+        self._moved_bytes: defaultdict[Link, float] = defaultdict(float)
+        self._busy_s: defaultdict[Link, float] = defaultdict(float)
+
+    def moved(self, link: Link, n_bytes: int) -> None:
+        """Note what has arrived over a link."""
+        self._moved_bytes[link] += n_bytes
+
+    def busy(self, link: Link, seconds: float) -> None:
+        """Note for how long a connection had something to send."""
+        self._busy_s[link] += seconds
+
+    def forget(self, passed_s: float) -> None:
+        """Let what was observed count for less."""
+        kept = math.exp(-passed_s / MEMORY_S)
+        for observed in (self._moved_bytes, self._busy_s):
+            for link in observed:
+                observed[link] *= kept
+
+    def probed(self, link: Link) -> float:
+        """Return what a probe of the link got; 0 where there is no link."""
+        return self._probed.get(link, 0.0)
+
+    def rate(self, link: Link) -> float:
+        """Return what a connection gets."""
+        return self.careful_rate(link, 1)
+
+    def careful_rate(self, link: Link, connections: int) -> float:
+        """Return what each of some connections gets at least: they may share what a probe got."""
+        if self._busy_s[link] < LEAST_BUSY_S:
+            return self.probed(link) / max(1, connections)
+        return self._moved_bytes[link] / self._busy_s[link]
+
+    def marginal(self, link: Link) -> float:
+        """Return what one connection more would add, up to a factor common to all links."""
+        rate, probed = self.rate(link), self.probed(link)
+        if probed <= 0:
+            return rate
+        return rate * float(min(1.0, max(LEAST_SHARE, rate / probed)) ** TRUST_IN_PROBES)
+
+
+def first_counts(
+    data_bytes: Mapping[str, int], probed_bytes_per_s: Mapping[str, float], total: int
+) -> dict[str, int]:
+    """Return how many connections each host begins with: by its data, one where it is far faster.
+
+    Where there are fewer connections than hosts, those with most data have one.
+
+    Parameters
+    ----------
+    data_bytes : mapping of str to int
+    probed_bytes_per_s : mapping of str to float
+        Of each host's link towards the destination.
+    total : int
+
+    Examples
+    --------
+    >>> first_counts({"A": 60, "B": 30, "C": 90}, {"A": 1.0, "B": 1.0, "C": 9.0}, 7)
+    {'C': 1, 'A': 4, 'B': 2}
+    """
+    hosts = sorted((h for h in data_bytes if data_bytes[h] > 0), key=lambda h: -data_bytes[h])
+    if not hosts:
+        return {}
+    counts = dict.fromkeys(hosts[:total], 1)
+    middle = sorted(probed_bytes_per_s[host] for host in hosts)[len(hosts) // 2]
+    slow = [host for host in counts if probed_bytes_per_s[host] <= FAR_FASTER * middle]
+    for _ in range(total - len(counts)):
+        host = max(slow or hosts, key=lambda h: data_bytes[h] / counts[h])
+        counts[host] += 1
+    return counts
+
+
+def moved_at_a_time(low: float, high: float, total: int) -> int:
+    """Return how many connections to move from one link to another, by their marginal values.
+
+    >>> moved_at_a_time(1.0, 1.1, 40), moved_at_a_time(1.0, 2.0, 40), moved_at_a_time(1.0, 2.0, 4)
+    (0, 4, 1)
+    """
+    if high <= ALIKE * low:
+        return 0
+    return max(1, int(MOVED_PART * total * (1 - low / high)))

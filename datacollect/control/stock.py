@@ -1,0 +1,104 @@
+"""What lies at hosts and is to be sent on: cut into pieces as connections pull it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from datacollect.control.connections import Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datacollect.problem.problem import Problem
+
+
+class Stock:
+    """Data at one host, the first to be sent first; what came for relaying goes before its own.
+
+    Parameters
+    ----------
+    piece_bytes : int
+        How the host's own data are cut.
+
+    Examples
+    --------
+    >>> stock = Stock(piece_bytes=4)
+    >>> stock.add_own("S", 0, 6)
+    >>> stock.add(Piece("R", 0, 5))
+    >>> stock.n_bytes, [piece.n_bytes for piece in stock.pulled()]
+    (11, [5, 4, 2])
+    """
+
+    def __init__(self, piece_bytes: int) -> None:
+        self._piece_bytes = piece_bytes
+        self._whole: dict[Piece, None] = {}  # in order: others' pieces, and what came back
+        self._own: deque[Piece] = deque()  # to be cut
+        self.n_bytes = 0
+        self.own_bytes = 0  # of its own that were never sent
+
+    def add_own(self, source: str, offset_bytes: int, n_bytes: int) -> None:
+        """Add data that lie at the host from the start."""
+        if n_bytes > 0:
+            self._own.append(Piece(source, offset_bytes, n_bytes))
+            self.n_bytes += n_bytes
+            self.own_bytes += n_bytes
+
+    def add(self, piece: Piece) -> None:
+        """Add a piece as it was cut: it came for relaying, or comes back."""
+        if piece not in self._whole:
+            self._whole[piece] = None
+            self.n_bytes += piece.n_bytes
+
+    def discard(self, piece: Piece) -> bool:
+        """Take a piece out; whether it was there, whole."""
+        if piece not in self._whole:
+            return False
+        del self._whole[piece]
+        self.n_bytes -= piece.n_bytes
+        return True
+
+    def pull(self, *, own: bool = False) -> Piece | None:
+        """Take the next piece out, if wanted one of the host's own; None where nothing is left."""
+        if self._whole and not own:
+            piece = next(iter(self._whole))
+            del self._whole[piece]
+        elif self._own:
+            piece = self._cut()
+        else:
+            return None
+        self.n_bytes -= piece.n_bytes
+        return piece
+
+    def pulled(self) -> Iterator[Piece]:
+        """Take everything out, piece by piece."""
+        while (piece := self.pull()) is not None:
+            yield piece
+
+    def whole_pieces(self) -> list[Piece]:
+        """Take out the pieces that came for relaying, or came back."""
+        pieces = list(self._whole)
+        for piece in pieces:
+            self.discard(piece)
+        return pieces
+
+    def _cut(self) -> Piece:
+        source, offset_bytes, left_bytes = self._own[0]
+        n_bytes = min(left_bytes, self._piece_bytes)
+        self.own_bytes -= n_bytes
+        if n_bytes == left_bytes:
+            self._own.popleft()
+        else:
+            self._own[0] = Piece(source, offset_bytes + n_bytes, left_bytes - n_bytes)
+        return Piece(source, offset_bytes, n_bytes)
+
+
+def home_of(piece: Piece, problem: Problem) -> str:
+    """Return the host where a piece lay first."""
+    names = problem.names
+    return next(
+        names[parcel.host]
+        for parcel in problem.parcels
+        if names[parcel.source] == piece.source
+        and parcel.offset_bytes <= piece.offset_bytes < parcel.offset_bytes + parcel.n_bytes
+    )

@@ -1,0 +1,130 @@
+"""Over which next host each host's data get to the destination: straight, or the widest way."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from datacollect.control.connection_counts import Link
+    from datacollect.control.connections import Recovery
+    from datacollect.problem.problem import Problem
+
+
+def next_hosts(
+    links: Mapping[Link, float], destination: str, lost: Collection[str] = ()
+) -> dict[str, str]:
+    """Return each host's next one towards the destination; hosts without a way are left out.
+
+    A host with a link to the destination uses it. Others go the way whose narrowest link is the
+    widest (Pollack, Operations Research 8(5), 1960).
+
+    Parameters
+    ----------
+    links : mapping of (str, str) to float
+        Bytes per second, > 0.
+    destination : str
+    lost : collection of str, optional
+        Hosts that do not count.
+
+    Examples
+    --------
+    >>> links = {("A", "B"): 5.0, ("A", "C"): 2.0, ("B", "D"): 1.0, ("C", "D"): 2.0}
+    >>> next_hosts(links, "D")
+    {'B': 'D', 'C': 'D', 'A': 'C'}
+    """
+    into: dict[str, list[tuple[str, float]]] = {}
+    for (tail, head), rate in links.items():
+        if tail not in lost and head not in lost:
+            into.setdefault(head, []).append((tail, rate))
+    straight = dict(into.get(destination, []))
+    found = dict.fromkeys(straight, destination)
+    queue = [(-rate, host) for host, rate in straight.items()]
+    heapq.heapify(queue)
+    widths = dict(straight)
+    while queue:
+        width, host = heapq.heappop(queue)
+        if -width < widths[host]:
+            continue
+        for tail, rate in into.get(host, []):
+            new = min(rate, -width)
+            if tail not in straight and tail != destination and new > widths.get(tail, 0.0):
+                widths[tail], found[tail] = new, host
+                heapq.heappush(queue, (-new, tail))
+    return found
+
+
+class Ways:
+    """Which links there are, and which of them each host uses towards the destination.
+
+    Parameters
+    ----------
+    problem : Problem
+    recovery : Recovery
+        How long a link rests after a failure, and after how many in a row it is given up.
+
+    Attributes
+    ----------
+    links : dict of (str, str) to float
+        Bytes per second, in the first period that has any.
+    lost : set of str
+    """
+
+    def __init__(self, problem: Problem, recovery: Recovery) -> None:
+        self._destination, self._recovery = problem.destination, recovery
+        self.links = _links(problem)
+        self.lost: set[str] = set()
+        self._failures: Counter[Link] = Counter()
+        self._rests_until_s: dict[Link, float] = {}
+        self._next = next_hosts(self.links, self._destination)
+
+    @property
+    def hosts(self) -> Collection[str]:
+        """Hosts with a way to the destination."""
+        return self._next.keys()
+
+    def link(self, host: str) -> Link:
+        """Return a host's link towards the destination; to "" where there is none."""
+        return host, self._next.get(host, "")
+
+    def is_detour(self, link: Link) -> bool:
+        """Whether a link is not its host's towards the destination."""
+        return self._next.get(link[0]) != link[1]
+
+    def may_open(self, link: Link, time_s: float) -> bool:
+        """Whether a connection may be asked for."""
+        is_there = link in self.links and not self.lost & set(link)
+        return is_there and self._rests_until_s.get(link, 0.0) <= time_s
+
+    def worked(self, link: Link) -> None:
+        """Note that something has arrived."""
+        self._failures[link] = 0
+
+    def failed(self, link: Link, time_s: float) -> None:
+        """Let a link rest where a connection broke off, or was stuck."""
+        if self._rests_until_s.get(link, 0.0) > time_s:
+            return  # others broke off with it: that is one failure
+        wait_s = self._recovery.retry_s * 2.0 ** self._failures[link]
+        self._failures[link] += 1
+        self._rests_until_s[link] = time_s + wait_s
+        if self._failures[link] > self._recovery.most_retries:
+            self.links = {other: rate for other, rate in self.links.items() if other != link}
+            self._next = next_hosts(self.links, self._destination, self.lost)
+
+    def lose(self, host: str) -> None:
+        """Go round a host from now on."""
+        self.lost.add(host)
+        self._next = next_hosts(self.links, self._destination, self.lost)
+
+
+def _links(problem: Problem) -> dict[Link, float]:
+    rates = problem.bandwidth_bytes_per_s
+    first = np.where(rates[0] > 0, rates[0], rates.max(axis=0))
+    names = problem.names
+    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), first.tolist(), strict=True)
+    return {(names[tail], names[head]): rate for tail, head, rate in ends if rate > 0}
