@@ -25,7 +25,7 @@ from datacollect.problem.problem import Problem
 METHODS = (dc.direct, dc.best_path, dc.coordinated)
 
 
-# Of so many random problems one has up to a thousand periods; of five one has prices and a deadline.
+# Of so many random problems one has up to a thousand periods; every fifth has prices, a deadline.
 EVERY = 20
 
 # The judge in exact fractions takes minutes for more transfers times periods.
