@@ -37,9 +37,9 @@ def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
     """Take from paths what capacities cannot carry; their pools' largest paths take it over.
 
     A part of a unit too many in each of many periods adds up to bytes: it goes too, where the
-    largest path does not notice.
+    largest path does not notice. So does what makes room for those that did.
     """
-    for slack_bytes, most in ((0.0, UNNOTICED), (0.5, np.inf)):
+    for slack_bytes, most in ((0.0, UNNOTICED), (0.5, np.inf), (0.0, UNNOTICED)):
         hop, resource, room_bytes = hops.use
         path = hops.path[hop]
         load = np.bincount(resource, amount[path], minlength=len(room_bytes))
