@@ -38,29 +38,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """Nodes and wires, as arrays.
+    """Nodes and wires, as arrays: what a topology says without routes and generators.
 
-    Wires are turned so that `wire_from` < `wire_to`, and sorted by (`wire_to`, `wire_from`):
-    topologies of the same nodes and wires are equal however they were built, and what `attach`
-    adds comes last. Columns of shape ``(n_wires, 2)`` hold the direction from `wire_from` to
-    `wire_to` first; they may be given as shape ``(n_wires,)``, or as one number, where both
-    directions, or all wires, are alike.
-
-    Attributes
-    ----------
-    names : tuple of str, length n_nodes
-        Nodes' names; everywhere else a node is its index here.
-    kinds, domains : tuple of str, length n_nodes
-        As in `Node`.
-    wire_from, wire_to : ndarray of int32, shape (n_wires,)
-        Ends of the wires; no pair twice.
-    rate_bytes_per_s : ndarray of float, shape (n_wires, 2)
-    delay_s : ndarray of float, shape (n_wires,)
-    queue_packets : ndarray of int64, shape (n_wires, 2)
-        As in `Wire`.
-    wire_kinds, wire_names : tuple of str, length n_wires
-    positions : ndarray of float, shape (n_nodes, 2), or None
-        Places on a map, for drawing only: x, y, or longitude, latitude; NaN where unknown.
+    Attributes are those of `datacollect.topologies.topology.Topology`.
 
     Examples
     --------

@@ -49,7 +49,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: Version = False,  # noqa: ARG001
+    version: Version = False,  # noqa: ARG001 - typer calls its callback
 ) -> None:
     """Plan the collection of large data from many hosts to one destination.
 
@@ -91,7 +91,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         note("interrupted")
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - says which, exit 3
         if hasattr(error, "format_message"):  # typer's own, its class depends on typer's version
             return _usage_error(error)
         return _internal_error(error)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -297,8 +297,9 @@ def require_schedule_name(output: str | None, problem_file: str) -> None:
 
 def require_other_file(output: str | None, *inputs: str) -> None:
     """Refuse to write over what is read."""
+    written = None if output is None else Path(output)
     for path in inputs:
-        if output is None or not (os.path.exists(output) and os.path.exists(path)):  # noqa: PTH110
+        if written is None or not (written.exists() and Path(path).exists()):
             continue
-        if os.path.samefile(output, path):  # noqa: PTH121
+        if written.samefile(path):
             raise ProblemError(f"-o {output} would overwrite the input; name another file")

@@ -129,8 +129,8 @@ def most_arrived_bytes(problem: Problem, time_s: float) -> float:
 
         def limit(used: list[tuple[int, int]], capacity: float) -> None:
             if np.isfinite(capacity):
-                columns = [flow[key] for key in used]  # noqa: B023
-                room = capacity * (end - start) / total  # noqa: B023
+                columns = [flow[key] for key in used]  # noqa: B023 - called in this round only
+                room = capacity * (end - start) / total  # noqa: B023 - as above
                 rows.at_most.append((dict.fromkeys(columns, 1.0), room))
 
         for e in range(len(links)):
