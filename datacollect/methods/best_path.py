@@ -22,7 +22,7 @@ from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import BEST_PATH
-from datacollect.methods.shared_twice import with_room_for_rounding
+from datacollect.methods.shared_twice import planned_despite_rounding
 from datacollect.methods.slots import require_slots
 from datacollect.schedule.contents import HEURISTIC
 from datacollect.schedule.schedule import Schedule
@@ -106,16 +106,6 @@ def best_path(
         for pool in pools_by_owner(problem)
     ]
     optimum = fluid_optimum(problem, Budget(solver))
-    if slot_s is not None:
-        chunk = None
-        require_slots(optimum.makespan_s / slot_s)
-        routes, columns = fair_slots(problem, jobs, slot_s)
-    else:
-        chunk = chunk_s
-        if chunk is None:
-            changes = n_changes(breakpoints_s(problem), optimum.makespan_s)
-            chunk = default_chunk_s(optimum.makespan_s, changes)
-        routes, columns = fair_transfers(problem, jobs, chunk, AllAtOnce())
 
     def as_schedule(routes: tuple[Route, ...], columns: Transfers) -> Schedule:
         return Schedule(
@@ -124,7 +114,7 @@ def best_path(
             makespan_s=float(columns.finish_s.max(initial=0.0)),
             lower_bound_s=optimum.makespan_s,
             slot_s=slot_s,
-            chunk_s=chunk,
+            chunk_s=chunk_s,
             solver=MAX_MIN_FAIR,
             problem_sha256=problem.sha256,
             routes=routes,
@@ -134,15 +124,19 @@ def best_path(
             hysteresis=hysteresis,
         )
 
-    schedule = as_schedule(routes, columns)
-    if chunk is not None:
+    def pipelined(problem: Problem) -> Schedule:
+        schedule = as_schedule(*fair_transfers(problem, jobs, chunk_s or 0.0, AllAtOnce()))
+        return require_room_for_chunks(problem, schedule)
 
-        def plan_for(less: Problem) -> Schedule:
-            return as_schedule(*fair_transfers(less, jobs, chunk, AllAtOnce()))
-
-        schedule = with_room_for_rounding(problem, schedule, plan_for)
-    schedule = schedule.replace(plan_time_s=time.perf_counter() - began)
-    return require_room_for_chunks(problem, schedule)
+    if slot_s is not None:
+        require_slots(optimum.makespan_s / slot_s)
+        schedule = as_schedule(*fair_slots(problem, jobs, slot_s))
+    else:
+        if chunk_s is None:
+            changes = n_changes(breakpoints_s(problem), optimum.makespan_s)
+            chunk_s = default_chunk_s(optimum.makespan_s, changes)
+        schedule = planned_despite_rounding(problem, pipelined)
+    return schedule.replace(plan_time_s=time.perf_counter() - began)
 
 
 def _best_route(

@@ -19,9 +19,9 @@ from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_p
 from datacollect.methods.draining import Wishes, plan_with_room
 from datacollect.methods.few_transfers import require_transfers, with_few_transfers
 from datacollect.methods.long_chunks import require_room_for_chunks
-from datacollect.methods.names import COORDINATED, EARLY, TOGETHER
+from datacollect.methods.names import COORDINATED, EARLY
 from datacollect.methods.pipeline import pipelined_transfers
-from datacollect.methods.shared_twice import with_room_for_rounding
+from datacollect.methods.shared_twice import planned_despite_rounding
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.schedule import Schedule
@@ -151,19 +151,8 @@ def coordinated(
         if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
         wishes = Wishes(preference, deadline_s, chunk_s)
-        schedule = _pipelined(problem, optimum, wishes, budget, finish)
-
-        def plan_for(less: Problem) -> Schedule:
-            planned = _pipelined(less, fluid_optimum(less, budget), wishes, budget, finish)
-            return planned.replace(
-                lower_bound_s=optimum.makespan_s,
-                bottleneck=optimum.bottleneck,
-                problem_sha256=problem.sha256,
-                status=HEURISTIC,
-            )
-
-        schedule = with_room_for_rounding(problem, schedule, plan_for)
-        schedule = require_room_for_chunks(problem, schedule)
+        plan = partial(_pipelined, wishes=wishes, budget=budget, finish=finish)
+        schedule = planned_despite_rounding(problem, plan)
     schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
     if most_transfers is not None and problem.total_bytes:
         again = partial(
@@ -186,9 +175,8 @@ def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> Infeasi
     )
 
 
-def _pipelined(
-    problem: Problem, optimum: FluidOptimum, wishes: Wishes, budget: Budget, finish: str
-) -> Schedule:
+def _pipelined(problem: Problem, wishes: Wishes, budget: Budget, finish: str) -> Schedule:
+    optimum = fluid_optimum(problem, budget)
     chunk = wishes.chunk_s or 0.0  # there may be nothing to move
     solver, status = optimum.solver, OPTIMAL
     routes: tuple[Route, ...] = ()
@@ -197,14 +185,11 @@ def _pipelined(
     )
     if problem.total_bytes:
         plan, chunk = plan_with_room(problem, optimum, wishes, budget)
-        routes, columns = pipelined_transfers(problem, plan, chunk, finish)
-        if float(columns.finish_s.max()) < optimum.makespan_s:
-            # What binds seemed to have room, by the rounding of a flow in whole units.
-            routes, columns = pipelined_transfers(problem, plan, chunk, TOGETHER)
+        routes, columns = pipelined_transfers(problem, plan, chunk, optimum.makespan_s, finish)
         solver = plan.solver
         if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
             status = HEURISTIC
-    return Schedule(
+    schedule = Schedule(
         method=COORDINATED,
         destination=problem.destination,
         makespan_s=float(columns.finish_s.max(initial=0.0)),
@@ -218,6 +203,7 @@ def _pipelined(
         status=status,
         bottleneck=optimum.bottleneck,
     )
+    return require_room_for_chunks(problem, schedule)
 
 
 def _may_store_less(problem: Problem, wishes: Wishes) -> bool:

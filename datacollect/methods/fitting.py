@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.flow.path_table import whole_bytes_of_paths
-from datacollect.methods.hop_uses import hop_uses
-from datacollect.methods.tolerances import SAME_LOAD
+from datacollect.methods.hop_uses import crosses_twice
+from datacollect.methods.tolerances import SAME_LOAD, TOLERATED
 
 if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.methods.hop_uses import FluidHops
-
-# Half of the tolerance of rates: by so much more a path may carry than it does.
-UNNOTICED = 5e-7
 
 
 def fluid_bytes(hops: FluidHops) -> FloatArray:
@@ -39,7 +36,7 @@ def _within_capacities(hops: FluidHops, amount: FloatArray) -> FloatArray:
     A part of a unit too many in each of many periods adds up to bytes: it goes too, where the
     largest path does not notice. So does what makes room for those that did.
     """
-    for slack_bytes, most in ((0.0, UNNOTICED), (0.5, np.inf), (0.0, UNNOTICED)):
+    for slack_bytes, most in ((0.0, TOLERATED), (0.5, np.inf), (0.0, TOLERATED)):
         hop, resource, room_bytes = hops.use
         path = hops.path[hop]
         load = np.bincount(resource, amount[path], minlength=len(room_bytes))
@@ -58,23 +55,11 @@ def _whole_where_shared_twice(hops: FluidHops, amount: FloatArray) -> FloatArray
     Rounding may put a route a byte ahead of its share, which is a byte at each crossing; a
     bottleneck has one byte of tolerance for each route.
     """
-    twice = _crosses_twice(hops)
+    twice = crosses_twice(hops.problem, hops.path, hops.tail, hops.head, len(hops.paths))
     if not twice.any():
         return amount
     whole = np.where(twice, np.floor(amount), amount)
-    return _given_to_the_largest(hops, amount, whole, UNNOTICED, preferred=~twice)
-
-
-def _crosses_twice(hops: FluidHops) -> BoolArray:
-    """Mark paths of which several hops use one shared bottleneck."""
-    problem, twice = hops.problem, np.zeros(len(hops.paths), dtype=bool)
-    if problem.shared:
-        hop, number = hop_uses(problem, hops.tail, hops.head)
-        is_shared = number >= problem.n_links + 2 * problem.n_hosts
-        crossings = np.stack([hops.path[hop], number])[:, is_shared]
-        of_path, times = np.unique(crossings, axis=1, return_counts=True)
-        twice[of_path[0, times > 1]] = True
-    return twice
+    return _given_to_the_largest(hops, amount, whole, TOLERATED, preferred=~twice)
 
 
 def _given_to_the_largest(

@@ -54,6 +54,26 @@ def _shared_uses(problem: Problem, link: IntArray) -> tuple[IntArray, IntArray]:
     return np.repeat(np.arange(len(link)), counts), shared[ranges(first, counts)]
 
 
+def crosses_twice(
+    problem: Problem, owner: IntArray, tail: IntArray, head: IntArray, n_owners: int
+) -> BoolArray:
+    """Mark those of which several hops use one shared bottleneck.
+
+    Parameters
+    ----------
+    problem : Problem
+    owner, tail, head : ndarray of int64, shape (n_hops,)
+        Whose each hop is, 0 ... `n_owners` - 1, and the hosts at which it begins and ends.
+    n_owners : int
+    """
+    twice = np.zeros(n_owners, dtype=bool)
+    if problem.shared:
+        hop, shared = _shared_uses(problem, problem.link_indices(tail, head))
+        crossing, times = np.unique([owner[hop], shared], axis=1, return_counts=True)
+        twice[crossing[0, times > 1]] = True
+    return twice
+
+
 def capacity_bytes_per_s(problem: Problem, number: IntArray, period: IntArray) -> FloatArray:
     """Return capacities by their numbers, in periods of the forecast; both are broadcast."""
     constant = [

@@ -48,7 +48,7 @@ class RouteBook:
 
 
 def pipelined_transfers(
-    problem: Problem, plan: FluidPlan, chunk_s: float, finish: str = EARLY
+    problem: Problem, plan: FluidPlan, chunk_s: float, bound_s: float, finish: str = EARLY
 ) -> tuple[tuple[Route, ...], Transfers]:
     """Turn a fluid plan into routes and transfers, with whole bytes.
 
@@ -57,6 +57,9 @@ def pipelined_transfers(
     problem : Problem
     plan : FluidPlan
     chunk_s : float
+    bound_s : float
+        No plan ends sooner: where this seems to, what binds seemed to have room, by the rounding
+        of a flow in whole units, and rates stay as planned.
     finish : str
         ``"early"``: rates are raised as far as capacities allow, see
         `datacollect.methods.early_finish`; ``"together"``: all that moves in a piece of time takes
@@ -66,10 +69,12 @@ def pipelined_transfers(
     hops = FluidHops(problem, plan, paths)
     amount = fluid_bytes(hops)
     lengths_s = plan.lengths_s[paths.pieces]
-    if finish == EARLY:
-        lengths_s = hurried_lengths_s(hops, amount)
-    n_bytes = whole_bytes(hops, amount, lengths_s)
     starts_s = plan.starts_s[paths.pieces] + hops.position * chunk_s
+    if finish == EARLY:
+        hurried_s = hurried_lengths_s(hops, amount)
+        if finish_s(starts_s, hurried_s).max(initial=0.0) >= bound_s:
+            lengths_s = hurried_s
+    n_bytes = whole_bytes(hops, amount, lengths_s)
     finishes_s = finish_s(starts_s, lengths_s)
     # The earlier part of a stream takes the earlier paths: easier to follow, equally fast.
     order = np.lexsort((*_padded_pieces(paths), paths.pool))

@@ -14,7 +14,7 @@ SAME_BOUNDARY = 1e-12
 # What a slot carries is rounded down to whole bytes, after this allowance for rounding.
 SLOT_ROUNDING = 1e-9
 
-# Rates may be above a capacity by a millionth of it: plans in slots use half of that for rounding.
+# Rates may be above a capacity by a millionth of it: plans use half of that for rounding.
 TOLERATED = 5e-7
 
 # Sums of what links carry in slots are off by less than this part.

@@ -239,7 +239,11 @@ def test_what_a_fast_period_leaves_over_waits_for_a_slow_one(left):
         [Host("S", 10**15 + left), Host("D")], links("S -> D 1e9 1"), "D", periods_s=[0.0, 1e6]
     )
     assert dc.lower_bound(problem)[0] == pytest.approx(1e6 + left, rel=1e-7)
-    dc.coordinated(problem).check(problem)
+    plan = dc.coordinated(problem)
+    plan.check(problem)
+    rest = dc.replan(problem, plan, {"format": "datacollect-progress/1", "at_s": 0.0, "held": []})
+    rest.check(problem)
+    assert plan.makespan_s == rest.makespan_s == pytest.approx(1e6 + left)
 
 
 def test_few_bytes_among_very_many_are_not_lost():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
 from datacollect.methods.replanning.stable_flow import OldPlan, OldUse, stable_plan
 from datacollect.methods.replanning.stable_slots import stable_slots
+from datacollect.methods.shared_twice import planned_despite_rounding
 from datacollect.methods.slots import slotted_transfers
 from datacollect.methods.slotted.paths import slotted_pieces
 from datacollect.methods.tolerances import PROVED
@@ -151,7 +153,15 @@ def replan(
             )
         if slot_s is not None:
             return _in_slots(remaining, plan, at_s, slot_s, stability, budget)
-        return _pipelined(remaining, plan, at_s, chunk_s, stability, budget)
+        pipelined = partial(
+            _pipelined,
+            plan=plan,
+            at_s=at_s,
+            chunk_s=chunk_s,
+            stability=stability,
+            budget=budget,
+        )
+        return planned_despite_rounding(remaining, pipelined)
 
     if plan.derate is None:
         schedule = plan_rest(remaining)
@@ -245,7 +255,7 @@ def _pipelined(
         # A period is so short, or all capacity ends so soon, that pipelines cannot drain.
         chunk = 0.0
         fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)
-    routes, columns = pipelined_transfers(remaining, fluid, chunk)
+    routes, columns = pipelined_transfers(remaining, fluid, chunk, bound.makespan_s)
     return Schedule(
         method=COORDINATED,
         destination=remaining.destination,
