@@ -126,8 +126,8 @@ def require_possible(
     Raises
     ------
     SimulationError
-        An unknown host or connection, a chain with a host twice, a number that was used before, a range beyond the source's
-        backlog, a pace of 0, a time before 0.
+        An unknown host or connection, a chain with a host twice, a number that was used before,
+        a range beyond the source's backlog, a pace of 0, a time before 0.
 
     Examples
     --------
