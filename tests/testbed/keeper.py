@@ -108,7 +108,7 @@ class Keeper:
                 env=env,
                 cwd=cwd,
                 start_new_session=True,
-                preexec_fn=lambda: self._enter(namespace),  # noqa: PLW1509: no threads here
+                preexec_fn=lambda: self._enter(namespace),  # noqa: PLW1509 - no threads here
             )
         self.processes[process.pid] = process
         return process.pid

@@ -30,7 +30,7 @@ def two_domains(
 
     The destination ``D`` is at A0, the sources ``S1`` to ``S7`` at B0: all direct routes cross the
     peering wire B0-A0. From B1 packets go to A0 by B1-A1: through the relay ``K1`` at B1 half of
-    the data get past the crowded wire. Seven sources of n bytes have to share 5 Mbit/s, or twice that.
+    the data get past the crowded wire. Seven sources share 5 Mbit/s, or twice that.
     The planner knows which wires bind. Others' flows go from routers of B to routers of A.
     """
     tree: dict[str, Any] = {
