@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from datacollect.commands.agent import agent
 from datacollect.commands.check import check
 from datacollect.commands.compare import compare
 from datacollect.commands.console import emit, note
@@ -63,7 +64,7 @@ def root(
 # In the order in which help lists them.
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
-    *(replan, explain, front, simulate, sweep, report),
+    *(replan, explain, front, simulate, sweep, report, agent),
 ):
     app.command()(command)
 app.add_typer(keys, name="keys")
