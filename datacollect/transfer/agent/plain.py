@@ -19,7 +19,7 @@ from datacollect.transfer.wire.tcp_info import tcp_info
 
 if TYPE_CHECKING:
     from datacollect.transfer.agent.actions import Action
-    from datacollect.transfer.agent.shell import Shell
+    from datacollect.transfer.agent.surroundings import Surroundings
 
 
 class PlainSession:
@@ -28,7 +28,7 @@ class PlainSession:
     Does what its core's actions say and tells what comes of it.
     """
 
-    def __init__(self, shell: Shell, number: int, connection: socket.socket) -> None:
+    def __init__(self, shell: Surroundings, number: int, connection: socket.socket) -> None:
         self._shell = shell
         self._number = number
         self._near = connection

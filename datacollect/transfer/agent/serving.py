@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.agent.actions import Action
     from datacollect.transfer.agent.files import Folder
-    from datacollect.transfer.agent.shell import Shell
+    from datacollect.transfer.agent.surroundings import Surroundings
 
 MOST_HEAD_BYTES = 16 * 1024
 RECORD_BYTES = 16 * 1024
@@ -49,7 +49,7 @@ class TlsSession:
     """A connection over TLS, in a thread of its own; only `cut` is called from others."""
 
     def __init__(
-        self, shell: Shell, number: int, connection: socket.socket, folder: Folder | None
+        self, shell: Surroundings, number: int, connection: socket.socket, folder: Folder | None
     ) -> None:
         self._shell = shell
         self._number = number
