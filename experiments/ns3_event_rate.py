@@ -87,7 +87,7 @@ class Direct(Controller):
         """Open all connections and queue all data."""
         decisions = []
         for i, (host, n) in enumerate(self.backlog_bytes.items()):
-            decisions += [Open(i, host, DESTINATION), Send(i, host, 0, n)]
+            decisions += [Open(i, (host, DESTINATION)), Send(i, host, 0, n)]
         return decisions
 
     def handle(self, event):

@@ -17,6 +17,7 @@ from datacollect.control.decisions import (
     PlanRest,
     Send,
     WakeMe,
+    refuse,
     require_possible,
 )
 from datacollect.control.events import (
@@ -332,6 +333,8 @@ class FluidDriver:
         self._tell(Timer(self.state.now_s, tag))
 
     def _open(self, wanted: Open) -> None:
+        if wanted.n_hops > 1:
+            refuse(wanted, "the fluid engine carries out no chains")
         number, state = wanted.connection, self.state
         self.recorder.asked(number, wanted.from_host, wanted.to_host, state.now_s)
         path = self.network.path(wanted.from_host, wanted.to_host)

@@ -166,6 +166,8 @@ class Ns3Driver:
                     self._apply(self._controller.handle(event))
 
     def _open(self, wanted: Open) -> None:
+        if wanted.n_hops > 1:
+            refuse(wanted, "the packet engine carries out no chains")
         ends = (wanted.from_host, wanted.to_host)
         if ends in self._apart or ends[0] == ends[1]:
             refuse(wanted, f"no route between {ends[0]!r} and {ends[1]!r}")

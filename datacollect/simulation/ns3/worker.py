@@ -90,7 +90,7 @@ class Rehearsal(Controller):
 
     def start(self) -> list[Decision]:
         """Relay, with and without a window and a pace."""
-        opens = [Open(0, "a", "b", 5000, 1e6), Open(1, "b", "c")]
+        opens = [Open(0, ("a", "b"), 5000, 1e6), Open(1, ("b", "c"))]
         sends = [Send(hop, "a", 0, 20000) for hop in (0, 1)]
         return [*opens, *sends, WakeMe(0.01, 1)]
 
