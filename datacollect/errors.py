@@ -10,7 +10,8 @@
     ├── SolverError                      a solver failed: exit code 3
     │   ├── SolverUnavailableError       not installed, or not made for this model
     │   └── TimeLimitError               stopped before it had a complete answer
-    └── SimulationError                  a simulator failed: exit code 3
+    ├── SimulationError                  a simulator failed: exit code 3
+    └── TransferError                    a real transfer failed: exit code 3
 """
 
 from __future__ import annotations
@@ -83,6 +84,10 @@ class TimeLimitError(SolverError):
 
 class SimulationError(DatacollectError):
     """A simulator failed; the message names the scenario."""
+
+
+class TransferError(DatacollectError):
+    """A real transfer failed, or a host does not do what was asked of it."""
 
 
 def nearest_hint(word: str, known: Iterable[str]) -> str:
