@@ -108,8 +108,15 @@ class Store:
         for fd in (self._incoming_fd, self._state_fd, self._root_fd, self._lock_fd):
             os.close(fd)
 
-    def mend(self) -> None:
-        """Bring the state in line with what lies in the folder, after a crash or a hand's work."""
+    def mend(self) -> int:
+        """Bring the state in line with what lies in the folder, after a crash or a hand's work.
+
+        Returns
+        -------
+        int
+            How many files were there before, and are to be fetched again.
+        """
+        lost_files = 0
         there = set(names_in(self._incoming_fd))
         for number, name in self.state.source_names().items():
             lost, done = [], []
@@ -119,16 +126,18 @@ class Store:
             recorded = set(self.state.recorded(number))
             layout = self.state.layout(number)
             begun = set(layout.files[_touched(layout, recorded)].tolist())
+            all_recorded = _whole_files(layout, recorded)
             for row in self.state.files_in(number, FileState.WAITING):
                 if row.number in begun and str(row.number) not in there:
-                    is_whole = row.number in _whole_files(layout, recorded)
                     size = size_there(self._folders, name, row.listed.path)
-                    if is_whole and size == row.listed.n_bytes:
+                    if row.number in all_recorded and size == row.listed.n_bytes:
                         done.append((row.number, FileState.DONE, None))
                     else:
                         lost.append(row.number)
             self.state.settle(done)
             self.state.again(lost)
+            lost_files += len(lost)
+        return lost_files
 
     def know(self, source: str, layout: Layout) -> None:
         """Get ready for the pieces of a source, whose listing is complete."""
@@ -177,6 +186,20 @@ class Store:
         return total
 
     # Pieces -----------------------------------------------------------------------------------
+
+    def known_sources(self) -> list[str]:
+        """Return the sources that pieces may come from."""
+        return sorted(self._sources)
+
+    def layout(self, source: str) -> Layout:
+        """Return how a source's files lie end to end."""
+        return self._sources[source].layout
+
+    def settle_rest(self) -> None:
+        """Let files that need no more pieces, such as empty ones, have their names."""
+        self.start(lambda _, __: None)
+        self.stop()
+        self._require_sound()
 
     def needed(self, source: str) -> list[int]:
         """Return the pieces of a source that are to be fetched."""
@@ -227,12 +250,15 @@ class Store:
     def retire(self, source: str, files: Iterable[int], why: str, state: FileState) -> None:
         """Wait no more for files of a source: they changed, or are gone."""
         known = self._sources[source]
-        files = list(files)
         with self._cond:
-            for file in files:
-                if file in known.row_of:
-                    known.is_live[known.row_of[file]] = False
-        self.state.settle((file, state, why) for file in files)
+            live = [file for file in files if known.is_live[known.row_of[file]]]
+            known.is_live[[known.row_of[file] for file in live]] = False
+        self.state.settle([(file, state, why) for file in live])
+
+    def abandon(self, source: str, piece: int, why: str) -> None:
+        """Give the files of a piece up."""
+        files = [span.file for span in self._sources[source].layout.spans(piece)]
+        self.retire(source, files, why, FileState.MISSING)
 
     def _write(self, known: _Source, spans: Sequence[Span], data: memoryview) -> None:
         at = 0
