@@ -94,9 +94,9 @@ class _Chain:
     way: _Way
     since_s: float
     is_open: bool = False
+    is_draining: bool = False  # gets nothing more, and closes once all on it is there
     waiting: dict[Piece, float] = field(default_factory=dict)
     waiting_bytes: int = 0
-    arrivals: int = 0
 
     @property
     def source(self) -> str:
@@ -148,7 +148,7 @@ class ChainedController(Controller):
         recovery: Recovery,
         connections: int | None = None,
     ) -> None:
-        self._piece_bytes, self._recovery = piece_bytes, recovery
+        self._piece_bytes, self._recovery, self._most = piece_bytes, recovery, connections
         shares = route_shares(schedule)
         counts = chain_counts(shares, connections)
         self._ways: dict[str, list[_Way]] = {}
@@ -187,8 +187,9 @@ class ChainedController(Controller):
                     self._broke(chain)
             case ConnectionStalled(_, number):
                 if number in self._chains:
-                    self._decisions.append(Close(number, drop_queue=True))
-                    self._broke(self._chains.pop(number))
+                    chain = self._chains[number]
+                    self._close(chain, drop=True)
+                    self._broke(chain)
             case HostLost(_, host):
                 for chain in [c for c in self._chains.values() if host in c.way.hosts]:
                     del self._chains[chain.number]
@@ -209,7 +210,6 @@ class ChainedController(Controller):
         chain = self._chains.get(event.connection)
         if chain is None:
             return
-        chain.arrivals += 1
         way = chain.way
         way.failures = 0
         way.arrived_bytes += piece.n_bytes
@@ -227,12 +227,15 @@ class ChainedController(Controller):
         """Give a chain work: of its route's share, of others', or late pieces once more."""
         way = chain.way
         ahead = max(2 * self._piece_bytes, AHEAD_S * self._rate(way))
-        while chain.waiting_bytes < ahead:
+        while not chain.is_draining and chain.waiting_bytes < ahead:
             if not way.stock and not self._steal(way):
                 break
             piece = Piece(chain.source, *way.cut(self._piece_bytes))
             if piece not in self._there:
                 self._give(chain, piece)
+        if not chain.waiting and chain.is_draining:
+            self._close(chain)
+            return
         if not chain.waiting:
             self._duplicate(chain)
         if not chain.waiting:
@@ -288,8 +291,11 @@ class ChainedController(Controller):
         if any(c.waiting for c in others) or any(w.stock for w in self._ways[chain.source]):
             return
         for each in others:
-            del self._chains[each.number]
-            self._decisions.append(Close(each.number))
+            self._close(each)
+
+    def _close(self, chain: _Chain, *, drop: bool = False) -> None:
+        del self._chains[chain.number]
+        self._decisions.append(Close(chain.number, drop_queue=drop))
 
     def _rate(self, way: _Way) -> float:
         """Return what a route's chains bring together, from what they have brought."""
@@ -302,7 +308,7 @@ class ChainedController(Controller):
 
     def _fill_up(self, way: _Way) -> None:
         """Open chains of a route until it has as many as it should."""
-        there = [chain for chain in self._chains.values() if chain.way is way]
+        there = [c for c in self._chains.values() if c.way is way and not c.is_draining]
         if way.rests_until_s > self._now_s:
             return
         most = max(1, -(-self._left_bytes(way.hosts[0]) // self._piece_bytes))
@@ -317,6 +323,32 @@ class ChainedController(Controller):
             self._decisions.append(Open(chain.number, way.hosts))
             self._fill(chain)
 
+    def _adopt(self, shares: Mapping[tuple[str, ...], int]) -> None:
+        """Share what was not sent yet out anew; chains of other routes end when they are done."""
+        counts = chain_counts(shares, self._most)
+        for source, ways in self._ways.items():
+            by_hosts = {way.hosts: way for way in ways}
+            parts = sorted(part for way in ways for part in way.stock)
+            for way in ways:
+                way.stock, way.stock_bytes, way.connections = deque(), 0, 0
+            used = [
+                by_hosts.setdefault(hosts, _Way(hosts, 0)) for hosts in shares if hosts[0] == source
+            ]
+            if not used:  # the new plan thinks that it is done
+                used = ways
+                counts |= dict.fromkeys((way.hosts for way in ways), 1)
+            for way in used:
+                way.connections = counts[way.hosts]
+            self._ways[source] = list(by_hosts.values())
+            weights = {way.hosts: shares.get(way.hosts, 1) for way in used}
+            _share_out(parts, used, weights, self._piece_bytes)
+        for way in [way for ways in self._ways.values() for way in ways]:
+            chains = [chain for chain in self._chains.values() if chain.way is way]
+            for chain in chains[way.connections :]:
+                chain.is_draining = True
+                self._fill(chain)
+            self._fill_up(way)
+
     def _left_bytes(self, source: str) -> int:
         return sum(way.stock_bytes for way in self._ways[source])
 
@@ -328,10 +360,7 @@ class ChainedController(Controller):
     def _broke(self, chain: _Chain) -> None:
         """Let others send what a chain that is gone has not brought; try again later."""
         way, source = chain.way, chain.source
-        for piece in reversed(list(chain.waiting)):
-            self._taken(chain, piece)
-            if not self._copies[piece] and piece not in self._there:
-                way.put(piece.offset_bytes, piece.n_bytes, first=True)
+        self._give_back(chain)
         if way.rests_until_s <= self._now_s:  # others broke off with it: that is one failure
             doubled = self._recovery.retry_s * 2.0 ** min(way.failures, 30)
             way.failures += 1
@@ -343,6 +372,30 @@ class ChainedController(Controller):
         if not any(c.source == source for c in self._chains.values()):
             self._take_spare(source)
 
+    def _give_back(self, chain: _Chain) -> None:
+        """Put what a chain that is gone has not brought in front of its route's stock."""
+        for piece in reversed(list(chain.waiting)):
+            self._taken(chain, piece)
+            if not self._copies[piece] and piece not in self._there:
+                chain.way.put(piece.offset_bytes, piece.n_bytes, first=True)
+
+    def _add_way(self, hosts: tuple[str, ...], connections: int) -> None:
+        """Open one route more for a source; it takes from the tails of others."""
+        way = _Way(hosts, connections)
+        self._ways[hosts[0]].append(way)
+        self._fill_up(way)
+
+    def _remove_way(self, hosts: tuple[str, ...]) -> None:
+        """Give a route's stock to the source's first, and forget it."""
+        ways = self._ways[hosts[0]]
+        way = next(way for way in ways if way.hosts == hosts)
+        ways.remove(way)
+        for part in way.stock:
+            ways[0].put(*part)
+        for chain in [c for c in self._chains.values() if c.source == hosts[0]]:
+            if chain.number in self._chains and not chain.waiting:
+                self._fill(chain)
+
     def _take_spare(self, source: str) -> None:
         """Open a source's next best way, where all that it has are broken."""
         if any(way.rests_until_s <= self._now_s for way in self._ways[source]):
@@ -350,10 +403,7 @@ class ChainedController(Controller):
         used = {way.hosts for way in self._ways[source]}
         spare = next((hosts for hosts in self._spares[source] if hosts not in used), None)
         if spare is not None:
-            connections = max(way.connections for way in self._ways[source])
-            way = _Way(spare, connections)
-            self._ways[source].append(way)
-            self._fill_up(way)
+            self._add_way(spare, max(way.connections for way in self._ways[source]))
 
     def _try_again(self, way: _Way) -> None:
         self._fill_up(way)

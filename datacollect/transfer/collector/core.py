@@ -12,12 +12,14 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe, refuse
+from datacollect.control.decisions import Close, Decision, Open, PlanRest, Send, WakeMe, refuse
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionStalled,
     RangeArrived,
+    RestPlanned,
     Timer,
 )
 from datacollect.transfer.collector.messages import (
@@ -32,6 +34,8 @@ from datacollect.transfer.collector.messages import (
     Interrupted,
     Note,
     OpenSession,
+    Plan,
+    Planned,
     Recorded,
     Request,
     Retire,
@@ -200,6 +204,8 @@ class CollectorCore:
                 self._ended(event)
             case Woken():
                 self._news.append(Timer(self._now_s, event.tag))
+            case Planned(_, number, schedule):
+                self._news.append(RestPlanned(self._now_s, number, schedule))
             case Recorded():
                 pass  # what is verified is not asked for again; the disk keeps its own books
             case StoreFailed():
@@ -319,6 +325,7 @@ class CollectorCore:
             session = self._sessions.get(number)
             if session is not None and session.is_open:
                 self._observe(session, arrived)
+                self._news.append(BytesMoved(self._now_s, number, arrived))
         self._request_all()
         for source, todo in self.todo.items():
             waits_s = self._now_s - self._heard_s[source]
@@ -371,8 +378,8 @@ class CollectorCore:
                     self._let_go(decision)
                 case WakeMe(time_s, tag):
                     self._actions.append(Wake(time_s, tag))
-                case _:
-                    refuse(decision, "a collector of real data plans nothing on the way")
+                case PlanRest(number, progress):
+                    self._actions.append(Plan(number, progress))
 
     def _open(self, wanted: Open) -> None:
         source, *relays, _ = wanted.hosts

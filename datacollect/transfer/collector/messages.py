@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from datacollect.schedule.progress import Progress
+    from datacollect.schedule.schedule import Schedule
+
 
 class Verdict(Enum):
     """What an answer to a request is worth."""
@@ -96,6 +99,15 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """The schedule that a `Plan` asked for; None where there is none."""
+
+    time_s: float
+    number: int
+    schedule: Schedule | None
+
+
+@dataclass(frozen=True, slots=True)
 class StoreFailed:
     """Nothing can be written any more."""
 
@@ -118,6 +130,7 @@ Event: TypeAlias = (
     | Ticked
     | Woken
     | Recorded
+    | Planned
     | StoreFailed
     | Interrupted
 )
@@ -188,6 +201,14 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """Ask for a schedule of the rest; a `Planned` event with this number answers."""
+
+    number: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Write a line to the log."""
 
@@ -203,5 +224,5 @@ class Finish:
 
 
 Action: TypeAlias = (
-    OpenSession | Request | Ask | CloseSession | Retire | Abandon | Wake | Note | Finish
+    OpenSession | Request | Ask | CloseSession | Retire | Abandon | Wake | Plan | Note | Finish
 )

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.control.chained import ChainedController
 from datacollect.control.connections import Recovery
+from datacollect.control.learning import LearningController
 from datacollect.errors import ProblemError
 from datacollect.methods.carrying import ExecutionOptions
 from datacollect.methods.choice import plan
 from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 from datacollect.problem.problem import Problem
+from datacollect.schedule.progress import Progress, remaining_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.control.controller import Controller
     from datacollect.schedule.schedule import Schedule
@@ -37,6 +39,7 @@ class Planned(NamedTuple):
     schedule: Schedule
     controller: Controller
     predicted_s: float | None
+    plan_rest: Callable[[Progress], Schedule]
 
 
 def possible_links(
@@ -135,11 +138,42 @@ def planned(
     if method not in METHODS:
         raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     recovery = Recovery(retry_s=RETRY_S, most_retries=MOST_RETRIES)
-    schedule = plan(problem, ExecutionOptions(name=method).planning())
-    controller = ChainedController(
-        problem, schedule, piece_bytes=piece_bytes, recovery=recovery, connections=connections
-    )
-    return Planned(problem, schedule, controller, schedule.makespan_s if is_known else None)
+    schedule: Schedule
+    controller: Controller
+    if is_known or method == DIRECT:
+        schedule = plan(problem, ExecutionOptions(name=method).planning())
+        controller = ChainedController(
+            problem, schedule, piece_bytes=piece_bytes, recovery=recovery, connections=connections
+        )
+    else:
+        # As all links count alike, the way of fewest hops: straight, where there is a link.
+        schedule = plan(problem, ExecutionOptions(name=BEST_PATH).planning())
+        controller = LearningController(
+            problem,
+            schedule,
+            _trials(problem, {route.hosts for route in schedule.routes}),
+            piece_bytes=piece_bytes,
+            recovery=recovery,
+            connections=connections,
+        )
+
+    def plan_rest(progress: Progress) -> Schedule:
+        rest = remaining_problem(problem, progress)
+        return plan(rest, ExecutionOptions(name=method).planning())
+
+    predicted_s = schedule.makespan_s if is_known else None
+    return Planned(problem, schedule, controller, predicted_s, plan_rest)
+
+
+def _trials(problem: Problem, used: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the chains over one relay that nobody has planned to use."""
+    destination, links = problem.destination, set(problem.links())
+    chains = [
+        (source, relay, destination)
+        for source, relay in sorted(links)
+        if (relay, destination) in links and relay != destination
+    ]
+    return [hosts for hosts in chains if hosts not in used]
 
 
 def _there(work: SourceWork) -> list[tuple[int, int]]:

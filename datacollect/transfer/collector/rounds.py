@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import heapq
 import queue
+import threading
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from datacollect.errors import DatacollectError
 from datacollect.transfer.collector.messages import (
     Abandon,
     Action,
@@ -21,6 +23,8 @@ from datacollect.transfer.collector.messages import (
     Interrupted,
     Note,
     OpenSession,
+    Plan,
+    Planned,
     Recorded,
     Request,
     Retire,
@@ -35,6 +39,8 @@ from datacollect.transfer.collector.state import FileState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from datacollect.schedule.progress import Progress
+    from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.collector.core import CollectorCore
     from datacollect.transfer.collector.log import Log
     from datacollect.transfer.collector.sessions import OpenPeer
@@ -52,6 +58,8 @@ class Round:
     store : Store
     open_peer : callable
     log : Log
+    plan_rest : callable
+        Returns a schedule for what a progress leaves.
     watch : callable, optional
         Called with the core every tick.
     """
@@ -62,9 +70,11 @@ class Round:
         store: Store,
         open_peer: OpenPeer,
         log: Log,
+        plan_rest: Callable[[Progress], Schedule],
         watch: Callable[[CollectorCore], None] | None = None,
     ) -> None:
         self._core, self._store, self._log = core, store, log
+        self._plan_rest = plan_rest
         self._watch = watch or (lambda _: None)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._timers: list[tuple[float, int]] = []
@@ -130,6 +140,15 @@ class Round:
             self._watch(self._core)
             return Ticked(self._now_s(), self._sessions.arrived_bytes())
 
+    def _plan(self, wanted: Plan) -> None:
+        """Plan the rest, in a thread of its own."""
+        try:
+            schedule = self._plan_rest(wanted.progress)
+        except DatacollectError as error:
+            self._log.write("not planned", why=str(error))
+            schedule = None
+        self._events.put(Planned(self._now_s(), wanted.number, schedule))
+
     def _carry_out(self, actions: Iterable[Action]) -> None:
         for action in actions:
             match action:
@@ -142,6 +161,8 @@ class Round:
                     self._sessions.close(session)
                 case Wake(time_s, tag):
                     heapq.heappush(self._timers, (time_s, tag))
+                case Plan():
+                    threading.Thread(target=self._plan, args=(action,), daemon=True).start()
                 case Note(what, about):
                     self._log.write(what, **about)
                 case Retire(source, files, why, is_gone):

@@ -302,7 +302,9 @@ class _Pull:
             patience_s=limits.patience_s,
         )
         try:
-            changed = Round(core, self.store, self._open_peer, self.log, self.watch).run()
+            changed = Round(
+                core, self.store, self._open_peer, self.log, found.plan_rest, self.watch
+            ).run()
         finally:
             self.routes.update(core.route_bytes)
             self.refetched.update(core.refetched)
