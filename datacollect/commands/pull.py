@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,7 +25,8 @@ def pull(
         ),
     ],
     into: Annotated[
-        Path, typer.Option("--into", metavar="DIR", help="Where files of source S arrive as DIR/S/….")
+        str,
+        typer.Option("--into", metavar="DIR", help="Where files of source S arrive as DIR/S/…."),
     ],
     method: Annotated[
         RunMethod, typer.Option("--method", help="How routes and connections are chosen.")
@@ -55,7 +55,7 @@ def pull(
     return 0 if answer.complete else INCOMPLETE
 
 
-def _show(answer: Pulled, into: Path, plan_only: bool) -> None:
+def _show(answer: Pulled, into: str, plan_only: bool) -> None:
     predicted = answer.predicted_makespan_s
     facts = [
         ("method", answer.method),
@@ -66,7 +66,7 @@ def _show(answer: Pulled, into: Path, plan_only: bool) -> None:
         facts.append(("took", format_duration(answer.makespan_s)))
         again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
         facts.append(("came in vain", again or "nothing"))
-    facts.append(("folder", str(into)))
+    facts.append(("folder", into))
     emit_facts(facts)
     if answer.routes:
         emit("")

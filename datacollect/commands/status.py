@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ INCOMPLETE = 1
 
 def status(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of a pull, at work or ended.")
+        str, typer.Argument(metavar="DIR", help="Folder of a pull, at work or ended.")
     ],
     as_json: Json = False,
 ) -> int:

@@ -10,12 +10,19 @@ opened, straight if there is a link. Broken chains are tried again, ever more se
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from datacollect.control.chain_shares import (
+    Chain,
+    ChainWay,
+    chain_counts,
+    parcels_of,
+    route_shares,
+    share_out,
+    spare_ways,
+)
 from datacollect.control.connections import Piece
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe
@@ -30,7 +37,7 @@ from datacollect.control.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from datacollect.control.connections import Recovery
     from datacollect.problem.problem import Problem
@@ -42,65 +49,6 @@ AHEAD_S = 4.0
 LONGEST_REST_S = 8.0
 # What a chain has had for longer than this is sent over an idle one too.
 LATE_S, MOST_COPIES = 2.0, 2
-
-
-@dataclass(slots=True, eq=False)
-class _Way:
-    """A route, its share that was not sent yet, and how it does."""
-
-    hosts: tuple[str, ...]
-    connections: int
-    stock: deque[tuple[int, int]] = field(default_factory=deque)
-    stock_bytes: int = 0
-    arrived_bytes: int = 0
-    busy_s: float = 0.0
-    failures: int = 0
-    rests_until_s: float = 0.0
-
-    def put(self, offset_bytes: int, n_bytes: int, *, first: bool = False) -> None:
-        if n_bytes > 0:
-            (self.stock.appendleft if first else self.stock.append)((offset_bytes, n_bytes))
-            self.stock_bytes += n_bytes
-
-    def cut(self, most_bytes: int) -> tuple[int, int]:
-        """Take a piece off the front."""
-        offset, n_bytes = self.stock.popleft()
-        taken = min(n_bytes, most_bytes)
-        if taken < n_bytes:
-            self.stock.appendleft((offset + taken, n_bytes - taken))
-        self.stock_bytes -= taken
-        return offset, taken
-
-    def cut_tail(self, wanted_bytes: int, unit_bytes: int) -> list[tuple[int, int]]:
-        """Take whole pieces off the end, about so many bytes."""
-        found: list[tuple[int, int]] = []
-        while self.stock and wanted_bytes > 0:
-            offset, n_bytes = self.stock.pop()
-            taken = min(n_bytes, -(-wanted_bytes // unit_bytes) * unit_bytes)
-            # What is left in front ends where pieces end.
-            kept = (n_bytes - taken) // unit_bytes * unit_bytes
-            if kept > 0:
-                self.stock.append((offset, kept))
-            taken = n_bytes - max(0, kept)
-            found.append((offset + n_bytes - taken, taken))
-            self.stock_bytes -= taken
-            wanted_bytes -= taken
-        return found[::-1]
-
-
-@dataclass(slots=True, eq=False)
-class _Chain:
-    number: int
-    way: _Way
-    since_s: float
-    is_open: bool = False
-    is_draining: bool = False  # gets nothing more, and closes once all on it is there
-    waiting: dict[Piece, float] = field(default_factory=dict)
-    waiting_bytes: int = 0
-
-    @property
-    def source(self) -> str:
-        return self.way.hosts[0]
 
 
 class ChainedController(Controller):
@@ -151,13 +99,13 @@ class ChainedController(Controller):
         self._piece_bytes, self._recovery, self._most = piece_bytes, recovery, connections
         shares = route_shares(schedule)
         counts = chain_counts(shares, connections)
-        self._ways: dict[str, list[_Way]] = {}
+        self._ways: dict[str, list[ChainWay]] = {}
         for hosts in shares:
-            self._ways.setdefault(hosts[0], []).append(_Way(hosts, counts[hosts]))
-        self._spares = {source: _spare_ways(problem, source) for source in self._ways}
-        for source, parts in _parcels(problem).items():
-            _share_out(parts, self._ways.get(source, []), shares, piece_bytes)
-        self._chains: dict[int, _Chain] = {}
+            self._ways.setdefault(hosts[0], []).append(ChainWay(hosts, counts[hosts]))
+        self._spares = {source: spare_ways(problem, source) for source in self._ways}
+        for source, parts in parcels_of(problem).items():
+            share_out(parts, self._ways.get(source, []), shares, piece_bytes)
+        self._chains: dict[int, Chain] = {}
         self._n_opened = 0
         self._copies: Counter[Piece] = Counter()
         self._there: set[Piece] = set()
@@ -218,12 +166,12 @@ class ChainedController(Controller):
         self._taken(chain, piece)
         self._fill(chain)
 
-    def _taken(self, chain: _Chain, piece: Piece) -> None:
+    def _taken(self, chain: Chain, piece: Piece) -> None:
         if chain.waiting.pop(piece, None) is not None:
             chain.waiting_bytes -= piece.n_bytes
             self._copies[piece] -= 1
 
-    def _fill(self, chain: _Chain) -> None:
+    def _fill(self, chain: Chain) -> None:
         """Give a chain work: of its route's share, of others', or late pieces once more."""
         way = chain.way
         ahead = max(2 * self._piece_bytes, AHEAD_S * self._rate(way))
@@ -241,7 +189,7 @@ class ChainedController(Controller):
         if not chain.waiting:
             self._rest(chain)
 
-    def _give(self, chain: _Chain, piece: Piece) -> None:
+    def _give(self, chain: Chain, piece: Piece) -> None:
         if not chain.waiting:
             chain.since_s = self._now_s
         chain.waiting[piece] = self._now_s
@@ -249,7 +197,7 @@ class ChainedController(Controller):
         self._copies[piece] += 1
         self._decisions.append(Send(chain.number, *piece))
 
-    def _steal(self, thief: _Way) -> bool:
+    def _steal(self, thief: ChainWay) -> bool:
         """Take from the tail of the source's route that would be last."""
         others = [way for way in self._ways[thief.hosts[0]] if way is not thief and way.stock]
         if not others:
@@ -262,7 +210,7 @@ class ChainedController(Controller):
             thief.put(offset, n_bytes)
         return True
 
-    def _duplicate(self, chain: _Chain) -> None:
+    def _duplicate(self, chain: Chain) -> None:
         """Send once more what another chain of the source has had for too long."""
         late = [
             (given_s, other.number, piece)
@@ -285,7 +233,7 @@ class ChainedController(Controller):
         if chain is not None and not chain.waiting:
             self._fill(chain)
 
-    def _rest(self, chain: _Chain) -> None:
+    def _rest(self, chain: Chain) -> None:
         """Close a chain whose source has nothing left to do, on any of its chains."""
         others = [c for c in self._chains.values() if c.source == chain.source]
         if any(c.waiting for c in others) or any(w.stock for w in self._ways[chain.source]):
@@ -293,11 +241,11 @@ class ChainedController(Controller):
         for each in others:
             self._close(each)
 
-    def _close(self, chain: _Chain, *, drop: bool = False) -> None:
+    def _close(self, chain: Chain, *, drop: bool = False) -> None:
         del self._chains[chain.number]
         self._decisions.append(Close(chain.number, drop_queue=drop))
 
-    def _rate(self, way: _Way) -> float:
+    def _rate(self, way: ChainWay) -> float:
         """Return what a route's chains bring together, from what they have brought."""
         if way.busy_s <= 0 or way.rests_until_s > self._now_s:
             return 0.0
@@ -306,7 +254,7 @@ class ChainedController(Controller):
 
     # Chains -----------------------------------------------------------------------------------
 
-    def _fill_up(self, way: _Way) -> None:
+    def _fill_up(self, way: ChainWay) -> None:
         """Open chains of a route until it has as many as it should."""
         there = [c for c in self._chains.values() if c.way is way and not c.is_draining]
         if way.rests_until_s > self._now_s:
@@ -315,7 +263,7 @@ class ChainedController(Controller):
         for _ in range(min(way.connections, most) - len(there)):
             if not self._has_work(way.hosts[0]):
                 return
-            chain = _Chain(self._n_opened, way, self._now_s)
+            chain = Chain(self._n_opened, way, self._now_s)
             self._n_opened += 1
             self._chains[chain.number] = chain
             hops = sum(len(c.way.hosts) - 1 for c in self._chains.values())
@@ -332,7 +280,9 @@ class ChainedController(Controller):
             for way in ways:
                 way.stock, way.stock_bytes, way.connections = deque(), 0, 0
             used = [
-                by_hosts.setdefault(hosts, _Way(hosts, 0)) for hosts in shares if hosts[0] == source
+                by_hosts.setdefault(hosts, ChainWay(hosts, 0))
+                for hosts in shares
+                if hosts[0] == source
             ]
             if not used:  # the new plan thinks that it is done
                 used = ways
@@ -341,7 +291,7 @@ class ChainedController(Controller):
                 way.connections = counts[way.hosts]
             self._ways[source] = list(by_hosts.values())
             weights = {way.hosts: shares.get(way.hosts, 1) for way in used}
-            _share_out(parts, used, weights, self._piece_bytes)
+            share_out(parts, used, weights, self._piece_bytes)
         for way in [way for ways in self._ways.values() for way in ways]:
             chains = [chain for chain in self._chains.values() if chain.way is way]
             for chain in chains[way.connections :]:
@@ -357,7 +307,7 @@ class ChainedController(Controller):
             chain.waiting for chain in self._chains.values() if chain.source == source
         )
 
-    def _broke(self, chain: _Chain) -> None:
+    def _broke(self, chain: Chain) -> None:
         """Let others send what a chain that is gone has not brought; try again later."""
         way, source = chain.way, chain.source
         self._give_back(chain)
@@ -372,7 +322,7 @@ class ChainedController(Controller):
         if not any(c.source == source for c in self._chains.values()):
             self._take_spare(source)
 
-    def _give_back(self, chain: _Chain) -> None:
+    def _give_back(self, chain: Chain) -> None:
         """Put what a chain that is gone has not brought in front of its route's stock."""
         for piece in reversed(list(chain.waiting)):
             self._taken(chain, piece)
@@ -381,7 +331,7 @@ class ChainedController(Controller):
 
     def _add_way(self, hosts: tuple[str, ...], connections: int) -> None:
         """Open one route more for a source; it takes from the tails of others."""
-        way = _Way(hosts, connections)
+        way = ChainWay(hosts, connections)
         self._ways[hosts[0]].append(way)
         self._fill_up(way)
 
@@ -405,94 +355,9 @@ class ChainedController(Controller):
         if spare is not None:
             self._add_way(spare, max(way.connections for way in self._ways[source]))
 
-    def _try_again(self, way: _Way) -> None:
+    def _try_again(self, way: ChainWay) -> None:
         self._fill_up(way)
 
     def _wake(self, time_s: float, act: Callable[[], None]) -> None:
         self._decisions.append(WakeMe(time_s, len(self._alarms)))
         self._alarms.append(act)
-
-
-# From a plan ----------------------------------------------------------------------------------
-
-
-def route_shares(schedule: Schedule) -> dict[tuple[str, ...], int]:
-    """Return how many bytes each chain of a plan takes; routes that begin elsewhere do not count.
-
-    >>> import datacollect as dc
-    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
-    >>> route_shares(dc.direct(problem))
-    {('S', 'D'): 10}
-    """
-    columns = schedule.columns
-    shares: Counter[tuple[str, ...]] = Counter()
-    rows = zip(columns.route.tolist(), columns.hop.tolist(), columns.n_bytes.tolist(), strict=True)
-    for route, hop, n_bytes in rows:
-        if hop == 0:
-            shares[schedule.routes[route].hosts] += n_bytes
-    return dict(shares)
-
-
-def chain_counts(
-    shares: Mapping[tuple[str, ...], int], connections: int | None
-) -> dict[tuple[str, ...], int]:
-    """Return how many chains each route gets of so many connections, one at least.
-
-    >>> chain_counts({("A", "D"): 60, ("B", "R", "D"): 60}, 7)
-    {('A', 'D'): 3, ('B', 'R', 'D'): 2}
-    """
-    counts = dict.fromkeys(shares, 1)
-    left = (connections or 0) - sum(len(hosts) - 1 for hosts in counts)
-    while True:
-        fitting = [hosts for hosts in counts if len(hosts) - 1 <= left]
-        if not fitting:
-            return counts
-        most = max(fitting, key=lambda hosts: shares[hosts] / counts[hosts])
-        counts[most] += 1
-        left -= len(most) - 1
-
-
-def _parcels(problem: Problem) -> dict[str, list[tuple[int, int]]]:
-    parts: dict[str, list[tuple[int, int]]] = {}
-    for parcel in problem.parcels:
-        source = problem.names[parcel.source]
-        parts.setdefault(source, []).append((parcel.offset_bytes, parcel.n_bytes))
-    return {source: sorted(each) for source, each in parts.items()}
-
-
-def _share_out(
-    parts: Iterable[tuple[int, int]],
-    ways: Sequence[_Way],
-    shares: Mapping[tuple[str, ...], int],
-    unit_bytes: int,
-) -> None:
-    """Give each route its share of a source's data, in whole pieces; the last takes the rest."""
-    if not ways:
-        return
-    whole = _Way((), 0)
-    for offset, n_bytes in parts:
-        whole.put(offset, n_bytes)
-    total, planned = whole.stock_bytes, sum(shares[way.hosts] for way in ways)
-    for way in ways[:-1]:
-        wanted = math.floor(total * shares[way.hosts] / max(1, planned))
-        while whole.stock and way.stock_bytes + unit_bytes // 2 < wanted:
-            pieces = max(1, (wanted - way.stock_bytes) // unit_bytes)
-            way.put(*whole.cut(pieces * unit_bytes))
-    while whole.stock:
-        ways[-1].put(*whole.cut(whole.stock_bytes))
-
-
-def _spare_ways(problem: Problem, source: str) -> list[tuple[str, ...]]:
-    """Return a source's ways of one or two hops: straight first, then the widest."""
-    names = problem.names
-    rates = problem.bandwidth_bytes_per_s.max(axis=0).tolist()
-    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), rates, strict=True)
-    links = {(names[a], names[b]): rate for a, b, rate in ends if rate > 0}
-    destination = problem.destination
-    straight = [(source, destination)] if (source, destination) in links else []
-    over = [
-        (min(rate, links[relay, destination]), (source, relay, destination))
-        for (tail, relay), rate in links.items()
-        if tail == source and (relay, destination) in links
-    ]
-    return straight + [hosts for _, hosts in sorted(over, reverse=True)]

@@ -1,9 +1,9 @@
-"""Begin without estimates: straight with real pieces, then try chains, then plan on what they bring.
+"""Begin without estimates: straight with real pieces, try chains, plan on what they bring.
 
 A chain over a relay is tried where it could matter: for sources that would be among the last.
 A trial is short, brings real pieces, and is told by what arrived after its first half second. One
-trial at a time touches a host, and all of them take a twentieth of the predicted time at most. Where
-that is too short for any, everything goes on as it began. Afterwards the rest is planned anew, and
+trial at a time touches a host, and all take a twentieth of the predicted time at most. Where that
+is too short for any, everything goes on as it began. Afterwards the rest is planned anew, and
 again from time to time; a new plan is followed where it gains by a margin.
 """
 
@@ -17,9 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.byte_ranges import ByteRanges
-from datacollect.control.chained import ChainedController, route_shares
+from datacollect.control.chain_shares import route_shares
+from datacollect.control.chained import ChainedController
 from datacollect.control.decisions import Decision, PlanRest
-from datacollect.control.events import BytesMoved, ConnectionClosed, Event, RangeArrived, RestPlanned
+from datacollect.control.events import (
+    BytesMoved,
+    ConnectionClosed,
+    Event,
+    RangeArrived,
+    RestPlanned,
+)
 from datacollect.problem.hosts import Held
 from datacollect.schedule.new_links import NewLinks
 from datacollect.schedule.progress import Progress
@@ -27,8 +34,8 @@ from datacollect.schedule.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.control.connections import Recovery
     from datacollect.control.connection_counts import Link
+    from datacollect.control.connections import Recovery
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -246,7 +253,9 @@ class LearningController(ChainedController):
             for source, ranges in self._collected.items()
             for offset, n_bytes in ranges.ranges()
         ]
-        self._decisions.append(PlanRest(self._plans, Progress(self._now_s, held=held, links=new)))
+        self._decisions.append(
+            PlanRest(self._plans, Progress(self._now_s, held=tuple(held), links=new))
+        )
         self._plans += 1
 
     def _planned(self, event: RestPlanned) -> None:
@@ -273,7 +282,7 @@ class LearningController(ChainedController):
         )
 
     def _link_rates(self) -> dict[Link, float]:
-        """Return what links bring, from what chains over them brought: so many as there would be."""
+        """Return what links bring: what a chain brought, for as many as there would be."""
         found: dict[Link, float] = {}
         for hosts, rate in self.rates.items():
             chains = max([1, *(way.connections for way in self._ways[hosts[0]])])

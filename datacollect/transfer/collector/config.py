@@ -87,7 +87,7 @@ class Collection:
     ...     "format": "datacollect-collection/1",
     ...     "destination": "D",
     ...     "key": "collector.key",
-    ...     "agents": {"S1": {"url": "https://127.0.0.1:7443", "fingerprint": "sha256:" + "0" * 64}},
+    ...     "agents": {"S1": {"url": "https://127.0.0.1:7443", "ca": "ca.pem"}},
     ... }
     >>> Collection.from_dict(tree).agents["S1"].address
     ('127.0.0.1', 7443)
@@ -127,8 +127,7 @@ class Collection:
         destination = values["destination"]
         _require_name(destination, "destination")
         agents = {
-            name: _agent(name, entry, base, destination)
-            for name, entry in values["agents"].items()
+            name: _agent(name, entry, base, destination) for name, entry in values["agents"].items()
         }
         sources = values["sources"]
         if sources is not None:
@@ -141,7 +140,7 @@ class Collection:
                 "agents: there is nothing to collect from; add [agents.NAME] with a url, or "
                 "[sources.NAME] with urls"
             )
-        limits = Limits(**LIMITS.read(values["limits"] or {}, "limits"))
+        limits = Limits(**(values["limits"] or LIMITS.read({}, "limits")))
         size = limits.piece_bytes
         if size is not None and size & (size - 1):
             raise wrong("limits.piece_bytes", "must be a power of two", size, "such as 1048576")
@@ -218,7 +217,9 @@ def _source(
                 f"{place}.via[{i}] must be one of the agents, got {shown(relay)}{hint}"
             )
     ca = None if entry["ca"] is None else base / entry["ca"]
-    return SourceEntry(name, None if files is None else tuple(files), tuple(urls or ()), ca, tuple(via))
+    return SourceEntry(
+        name, None if files is None else tuple(files), tuple(urls or ()), ca, tuple(via)
+    )
 
 
 def _require_http(url: str, place: str) -> None:

@@ -1,4 +1,4 @@
-"""Agents as the collector knows them: their addresses, clocks and what they say, and its tickets."""
+"""Agents as the collector knows them: addresses, clocks, what they say; tickets for them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from datacollect.transfer.wire.tickets import RELAY, SOURCE, Ticket, sign_ticket
 from datacollect.transfer.wire.tls import client_context
 
 if TYPE_CHECKING:
-    import socket
     import ssl
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from datacollect.signing import PrivateKey
     from datacollect.transfer.collector.config import AgentEntry, Collection
@@ -57,9 +56,7 @@ class Contacts:
 
     def __init__(self, collection: Collection, key: PrivateKey, number: str) -> None:
         self._agents: Mapping[str, AgentEntry] = collection.agents
-        self._patterns = {
-            name: source.files for name, source in (collection.sources or {}).items()
-        }
+        self._patterns = {name: source.files for name, source in (collection.sources or {}).items()}
         self._limits = collection.limits
         self._key, self._number = key, number
         self._tls = {name: client_context(entry.ca) for name, entry in self._agents.items()}
@@ -74,16 +71,14 @@ class Contacts:
         dict of str to str
             Why each of those is not reached that are not.
         """
-        troubles = self._ask_each({name: ((),) for name in names})
+        troubles = self._ask_each(dict.fromkeys(names, ((),)))
         ways = {
             name: tuple((r,) for r, c in self.known.items() if name in c.facts.relays_to)
             for name in troubles
         }
         through = self._ask_each({name: ways[name] for name in troubles if ways[name]})
         return {
-            name: through.get(name, why)
-            for name, why in troubles.items()
-            if name not in self.known
+            name: through.get(name, why) for name, why in troubles.items() if name not in self.known
         }
 
     def _ask_each(self, ways: Mapping[str, tuple[tuple[str, ...], ...]]) -> dict[str, str]:
@@ -130,14 +125,9 @@ class Contacts:
         with self._lock:
             self.known.pop(name, None)
 
-    def connect(
-        self,
-        source: str,
-        relays: tuple[str, ...],
-        on_socket: Callable[[socket.socket], None] | None = None,
-    ) -> tuple[SourceSession, str]:
+    def connect(self, source: str, relays: tuple[str, ...]) -> tuple[SourceSession, str]:
         """Open a session with a source; return it with the ticket for its files."""
-        session = self._connect(source, relays, on_socket)
+        session = self._connect(source, relays)
         try:
             if source not in self.known:
                 facts = session.agent()
@@ -171,12 +161,7 @@ class Contacts:
             hops.append(Hop(relay, self._agents[relay].address, sign_ticket(ticket, self._key)))
         return hops
 
-    def _connect(
-        self,
-        name: str,
-        relays: tuple[str, ...],
-        on_socket: Callable[[socket.socket], None] | None = None,
-    ) -> SourceSession:
+    def _connect(self, name: str, relays: tuple[str, ...]) -> SourceSession:
         agent = self._agents[name]
         tls: ssl.SSLContext = self._tls[name]
         return connect(
@@ -186,7 +171,6 @@ class Contacts:
             tls,
             agent.fingerprint,
             timeout_s=self._limits.timeout_s,
-            on_socket=on_socket,
         )
 
     def _source_ticket(self, source: str, relays: tuple[str, ...]) -> str:

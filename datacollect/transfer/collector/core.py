@@ -7,9 +7,7 @@ controller what has become of them. Its copy by `copy.deepcopy` goes on as the o
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.control.decisions import Close, Decision, Open, PlanRest, Send, WakeMe, refuse
@@ -22,6 +20,7 @@ from datacollect.control.events import (
     RestPlanned,
     Timer,
 )
+from datacollect.transfer.collector.books import AskedRange, Session, SourceWork
 from datacollect.transfer.collector.messages import (
     Abandon,
     Action,
@@ -63,67 +62,6 @@ RATE_MEMORY_S = 2.0
 STALL_S, LEAST_BYTES_PER_S = 10.0, 512.0
 # A piece whose answers are no good so often in a row is given up.
 MOST_TRIES = 5
-
-
-@dataclass(frozen=True)
-class SourceWork:
-    """What is to be fetched from a source.
-
-    Attributes
-    ----------
-    starts, sizes : tuple of int
-        Where each of its pieces begins, and its bytes.
-    needed : frozenset of int
-        The pieces that are to be fetched.
-    """
-
-    starts: tuple[int, ...]
-    sizes: tuple[int, ...]
-    needed: frozenset[int]
-
-    @property
-    def needed_bytes(self) -> int:
-        """Bytes to be fetched."""
-        return sum(self.sizes[piece] for piece in self.needed)
-
-    def beginning_in(self, offset_bytes: int, n_bytes: int) -> range:
-        """Return the pieces that begin in a range: each is in one of several ranges side by side.
-
-        >>> SourceWork((0, 64, 128), (64, 64, 5), frozenset()).beginning_in(64, 65)
-        range(1, 3)
-        """
-        first = bisect_left(self.starts, offset_bytes)
-        return range(first, bisect_left(self.starts, offset_bytes + n_bytes))
-
-
-@dataclass
-class _Range:
-    """A range that the controller wants sent, and its pieces that have not come."""
-
-    send: Send
-    left: set[int]
-
-
-@dataclass
-class _Session:
-    number: int
-    hosts: tuple[str, ...]
-    is_open: bool = False
-    is_closing: bool = False  # at once, by our wish
-    drains: bool = False  # once all ranges are there
-    ranges: deque[_Range] = field(default_factory=deque)
-    queue: deque[int] = field(default_factory=deque)
-    asked: dict[int, int] = field(default_factory=dict)
-    asked_bytes: int = 0
-    arrived_bytes: int = 0
-    rate_bytes_per_s: float = 0.0
-    seen_s: float = 0.0
-    mark_s: float = 0.0
-    mark_bytes: int = 0
-
-    @property
-    def source(self) -> str:
-        return self.hosts[0]
 
 
 class CollectorCore:
@@ -172,7 +110,7 @@ class CollectorCore:
         self.finished: str | None = None
         self._controller = controller
         self._in_flight_bytes, self._patience_s = in_flight_bytes, patience_s
-        self._sessions: dict[int, _Session] = {}
+        self._sessions: dict[int, Session] = {}
         self._asked_bytes = 0
         self._tries: Counter[tuple[str, int]] = Counter()
         self._heard_s = dict.fromkeys(work, 0.0)
@@ -261,7 +199,7 @@ class CollectorCore:
         if session is not None:
             self._request(session)
 
-    def _verified(self, event: Answered, session: _Session | None) -> None:
+    def _verified(self, event: Answered, session: Session | None) -> None:
         self.todo[event.source].discard(event.piece)
         self._tries.pop((event.source, event.piece), None)
         if not event.is_new:
@@ -271,7 +209,7 @@ class CollectorCore:
         if session is not None:
             self._came(session, event.piece)
 
-    def _no_good(self, event: Answered, session: _Session | None) -> None:
+    def _no_good(self, event: Answered, session: Session | None) -> None:
         key = (event.source, event.piece)
         self._tries[key] += 1
         self.refetched[event.verdict.value] += event.n_bytes
@@ -294,14 +232,14 @@ class CollectorCore:
         if event.changed:
             self._actions.append(Retire(source, event.changed, "changed while it was fetched"))
         if event.gone:
-            self._actions.append(Retire(source, event.gone, "gone from the source", is_gone=True))
+            self._actions.append(Retire(source, event.gone, "gone from the source"))
         session = self._sessions.get(event.session)
         if session is None:
             return
         session.queue.appendleft(event.piece)
         self._request(session)
 
-    def _came(self, session: _Session, piece: int) -> None:
+    def _came(self, session: Session, piece: int) -> None:
         """Tell the controller of ranges that are entirely there."""
         for each in session.ranges:
             each.left.discard(piece)
@@ -333,7 +271,7 @@ class CollectorCore:
                 trouble = self._last_trouble.get(source, "no answer")
                 self._give_up(source, f"nothing has come for {waits_s:.0f} s: {trouble}")
 
-    def _observe(self, session: _Session, arrived_bytes: int) -> None:
+    def _observe(self, session: Session, arrived_bytes: int) -> None:
         """Learn a session's rate; say so where it is stuck."""
         passed_s = self._now_s - session.seen_s
         if passed_s > 0:
@@ -385,7 +323,7 @@ class CollectorCore:
         source, *relays, _ = wanted.hosts
         if source not in self.work:
             refuse(wanted, f"{source!r} is no source: relays hold nothing")
-        self._sessions[wanted.connection] = _Session(wanted.connection, wanted.hosts)
+        self._sessions[wanted.connection] = Session(wanted.connection, wanted.hosts)
         self._actions.append(OpenSession(wanted.connection, source, tuple(reversed(relays))))
 
     def _send(self, send: Send) -> None:
@@ -394,7 +332,7 @@ class CollectorCore:
             return  # it ended, and the controller is about to hear of it
         todo, work = self.todo[send.source], self.work[send.source]
         pieces = [p for p in work.beginning_in(send.offset_bytes, send.n_bytes) if p in todo]
-        session.ranges.append(_Range(send, set(pieces)))
+        session.ranges.append(AskedRange(send, set(pieces)))
         session.queue.extend(pieces)
         if not pieces:
             self._came(session, -1)
@@ -408,7 +346,7 @@ class CollectorCore:
             self._close(session)
         session.drains = True
 
-    def _close(self, session: _Session) -> None:
+    def _close(self, session: Session) -> None:
         if not session.is_closing:
             session.is_closing = True
             self._actions.append(CloseSession(session.number))
@@ -417,7 +355,7 @@ class CollectorCore:
         for session in self._sessions.values():
             self._request(session)
 
-    def _request(self, session: _Session) -> None:
+    def _request(self, session: Session) -> None:
         """Ask for pieces, as many as keep the session busy."""
         sizes, todo = self.work[session.source].sizes, self.todo[session.source]
         while (
@@ -462,7 +400,7 @@ class CollectorCore:
             self._close(session)
         self._actions.append(Finish(why))
 
-    def _note(self, what: str, session: _Session, **about: Any) -> None:
+    def _note(self, what: str, session: Session, **about: Any) -> None:
         facts = {"session": session.number, "hosts": list(session.hosts), **about}
         self._actions.append(Note(what, facts))
 

@@ -40,7 +40,7 @@ class Pace:
     >>> pace.line(SimpleNamespace(left_bytes=3_000_000, given_up={}), 0.0)
     '3 MB left'
     >>> pace.line(SimpleNamespace(left_bytes=2_000_000, given_up={}), 1.0)
-    '2 MB left, 1 MB/s, about 2 s'
+    '2 MB left, 8 Mbit/s, about 2 s'
     """
 
     def __init__(self) -> None:

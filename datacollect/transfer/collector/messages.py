@@ -175,12 +175,11 @@ class CloseSession:
 
 @dataclass(frozen=True, slots=True)
 class Retire:
-    """Wait no more for files that are not as listed; what they are now is fetched later."""
+    """Wait no more for files that are not as listed; their source is to be listed again."""
 
     source: str
     files: tuple[int, ...]
     why: str
-    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

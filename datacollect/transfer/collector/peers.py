@@ -108,9 +108,7 @@ class AgentPeer:
 
 def _read(segments: Sequence[Segment]) -> Read:
     return Read(
-        tuple(
-            WireSegment(_entry(file), span.offset_bytes, span.n_bytes) for span, file in segments
-        )
+        tuple(WireSegment(_entry(file), span.offset_bytes, span.n_bytes) for span, file in segments)
     )
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from datacollect.control.controller import Controller
     from datacollect.schedule.schedule import Schedule
+    from datacollect.transfer.collector.books import SourceWork
     from datacollect.transfer.collector.config import Collection
     from datacollect.transfer.collector.contacts import Contact
-    from datacollect.transfer.collector.core import SourceWork
 
 METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
 # What links count for as long as nobody knows: one as much as another.
@@ -167,7 +167,9 @@ def planned(
 
 def _trials(problem: Problem, used: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return the chains over one relay that nobody has planned to use."""
-    destination, links = problem.destination, set(problem.links())
+    destination, names = problem.destination, problem.names
+    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
+    links = {(names[tail], names[head]) for tail, head in ends}
     chains = [
         (source, relay, destination)
         for source, relay in sorted(links)
@@ -187,5 +189,3 @@ def _there(work: SourceWork) -> list[tuple[int, int]]:
         else:
             ranges.append((start, size))
     return ranges
-
-

@@ -34,7 +34,6 @@ from datacollect.transfer.collector.messages import (
     Woken,
 )
 from datacollect.transfer.collector.sessions import Sessions
-from datacollect.transfer.collector.state import FileState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -165,10 +164,9 @@ class Round:
                     threading.Thread(target=self._plan, args=(action,), daemon=True).start()
                 case Note(what, about):
                     self._log.write(what, **about)
-                case Retire(source, files, why, is_gone):
+                case Retire(source, files, why):
                     self._changed_sources.add(source)
-                    state = FileState.MISSING if is_gone else FileState.OLD
-                    self._store.retire(source, files, why, state)
+                    self._store.retire(source, files, why)
                     self._log.write("files retired", source=source, n=len(files), why=why)
                 case Abandon(source, piece, why):
                     self._store.abandon(source, piece, why)

@@ -1,4 +1,4 @@
-"""Pulling a collection: contact, list, plan, fetch, and look again at what has changed meanwhile."""
+"""Pulling a collection: contact, list, plan, fetch, then look at what has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from datacollect.errors import InfeasibleError, ProblemError, TransferError
 from datacollect.methods.names import ADAPTIVE
 from datacollect.signing import read_private_key
 from datacollect.transfer.collector.answer import Pulled, RouteUse
+from datacollect.transfer.collector.books import SourceWork
 from datacollect.transfer.collector.config import STATE_FOLDER, Collection
 from datacollect.transfer.collector.contacts import Contacts, new_collection_number
-from datacollect.transfer.collector.core import CollectorCore, SourceWork
+from datacollect.transfer.collector.core import CollectorCore
 from datacollect.transfer.collector.inventory import Listing, pages_of
 from datacollect.transfer.collector.log import Log, without_secrets
 from datacollect.transfer.collector.peers import AgentPeer
@@ -33,7 +34,6 @@ from datacollect.transfer.collector.store import Store
 from datacollect.units import format_bytes
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Iterable, Mapping
     from os import PathLike
     from typing import Any
@@ -142,17 +142,17 @@ class _Pull:
         sources = self._contact()
         self._list(sources)
         self.store.clean()
-        self._require_room()
         if plan_only:
             if (work := self._work()) and (found := self._plan(work)):
                 self.predicted_s = found.predicted_s
             return self._answer()
-        for _ in range(MOST_ROUNDS):
-            again = self._round()
+        again = self._round()
+        for _ in range(MOST_ROUNDS - 1):
             late = self._late_sources()
             if not again | late:
                 break
             self._list(again | late)
+            again = self._round()
         return self._answer()
 
     # Contact and list -------------------------------------------------------------------------
@@ -200,18 +200,23 @@ class _Pull:
             thread.start()
         for thread in threads:
             thread.join()
-        self._lay_out(sorted(lists))
+        self._compare_and_lay_out(sorted(lists))
 
-    def _lay_out(self, sources: list[str]) -> None:
+    def _compare_and_lay_out(self, sources: list[str]) -> None:
         state = self.store.state
         numbers = {name: state.source_id(name) for name in sources}
-        if not self.piece_bytes:
-            total = sum(state.listed_bytes(number)[1] for number in numbers.values())
-            self.piece_bytes = self.collection.limits.piece_bytes or piece_size(total)
+        total = 0
         for name, number in numbers.items():
             n_files, n_bytes = state.listed_bytes(number)
             self.log.write("listed", source=name, files=n_files, bytes=n_bytes)
-            self.store.know(name, state.end_listing(number, self.piece_bytes))
+            total += n_bytes
+            state.end_listing(number)
+        self._require_room()
+        self.piece_bytes = (
+            self.piece_bytes or self.collection.limits.piece_bytes or piece_size(total)
+        )
+        for name, number in numbers.items():
+            self.store.know(name, state.lay_new_files(number, self.piece_bytes))
 
     def _require_room(self) -> None:
         """Say that there is no room before a byte moves."""
@@ -220,9 +225,9 @@ class _Pull:
         free = self.store.free_bytes() - SPARE_BYTES
         if needed > free:
             raise TransferError(
-                f"{self.store.folder}: there must be room for {format_bytes(needed)} more, there is "
-                f"for {format_bytes(max(0, free))}; make room, name another folder with --into, or "
-                "collect in parts, by patterns in [sources.NAME]"
+                f"{self.store.folder}: must have room for {format_bytes(needed)} more, has "
+                f"it for {format_bytes(max(0, free))}; make room, name another folder with --into, "
+                "or collect in parts, by patterns in [sources.NAME]"
             )
 
     def _late_sources(self) -> set[str]:
@@ -314,10 +319,8 @@ class _Pull:
             self.unreached[name] = why
         return changed - core.given_up.keys()
 
-    def _open_peer(
-        self, source: str, relays: tuple[str, ...], on_socket: Callable[[socket.socket], None]
-    ) -> Peer:
-        session, ticket = self.contacts.connect(source, relays, on_socket)
+    def _open_peer(self, source: str, relays: tuple[str, ...]) -> Peer:
+        session, ticket = self.contacts.connect(source, relays)
         return AgentPeer(session, ticket)
 
     # The end ----------------------------------------------------------------------------------

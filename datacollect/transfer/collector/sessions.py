@@ -6,7 +6,6 @@ They carry out the core's actions and tell it what came of them; they decide not
 from __future__ import annotations
 
 import queue
-import socket
 import threading
 from collections import deque
 from contextlib import suppress
@@ -33,10 +32,8 @@ if TYPE_CHECKING:
     from datacollect.transfer.collector.peers import Peer
     from datacollect.transfer.collector.store import Segment, Store
 
-    # Opens the way to a source, and says which socket it uses as soon as there is one.
-    OpenPeer: TypeAlias = Callable[
-        [str, tuple[str, ...], Callable[[socket.socket], None]], Peer
-    ]
+    # Opens the way to a source, over relays.
+    OpenPeer: TypeAlias = Callable[[str, tuple[str, ...]], Peer]
 
 # Refusals inside TLS after which another try is of no use: the source does not know our key.
 FINAL_STATUS = (401, 403)
@@ -85,11 +82,12 @@ class Sessions:
         return {number: thread.received_bytes for number, thread in self._threads.items()}
 
     def end(self, patience_s: float = 2.0) -> None:
-        """End all; those that are still connecting are left behind."""
+        """End all; those that are still connecting are left to end by themselves."""
         for thread in self._threads.values():
             thread.end()
         for thread in self._threads.values():
-            thread.join(patience_s)
+            if thread.is_connected:
+                thread.join(patience_s)
 
 
 class _SessionThread(threading.Thread):
@@ -109,9 +107,12 @@ class _SessionThread(threading.Thread):
         self.wanted: queue.SimpleQueue[Request | Ask | None] = queue.SimpleQueue()
         self._asked: deque[tuple[Request, list[Segment]]] = deque()
         self._peer: Peer | None = None
-        self._socket: socket.socket | None = None
         self._has_ended = False
         self._buffer = bytearray()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._peer is not None
 
     @property
     def received_bytes(self) -> int:
@@ -123,16 +124,11 @@ class _SessionThread(threading.Thread):
         self.wanted.put(None)
         if self._peer is not None:
             self._peer.abort()
-        elif self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
 
     def run(self) -> None:
         number, why, is_final = self._opening.session, "", False
         try:
-            self._peer = self._open_peer(
-                self._opening.source, self._opening.relays, self._hold_socket
-            )
+            self._peer = self._open_peer(self._opening.source, self._opening.relays)
             self._tell(SessionOpened(self._now_s(), number))
             while not self._has_ended:
                 self._work(self._peer)
@@ -145,9 +141,6 @@ class _SessionThread(threading.Thread):
                 with suppress(Exception):
                     self._peer.close()
         self._tell(SessionEnded(self._now_s(), number, why, is_final))
-
-    def _hold_socket(self, connected: socket.socket) -> None:
-        self._socket = connected
 
     def _work(self, peer: Peer) -> None:
         """Do what is wanted; with nothing wanted receive an answer, or wait."""

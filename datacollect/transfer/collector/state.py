@@ -38,7 +38,9 @@ CREATE TABLE IF NOT EXISTS pieces (
     source INTEGER NOT NULL, piece INTEGER NOT NULL, offset INTEGER NOT NULL,
     bytes INTEGER NOT NULL, hash BLOB, PRIMARY KEY (source, piece)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS left_out (source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS left_out (
+    source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL
+);
 CREATE TABLE IF NOT EXISTS rates (
     hosts TEXT PRIMARY KEY, bytes_per_s REAL NOT NULL, at_unix_s REAL NOT NULL
 ) WITHOUT ROWID;
@@ -155,7 +157,7 @@ class State:
         with self._transaction() as db:
             db.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (name,))
             ((number,),) = db.execute("SELECT id FROM sources WHERE name = ?", (name,)).fetchall()
-        return int(number)
+        return int(str(number))
 
     def source_names(self) -> dict[int, str]:
         """Return the names of all sources by their numbers."""
@@ -186,8 +188,8 @@ class State:
         )
         return int(n), int(total)
 
-    def end_listing(self, source: int, piece_bytes: int) -> Layout:
-        """Compare a whole listing with what is known; lay new files behind the others.
+    def end_listing(self, source: int) -> None:
+        """Compare a whole listing with what is known.
 
         Files that are listed as before stay as they are, those that changed are fetched anew, and
         those that are gone are missing, unless they have been collected.
@@ -196,7 +198,9 @@ class State:
             EXISTS (SELECT 1 FROM listed AS l WHERE l.source = files.source AND l.path = files.path
                 AND l.bytes = files.bytes AND l.mtime_ns = files.mtime_ns
                 AND l.inode = files.inode AND l.tag IS files.tag)"""
-        named = "EXISTS (SELECT 1 FROM listed AS l WHERE l.source = files.source AND l.path = files.path)"
+        named = """
+            EXISTS (SELECT 1 FROM listed AS l WHERE l.source = files.source
+                AND l.path = files.path)"""
         with self._transaction() as db:
             here = {"source": source}
             db.execute(
@@ -218,7 +222,6 @@ class State:
                 here,
             )
             db.execute("DELETE FROM listed WHERE source = :source", here)
-        return self.lay_new_files(source, piece_bytes)
 
     def lay_new_files(self, source: int, piece_bytes: int) -> Layout:
         """Lay files that lie nowhere yet behind the others, and cut them into pieces."""
@@ -282,15 +285,16 @@ class State:
     def hashes(self, source: int) -> list[bytes]:
         """Return the hashes of all recorded pieces in their order."""
         rows = self._rows(
-            "SELECT hash FROM pieces WHERE source = ? AND hash IS NOT NULL ORDER BY piece", (source,)
+            "SELECT hash FROM pieces WHERE source = ? AND hash IS NOT NULL ORDER BY piece",
+            (source,),
         )
         return [bytes(found) for (found,) in rows]
 
     def files_in(self, source: int, state: FileState) -> list[FileRow]:
         """Return the files of a source that are in a state."""
         rows = self._rows(
-            "SELECT id, path, bytes, mtime_ns, inode, tag FROM files WHERE source = ? AND state = ? "
-            "ORDER BY id",
+            "SELECT id, path, bytes, mtime_ns, inode, tag FROM files "
+            "WHERE source = ? AND state = ? ORDER BY id",
             (source, int(state)),
         )
         return [FileRow(number, Listed(*rest)) for number, *rest in rows]
@@ -302,7 +306,7 @@ class State:
             part = numbers[i : i + 500]
             marks = ",".join("?" * len(part))
             rows = self._rows(
-                f"SELECT id, path, bytes, mtime_ns, inode, tag FROM files WHERE id IN ({marks})",  # noqa: S608 - question marks only
+                f"SELECT id, path, bytes, mtime_ns, inode, tag FROM files WHERE id IN ({marks})",
                 part,
             )
             found |= {number: Listed(*rest) for number, *rest in rows}

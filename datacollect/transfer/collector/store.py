@@ -14,7 +14,6 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from datacollect.transfer.collector.syncing import sync_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from datacollect.transfer.collector.pieces import Layout, Span
     from datacollect.transfer.collector.state import Listed
@@ -120,9 +120,11 @@ class Store:
         there = set(names_in(self._incoming_fd))
         for number, name in self.state.source_names().items():
             lost, done = [], []
-            for row in self.state.files_in(number, FileState.DONE):
-                if size_there(self._folders, name, row.listed.path) != row.listed.n_bytes:
-                    lost.append(row.number)
+            lost += [
+                row.number
+                for row in self.state.files_in(number, FileState.DONE)
+                if size_there(self._folders, name, row.listed.path) != row.listed.n_bytes
+            ]
             recorded = set(self.state.recorded(number))
             layout = self.state.layout(number)
             begun = set(layout.files[_touched(layout, recorded)].tolist())
@@ -247,18 +249,18 @@ class Store:
             self._cond.notify_all()
         return True
 
-    def retire(self, source: str, files: Iterable[int], why: str, state: FileState) -> None:
-        """Wait no more for files of a source: they changed, or are gone."""
+    def retire(self, source: str, files: Iterable[int], why: str) -> None:
+        """Wait no more for files of a source: they are missing, unless they are listed again."""
         known = self._sources[source]
         with self._cond:
             live = [file for file in files if known.is_live[known.row_of[file]]]
             known.is_live[[known.row_of[file] for file in live]] = False
-        self.state.settle([(file, state, why) for file in live])
+        self.state.settle([(file, FileState.MISSING, why) for file in live])
 
     def abandon(self, source: str, piece: int, why: str) -> None:
         """Give the files of a piece up."""
         files = [span.file for span in self._sources[source].layout.spans(piece)]
-        self.retire(source, files, why, FileState.MISSING)
+        self.retire(source, files, why)
 
     def _write(self, known: _Source, spans: Sequence[Span], data: memoryview) -> None:
         at = 0
@@ -429,7 +431,7 @@ def _touched(layout: Layout, recorded: set[int]) -> np.ndarray:
     """Return which files have a recorded piece."""
     before = _recorded_before(layout, recorded)
     first, last = _piece_range(layout)
-    return before[last] > before[first]
+    return np.asarray(before[last] > before[first])
 
 
 def _whole_files(layout: Layout, recorded: set[int]) -> set[int]:

@@ -105,8 +105,13 @@ class World:
                 case OpenSession(number, source, relays):
                     hosts = (source, *reversed(relays), "D")
                     self.sessions[number] = {
-                        "number": number, "hosts": hosts, "open": False, "asked": [],
-                        "bytes": 0.0, "free_s": 0.0, "generation": next(self.order),
+                        "number": number,
+                        "hosts": hosts,
+                        "open": False,
+                        "asked": [],
+                        "bytes": 0.0,
+                        "free_s": 0.0,
+                        "generation": next(self.order),
                     }
                     self._at(self.now_s + self.latency_s, ("open", number))
                 case Request(number, source, piece):

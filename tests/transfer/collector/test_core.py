@@ -22,7 +22,8 @@ def core_of(links, n_pieces, *, shares=None, connections=None, **options):
             "destination": "D",
             "hosts": {name: {"backlog_bytes": n_pieces.get(name, 0) * MB} for name in names},
             "links": [
-                {"from": a, "to": b, "bandwidth_bytes_per_s": rate} for (a, b), rate in links.items()
+                {"from": a, "to": b, "bandwidth_bytes_per_s": rate}
+                for (a, b), rate in links.items()
             ],
         }
     )
@@ -34,9 +35,7 @@ def core_of(links, n_pieces, *, shares=None, connections=None, **options):
         connections=connections,
     )
     work = {
-        name: SourceWork(
-            tuple(range(0, n * MB, MB)), (MB,) * n, frozenset(range(n))
-        )
+        name: SourceWork(tuple(range(0, n * MB, MB)), (MB,) * n, frozenset(range(n)))
         for name, n in n_pieces.items()
     }
     return CollectorCore(work, controller, **options)
@@ -113,7 +112,8 @@ def test_a_piece_that_is_always_corrupt_is_given_up():
     world.run(core)
     assert len(world.came) == 9
     (given_up,) = [action for action in world.actions if isinstance(action, Abandon)]
-    assert given_up.piece == 3 and "hashed" in given_up.why
+    assert given_up.piece == 3
+    assert "hashed" in given_up.why
     assert core.finished == "all there"
 
 

@@ -38,7 +38,9 @@ def test_names_that_are_refused(path):
     assert why_not_written(path)
 
 
-@pytest.mark.parametrize("path", ["a", "a b/c\nd", "...", "-rf", "é/ü", "x" * 255, "a/.hidden", "~"])
+@pytest.mark.parametrize(
+    "path", ["a", "a b/c\nd", "...", "-rf", "é/ü", "x" * 255, "a/.hidden", "~"]
+)
 def test_names_that_are_written(path):
     assert why_not_written(path) is None
 
@@ -107,8 +109,8 @@ def test_names_that_are_one_file_somewhere():
 
 
 def test_folding_is_found_out_and_leaves_nothing_behind(tmp_path, root):
-    before = set(os.listdir(tmp_path))
+    before = set(tmp_path.iterdir())
     found = folding_of(root)
-    assert set(os.listdir(tmp_path)) == before
+    assert set(tmp_path.iterdir()) == before
     (tmp_path / "q").write_text("")
     assert found.case == (tmp_path / "Q").exists()

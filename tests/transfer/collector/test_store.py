@@ -30,7 +30,8 @@ def begin(store, files=FILES, mtime_ns=1):
     number = store.state.source_id("S")
     store.state.begin_listing(number)
     store.state.add_page(number, listing(files, mtime_ns), [])
-    store.know("S", store.state.end_listing(number, UNIT))
+    store.state.end_listing(number)
+    store.know("S", store.state.lay_new_files(number, UNIT))
 
 
 def fetch(store, pieces=None, mangle=None):
@@ -64,12 +65,13 @@ def test_everything_arrives_under_its_name(tmp_path):
     store = Store(tmp_path)
     begin(store)
     told = carry_out(store)
-    assert sum((keys for keys, _ in told), []) and all(failure is None for _, failure in told)
+    assert any(keys for keys, _ in told)
+    assert all(failure is None for _, failure in told)
     assert whole(tmp_path)
     assert store.needed("S") == []
     assert not store.state.waiting()
     store.close()
-    assert os.listdir(tmp_path / ".datacollect/incoming") == []
+    assert not any((tmp_path / ".datacollect/incoming").iterdir())
 
 
 def test_files_get_their_names_only_when_they_are_whole(tmp_path):
@@ -156,8 +158,11 @@ def test_a_file_that_changed_is_fetched_again_and_others_are_not(tmp_path):
     changed = [f._replace(mtime_ns=2) if f.path == "z" else f for f in listing()]
     store.state.begin_listing(number)
     store.state.add_page(number, changed, [])
-    store.know("S", store.state.end_listing(number, UNIT))
-    waiting = [segment.file.path for p in store.needed("S") for segment in store.segments(PieceKey("S", p))]
+    store.state.end_listing(number)
+    store.know("S", store.state.lay_new_files(number, UNIT))
+    waiting = [
+        segment.file.path for p in store.needed("S") for segment in store.segments(PieceKey("S", p))
+    ]
     assert set(waiting) == {"z"}
     carry_out(store)
     assert whole(tmp_path)
@@ -169,7 +174,7 @@ def test_retired_files_are_waited_for_no_more(tmp_path):
     begin(store)
     rows = store.state.files_in(store.state.source_id("S"), FileState.WAITING)
     (z,) = [row.number for row in rows if row.listed.path == "z"]
-    store.retire("S", [z], "changed", FileState.OLD)
+    store.retire("S", [z], "changed")
     carry_out(store)
     assert collected(tmp_path) == {"a/one", "a/two", "empty"}
     store.close()
@@ -216,7 +221,7 @@ def test_a_full_disk_is_said_and_what_is_recorded_stays(tmp_path, monkeypatch):
 
     monkeypatch.setattr(store_module.os, "pwrite", full)
     store.start(lambda *_: None)
-    with pytest.raises(TransferError, match="No space left on device; .* make room"):
+    with pytest.raises(TransferError, match=r"No space left on device; .* make room"):
         fetch(store)
     monkeypatch.undo()
     store.close()
@@ -231,8 +236,7 @@ def test_a_full_disk_is_said_and_what_is_recorded_stays(tmp_path, monkeypatch):
 
 def test_a_damaged_state_is_bad_input(tmp_path):
     Store(tmp_path).close()
-    for name in os.listdir(tmp_path / ".datacollect"):
-        if name.startswith("state.sqlite"):
-            (tmp_path / ".datacollect" / name).write_bytes(b"no database" * 500)
-    with pytest.raises(ProblemError, match="move the folder .* away"):
+    for path in (tmp_path / ".datacollect").glob("state.sqlite*"):
+        path.write_bytes(b"no database" * 500)
+    with pytest.raises(ProblemError, match=r"move the folder .* away"):
         Store(tmp_path)
