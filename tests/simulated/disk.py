@@ -1,9 +1,10 @@
+# ruff: noqa: PTH - it stands for `os`, by whose functions it also does its work
 """A disk that keeps its promises and no more: what was not synced may be lost with the power.
 
 Files lie on a real file system and are written at once; beside it stands what each write and each
-change of a folder has replaced. Syncing a file, or a folder, forgets that. When the power fails some
-of what is not forgotten is undone: any of the writes, and of changes of folders any that no later one
-builds on. SQLite writes through the same books, by a file system of its own (`DroppingVfs`).
+change of a folder has replaced. Syncing a file, or a folder, forgets that. When the power fails
+some of what is not forgotten is undone: any of the writes, and any change of a folder that no later
+one builds on. SQLite writes through the same books, by a file system of its own (`DroppingVfs`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-
 
 SYSTEM = apsw.vfs_names()[0]
 
@@ -234,7 +234,7 @@ class DroppingVfs(apsw.VFS):
 
 
 class _DroppingFile(apsw.VFSFile):
-    """Once the power is off it takes all and does nothing: SQLite cannot be left by an exception."""
+    """Without power it takes all and does nothing: no exception may cross SQLite."""
 
     def __init__(self, disk: Disk, name: Any, flags: Any) -> None:
         super().__init__(SYSTEM, name, flags)

@@ -2,8 +2,8 @@
 
 A `SimulatedPull` is started again and again, as `datacollect pull` is, until all is there: while
 troubles last, power fails, disks fill, sources change and reset, relays vanish. What is real is the
-code of `datacollect.transfer.collector` below its threads: sessions are stepped one at a time, in the
-order of the simulated clock, and groups are committed when the clock says so.
+code of `datacollect.transfer.collector` below its threads: sessions are stepped one at a time, in
+the order of the simulated clock, and groups are committed when the clock says so.
 """
 
 from __future__ import annotations
@@ -398,8 +398,11 @@ class _Start:
         self._at(self.now_s + self.draws.uniform(0.01, 0.5), thread.begin)
 
     def _most_hops(self) -> int:
-        """Each route has one chain at least: three sources have three routes each at the most."""
-        return max(self.pull.connections, 16)
+        """Each route has one chain at least, and a spare one where it is broken.
+
+        Three sources have three routes each at the most.
+        """
+        return max(self.pull.connections, 16) + 2 * len(self.pull.sources)
 
     def _judge_budget(self) -> None:
         asked = sum(session.asked_bytes for session in self.core._sessions.values())
