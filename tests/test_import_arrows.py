@@ -42,9 +42,6 @@ MAY_IMPORT = {
     "explanation": f"{PLANS} solvers flow methods",
     "scenario": f"{PLANS} measurement topologies methods simulation",
     "study": f"{PLANS} examples methods simulation scenario",
-    "commands": f"{PLANS} examples measurement methods explanation simulation scenario study "
-    "transfer",
-    FRONT: f"{PLANS} measurement flow methods explanation scenario study",
     "commands": (
         f"{PLANS} examples measurement methods explanation simulation scenario study transfer"
     ),
