@@ -1,4 +1,4 @@
-# ruff: noqa: PTH - it stands for `os`, by whose functions it also does its work
+# ruff: noqa: PTH104, PTH115, PTH118, PTH120
 """A disk that keeps its promises and no more: what was not synced may be lost with the power.
 
 Files lie on a real file system and are written at once; beside it stands what each write and each

@@ -20,6 +20,7 @@ from unittest import mock
 import apsw
 from simulated.disk import Disk, DroppingVfs, PowerLoss
 from simulated.sources import SimulatedSession, Source, Trouble
+from simulated.stepped import Stepped
 
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.transfer.collector import messages, paths, planning, sessions, store, syncing
@@ -111,7 +112,7 @@ class SimulatedPull:
         opened: Store | None = None
         try:
             opened = Store(self.into)
-            one = _Start(self, opened, is_bad)
+            one = Start(self, opened, is_bad)
             return one.run()
         except PowerLoss:
             pass
@@ -185,7 +186,7 @@ class SimulatedPull:
             raise Wrong(f"seed {self.seed}: something else lies about: {outside | names}")
 
 
-class _Start:
+class Start:
     """One start of a pull: lists, plans, and carries rounds out on a simulated clock."""
 
     def __init__(self, pull: SimulatedPull, opened: Store, is_bad: bool) -> None:
@@ -389,7 +390,7 @@ class _Start:
     def _open(self, wanted: messages.OpenSession) -> None:
         source = self.pull.sources[wanted.source]
         session = SimulatedSession(source, self.draws.choice((2_000.0, 10_000.0, 50_000.0)))
-        thread = _Stepped(wanted, lambda *_: AgentPeer(session, ""), self.store, self)
+        thread = Stepped(wanted, lambda *_: AgentPeer(session, ""), self.store, self)
         self.threads[wanted.session] = thread
         self.hops[wanted.session] = 1 + len(wanted.relays)
         open_hops = sum(self.hops.values())
@@ -410,76 +411,11 @@ class _Start:
         if asked != self.core._asked_bytes or asked > most:
             raise Wrong(f"seed {self.pull.seed}: {asked} bytes in flight, at most {most}")
 
-    def _step_soon(self, thread: _Stepped) -> None:
+    def _step_soon(self, thread: Stepped) -> None:
         number = thread._opening.session
         if number not in self.stepping and thread.has_begun and not thread.is_over:
             self.stepping.add(number)
             self._at(self.now_s + thread.wait_s(), thread.step)
-
-
-class _Stepped(sessions._SessionThread):
-    """A session's thread that is never started: the simulation has it do one thing at a time."""
-
-    def __init__(self, opening: Any, open_peer: Any, opened: Store, start: _Start) -> None:
-        super().__init__(opening, open_peer, opened, start._tell, lambda: start.now_s)
-        self.start_of = start
-        self.relays = opening.relays
-        self.has_begun = self.is_over = False
-
-    def begin(self) -> None:
-        """Connect, or not."""
-        start, number = self.start_of, self._opening.session
-        source = start.pull.sources[self._opening.source]
-        self.has_begun = True
-        down = not source.is_up or bool(start.lost_relays & set(self.relays))
-        if self._has_ended or down or start.draws.random() < source.trouble.refused:
-            self._over("cannot be reached")
-            return
-        self._peer = self._open_peer(self._opening.source, self._opening.relays)
-        self._tell(messages.SessionOpened(start.now_s, number))
-        start._step_soon(self)
-
-    def wait_s(self) -> float:
-        """How long it takes until the next thing can be done."""
-        if not self.wanted.empty() or self._has_ended or not self._asked:
-            return 0.001
-        n_bytes = sum(segment.span.n_bytes for segment in self._asked[0][1])
-        session = self._peer._session
-        trouble = session.source.trouble
-        stuck_s = 60.0 if self.start_of.draws.random() < trouble.stuck else 0.0
-        return 0.02 + n_bytes / session.rate_bytes_per_s + stuck_s
-
-    def step(self) -> None:
-        """What its thread would do next."""
-        start = self.start_of
-        start.stepping.discard(self._opening.session)
-        if self.is_over:
-            return
-        if self._has_ended:
-            self._over("")
-            return
-        if self.wanted.empty() and not self._asked:
-            return
-        try:
-            self._work(self._peer)
-        except (DatacollectError, OSError) as error:
-            start._require_power()
-            if start.store._failure is not None:
-                start.failure = str(start.store._failure)
-                start._tell(messages.StoreFailed(start.now_s, start.failure))
-            self._over(str(error), sessions._is_final(error))
-            return
-        start._require_power()
-        if self._has_ended:
-            self._over("")
-        elif self._asked or not self.wanted.empty():
-            start._step_soon(self)
-
-    def _over(self, why: str, is_final: bool = False) -> None:
-        self.is_over = True
-        number = self._opening.session
-        self.start_of.hops.pop(number, None)
-        self._tell(messages.SessionEnded(self.start_of.now_s, number, why, is_final))
 
 
 _TROUBLES = (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from instances.how_many import many
-from simulated.pulls import SimulatedPull, Wrong, _Start
+from simulated.pulls import SimulatedPull, Start, Wrong
 
 # Seeds that once failed, and what was wrong.
 KEPT = {
@@ -59,7 +59,7 @@ def test_a_seed_says_all_that_happens():
 def test_a_copy_of_the_core_goes_on_as_the_original(monkeypatch):
     """Every tenth event is told to a copy, too, which answers the same and leaves the original."""
     told = []
-    tell = _Start._tell
+    tell = Start._tell
 
     def twice(start, event):
         if start.core is not None and start.core.finished is None and len(told) % 10 == 0:
@@ -75,7 +75,7 @@ def test_a_copy_of_the_core_goes_on_as_the_original(monkeypatch):
             tell(start, event)
         told.append(event)
 
-    monkeypatch.setattr(_Start, "_tell", twice)
+    monkeypatch.setattr(Start, "_tell", twice)
     for seed in (1, 4, 9):
         carried_out(seed)
     assert len(told) > 100
