@@ -96,7 +96,7 @@ class Ways:
 
     def link(self, host: str) -> Link:
         """Return a host's link towards the destination; to "" where there is none."""
-        link = host, self._next.get(host, "")
+        link: Link = host, self._next.get(host, "")
         while self._chains and link[-1] not in ("", self._destination):
             link = *link, self._next.get(link[-1], "")
         return link
