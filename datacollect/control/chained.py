@@ -49,6 +49,8 @@ AHEAD_S = 4.0
 LONGEST_REST_S = 8.0
 # What a chain has had for longer than this is sent over an idle one too.
 LATE_S, MOST_COPIES = 2.0, 2
+# A chain is given so many times as long as what it has should take.
+SLOWER = 2.0
 
 
 class ChainedController(Controller):
@@ -213,7 +215,7 @@ class ChainedController(Controller):
     def _duplicate(self, chain: Chain) -> None:
         """Send once more what another chain of the source has had for too long."""
         late = [
-            (given_s, other.number, piece)
+            (given_s + self._patience_s(other), other.number, piece)
             for other in self._chains.values()
             if other.source == chain.source and other is not chain
             for piece, given_s in other.waiting.items()
@@ -221,12 +223,22 @@ class ChainedController(Controller):
         ]
         if not late:
             return
-        given_s, _, piece = min(late)
-        if self._now_s >= given_s + LATE_S:
+        late_s, _, piece = min(late)
+        if self._now_s >= late_s:
             self.answer["sent_twice_bytes"] += piece.n_bytes
             self._give(chain, piece)
         else:
-            self._wake(given_s + LATE_S, partial(self._fill_if_idle, chain.number))
+            self._wake(late_s, partial(self._fill_if_idle, chain.number))
+
+    def _patience_s(self, chain: Chain) -> float:
+        """Return how long after it was given to a chain a piece counts as late.
+
+        Where it comes as fast as before, a copy would only take the others' bandwidth.
+        """
+        way = chain.way
+        if way.busy_s <= 0 or way.arrived_bytes == 0:
+            return LATE_S
+        return LATE_S + SLOWER * chain.waiting_bytes * way.busy_s / way.arrived_bytes
 
     def _fill_if_idle(self, number: int) -> None:
         chain = self._chains.get(number)
