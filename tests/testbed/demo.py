@@ -93,14 +93,16 @@ def predictions(setting: Setting, way: Way, *, with_ns3: bool) -> tuple[int, flo
     return fluid.connections, fluid.schedule.makespan_s, fluid.run.makespan_s, ns3_s
 
 
-def measured(flows: int, megabytes: float, n_pairs: int, *, with_ns3: bool) -> list[Row]:
+def measured(
+    ways: list[Way], flows: int, megabytes: float, n_pairs: int, *, with_ns3: bool
+) -> list[Row]:
     """Collect in all ways in turn, so many times; each time with other background flows."""
     rows: dict[str, Row] = {}
     for seed in range(1, n_pairs + 1):
         setting = setting_of(flows, megabytes, seed)
         problem, _ = planning_problem(setting, "fluid")
         if not rows:
-            for way in WAYS:
+            for way in ways:
                 found = predictions(setting, way, with_ns3=with_ns3)
                 rows[way.name] = Row(way.name, flows, *found, [], [])
         with Bed(setting.network) as bed, tempfile.TemporaryDirectory() as folder:
@@ -108,7 +110,7 @@ def measured(flows: int, megabytes: float, n_pairs: int, *, with_ns3: bool) -> l
             if flows:
                 bed.start_background(seed, congestion="reno")
                 time.sleep(WARM_UP_S)
-            for way in WAYS:
+            for way in ways:
                 row, into = rows[way.name], Path(folder, f"{way.name} {seed}")
                 said = agents.pull(way.method, row.connections, into=into)
                 differ = agents.differences(into)
@@ -188,6 +190,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=3.0, help="of each source")
     parser.add_argument("--pairs", type=int, default=1, help="times that each way is taken")
     parser.add_argument("--no-ns3", action="store_true", help="leave ns-3 out")
+    parser.add_argument("--ways", nargs="+", choices=[w.name for w in WAYS], help="these only")
     parser.add_argument("--only", type=int, help="with so many flows only")
     parser.add_argument("-o", dest="folder", type=Path, default=Path("demo"))
     options = parser.parse_args()
@@ -195,10 +198,11 @@ def main() -> None:
         sys.exit(f"no test bed can be made here: {why}")
     with_ns3 = not options.no_ns3 and has_ns3()
     parts = (0, options.flows) if options.only is None else (options.only,)
+    ways = [way for way in WAYS if options.ways is None or way.name in options.ways]
     rows = [
         row
         for flows in parts
-        for row in measured(flows, options.megabytes, options.pairs, with_ns3=with_ns3)
+        for row in measured(ways, flows, options.megabytes, options.pairs, with_ns3=with_ns3)
     ]
     options.folder.mkdir(parents=True, exist_ok=True)
     text = table(rows, options.megabytes)
