@@ -22,10 +22,20 @@ NO_CHROMIUM = "no Chromium here: apt install chromium, or set DATACOLLECT_CHROMI
 NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 NO_DASK = "no Dask here: pip install 'datacollect[dask]'"
 NO_PROC = "no /proc here, which shows a process's children"
+NO_CURL = "no curl here: apt install curl"
+NO_OPENSSL = "no openssl here: apt install openssl"
 OTHER_PLATFORM = "digests of runs were recorded on another platform: here they hold to 1e-9"
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
-SKIPS_ALLOWED_IN_CI = (NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, OTHER_PLATFORM)
+SKIPS_ALLOWED_IN_CI = (
+    NO_CURL,
+    NO_OPENSSL,
+    NO_MEASURED_DATA,
+    NO_CHROMIUM,
+    NO_NS3,
+    NO_PROC,
+    OTHER_PLATFORM,
+)
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.
 settings.register_profile(
