@@ -1,87 +1,32 @@
-"""The agent's mind alone: events in, actions out, no sockets and no clock."""
+"""The agent's mind alone: ways through it, limits, its end; no sockets and no clock."""
 
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import replace
 
 import pytest
+from instances.agent_cores import (
+    START_S,
+    STRANGER,
+    accept,
+    ask,
+    ask_way,
+    at,
+    core,
+    establish,
+    head,
+    refused,
+    source,
+    status_of,
+    ticket,
+    tls,
+)
 from instances.agents import KEY
 
-from datacollect.signing import PrivateKey
 from datacollect.transfer.agent import actions, events
-from datacollect.transfer.agent.config import AgentConfig, Limits
-from datacollect.transfer.agent.core import AgentCore
 from datacollect.transfer.wire.connect import connect_request
-from datacollect.transfer.wire.messages import FileEntry, Read, Segment, read_body
-from datacollect.transfer.wire.tickets import Ticket, sign_ticket
-
-START_S = 1_000_000.0
-STRANGER = PrivateKey(b"whom none of the agents here has")
-FILE = FileEntry("run7/a.tar", 1000, 5, 7)
-
-
-def at(s: float) -> events.Now:
-    """Return the instant so many seconds after the start; its clocks differ."""
-    return events.Now(s, START_S + s)
-
-
-def core(tmp_path, *, used=None, **limits) -> AgentCore:
-    config = AgentConfig(
-        file=tmp_path / "R.toml",
-        name="R",
-        listen=("127.0.0.1", 0),
-        collectors=frozenset({KEY.public}),
-        serve=tmp_path,
-        connect_to={"S": ("192.0.2.1", 7443)},
-        certificate=tmp_path / "c",
-        key=tmp_path / "k",
-        own_certificate=True,
-        nonces=tmp_path / "n",
-        limits=Limits(**limits),
-    )
-    return AgentCore(config, "1", used)
-
-
-def ticket(kind="relay", **fields) -> Ticket:
-    fields = {"issued_s": START_S, "expires_s": START_S + 60, "most_sockets": 9, **fields}
-    if kind == "relay":
-        fields = {"egress": "S", "agents": ("R",), **fields}
-    return Ticket(KEY.public, "R", kind, "c1", **fields)
-
-
-def head(token: str, target: str = "S") -> bytes:
-    return connect_request(target, token)
-
-
-def accept(agent: AgentCore, number: int, byte: int, s: float = 0.0, address: str = "a"):
-    assert agent.handle(events.Accepted(at(s), number, address)) == []
-    return agent.handle(events.FirstByte(at(s), number, byte))
-
-
-def ask_way(agent: AgentCore, number: int, raw: bytes, s: float = 0.0) -> list[actions.Action]:
-    assert accept(agent, number, ord("C"), s) == [actions.ReadHead(number)]
-    return agent.handle(events.HeadRead(at(s), number, raw))
-
-
-def establish(agent: AgentCore, number: int, **fields) -> Ticket:
-    one = ticket(**fields)
-    [keep] = ask_way(agent, number, head(sign_ticket(one, KEY)))
-    assert keep == actions.KeepNonce(number, one.nonce, one.expires_s + 600)
-    dial = agent.handle(events.NonceKept(at(0), number))
-    assert dial == [actions.Dial(number, "192.0.2.1", 7443)]
-    first, log = agent.handle(events.Dialled(at(0), number))
-    assert first == actions.Establish(number, one.most_bytes)
-    assert log.what == "relaying"
-    return one
-
-
-def refused(done: list[actions.Action]) -> tuple[int, str]:
-    [log, refuse] = done
-    assert log.what == "refused"
-    assert isinstance(refuse, actions.Refuse)
-    return refuse.status, refuse.text
+from datacollect.transfer.wire.tickets import sign_ticket
 
 
 def test_a_way_opens_once_its_ticket_is_kept(tmp_path):
@@ -197,165 +142,6 @@ def test_a_next_host_that_cannot_be_reached(tmp_path, failure, status):
     assert refused(done)[0] == status
     # What comes too late changes nothing.
     assert agent.handle(events.Dialled(at(11), 1)) == []
-
-
-# Over TLS ------------------------------------------------------------------------------------
-
-
-def tls(agent: AgentCore, number: int = 1, s: float = 0.0) -> None:
-    assert accept(agent, number, 0x16, s) == [actions.StartTls(number)]
-
-
-def ask(agent, target, token=None, *, body=b"", number=1, s=0.0, **headers):
-    if token is not None:
-        headers["authorization"] = f"Bearer {token}"
-    method = "POST" if body else "GET"
-    return agent.handle(events.Asked(at(s), number, method, target, headers, body))
-
-
-def status_of(done: list[actions.Action]) -> int:
-    answer = done[-1]
-    return answer.status if isinstance(answer, actions.Answer) else 200
-
-
-def source(**fields) -> str:
-    return sign_ticket(ticket("source", expires_s=START_S + 600, **fields), KEY)
-
-
-def reading(offset: int = 0, n_bytes: int = 10, path: str = FILE.path) -> bytes:
-    return read_body(Read((Segment(replace(FILE, path=path), offset, n_bytes),)))
-
-
-def test_a_session_is_judged_at_its_first_request_and_expires(tmp_path):
-    agent = core(tmp_path)
-    tls(agent)
-    assert status_of(ask(agent, "/v1/inventory")) == 401
-    [done] = ask(agent, "/v1/inventory", source(files=("run7/**",)))
-    assert done == actions.ListFiles(1, None, 10_000, ("run7/**",))
-    assert status_of(ask(agent, "/v1/inventory", s=599.9)) == 200
-    assert status_of(ask(agent, "/v1/inventory", s=600.0)) == 401
-    assert status_of(ask(agent, "/v1/agent", s=600.0)) == 200
-
-
-@pytest.mark.parametrize("audience", ["S1", "r"])
-def test_a_misrouted_source_ticket_is_refused(tmp_path, audience):
-    agent = core(tmp_path)
-    tls(agent)
-    one = replace(ticket("source", expires_s=START_S + 600), audience=audience)
-    log, answer = ask(agent, "/v1/inventory", sign_ticket(one, KEY))
-    assert (answer.status, answer.last) == (401, True)
-    assert log.what == "refused"
-
-
-def test_a_relay_ticket_reads_nothing(tmp_path):
-    agent = core(tmp_path)
-    tls(agent)
-    assert status_of(ask(agent, "/v1/inventory", sign_ticket(ticket(), KEY))) == 401
-
-
-def test_only_files_of_the_ticket_are_sent(tmp_path):
-    agent = core(tmp_path)
-    tls(agent)
-    token = source(files=("run7/*",))
-    [send] = ask(agent, "/v1/read", token, body=reading())
-    assert send.read.n_bytes == 10
-    assert status_of(ask(agent, "/v1/read", body=reading(path="run8/a"))) == 403
-    assert status_of(ask(agent, "/v1/confirm", body=b'{"files":[["run8/a",1,1,1]]}')) == 403
-    assert status_of(ask(agent, "/v1/files/run8/a")) == 403
-    [send] = ask(agent, "/v1/files/run7/a%20b", range="bytes=0-1")
-    assert (send.path, send.ranges, send.with_body) == ("run7/a b", "bytes=0-1", True)
-
-
-def test_bytes_are_counted_over_all_sessions_of_a_ticket(tmp_path):
-    agent = core(tmp_path)
-    token = source(most_bytes=25, most_sockets=2)
-    for number in (1, 2):
-        tls(agent, number)
-        assert status_of(ask(agent, "/v1/read", token, body=reading(), number=number)) == 200
-    # Ten bytes of each are promised, none is sent.
-    assert status_of(ask(agent, "/v1/read", body=reading())) == 403
-    agent.handle(events.Answered(at(1), 1, 0))  # it had changed: nothing was sent
-    assert status_of(ask(agent, "/v1/read", body=reading())) == 200
-    agent.handle(events.Answered(at(1), 1, 10))
-    [send] = ask(agent, "/v1/files/run7/a.tar")
-    assert send.most_bytes == 5
-    agent.handle(events.Answered(at(1), 1, 5))
-    assert status_of(ask(agent, "/v1/read", body=reading(n_bytes=1), number=2)) == 403
-
-
-def test_connections_of_a_ticket_are_counted(tmp_path):
-    agent = core(tmp_path)
-    token = source(most_sockets=1)
-    for number, status in ((1, 200), (2, 429)):
-        tls(agent, number)
-        assert status_of(ask(agent, "/v1/inventory", token, number=number)) == status
-    agent.handle(events.Ended(at(1), 1, "done"))
-    assert status_of(ask(agent, "/v1/inventory", token, number=2)) == 200
-
-
-@pytest.mark.parametrize(
-    ("method", "target", "body", "status"),
-    [
-        ("GET", "/", b"", 404),
-        ("GET", "/v1/agent/", b"", 404),
-        ("POST", "/v1/agent", b"", 405),
-        ("GET", "/v1/agent", b"x", 400),
-        ("GET", "/v1/read", b"", 405),
-        ("DELETE", "/v1/files/a", b"", 405),
-        ("GET", "/v1/files/", b"", 400),
-        ("GET", "/v1/files/..%2f..%2fetc/passwd", b"", 400),
-        ("GET", "/v1/files//etc/passwd", b"", 400),
-        ("GET", "/v1/files/a/./b", b"", 400),
-        ("GET", "/v1/files/a%00b", b"", 400),
-        ("GET", "/v1/files/%ff", b"", 400),
-        ("GET", "/v1/inventory?most=0", b"", 400),
-        ("GET", "/v1/inventory?most=5&most=6", b"", 400),
-        ("GET", "/v1/inventory?what=1", b"", 400),
-        ("POST", "/v1/read", b"[]", 400),
-        ("POST", "/v1/read", b"[" * 9000, 400),
-        ("POST", "/v1/read", b'{"segments":[["../a",1,1,1,0,1]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[["/etc/passwd",1,1,1,0,1]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[["a",5,1,1,0,6]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[["a",5,1,1,-1,2]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[["a",5,1,1,0,true]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[["a",5,1,1,0,1e0]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[["\\ud800",5,1,1,0,1]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[["a",99999999,1,1,0,16777217]]}', 400),
-        ("POST", "/v1/read", b'{"segments":[' + b'["a",5,1,1,0,1],' * 4096 + b"[]]}", 400),
-        ("POST", "/v1/read", b'{"segments":[],"x":1}', 400),
-        ("POST", "/v1/confirm", b'{"files":[["a",1,1]]}', 400),
-    ],
-)
-def test_requests_that_make_no_sense(tmp_path, method, target, body, status):
-    agent = core(tmp_path)
-    tls(agent)
-    headers = {"authorization": f"Bearer {source()}"}
-    done = agent.handle(events.Asked(at(0), 1, method, target, headers, body))
-    assert status_of(done) == status
-    assert not done[-1].last  # the session may go on
-
-
-def test_an_agent_without_a_folder_serves_nothing(tmp_path):
-    config = AgentConfig(
-        tmp_path / "R.toml",
-        "R",
-        ("::1", 0),
-        frozenset({KEY.public}),
-        None,
-        {"S": ("192.0.2.1", 7443)},
-        *(tmp_path, tmp_path),
-        own_certificate=True,
-        nonces=tmp_path,
-    )
-    agent = AgentCore(config, "1")
-    tls(agent)
-    assert status_of(ask(agent, "/v1/inventory", source())) == 404
-    [answer] = ask(agent, "/v1/agent", s=5.0)
-    facts = json.loads(answer.body)
-    assert (facts["serves"], facts["relays_to"], facts["time_s"]) == (False, ["S"], START_S + 5)
-
-
-# Limits, and the end -------------------------------------------------------------------------
 
 
 def test_silent_and_slow_clients_are_let_go(tmp_path):

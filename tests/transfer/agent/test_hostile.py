@@ -300,6 +300,6 @@ def test_some_hundred_fuzzed_requests(agent):
 
 
 @pytest.mark.slow
-def test_many_fuzzed_requests(agent):
-    for seed in range(many(20)):
-        fuzz(agent, 5000, seed=100 + seed)
+@pytest.mark.parametrize("seed", range(100, 100 + many(20)))
+def test_many_fuzzed_requests(agent, seed):
+    fuzz(agent, 5000, seed)
