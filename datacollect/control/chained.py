@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 # A chain has so many seconds of its rate on its way, two pieces at least.
-AHEAD_S = 4.0
+AHEAD_S, LEAST_AHEAD_BYTES = 4.0, 2**20
 # Nobody waits longer for a broken chain than this before it is tried again.
 LONGEST_REST_S = 8.0
 # What a chain has had for longer than this is sent over an idle one too.
@@ -174,7 +174,7 @@ class ChainedController(Controller):
     def _fill(self, chain: Chain) -> None:
         """Give a chain work: of its route's share, of others', or late pieces once more."""
         way = chain.way
-        ahead = max(2 * self._piece_bytes, AHEAD_S * self._rate(way))
+        ahead = max(2 * self._piece_bytes, LEAST_AHEAD_BYTES, AHEAD_S * self._rate(way))
         while not chain.is_draining and chain.waiting_bytes < ahead:
             if not way.stock and not self._steal(way):
                 break
