@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from datacollect.commands.agent import agent
 from datacollect.commands.check import check
 from datacollect.commands.compare import compare
 from datacollect.commands.console import emit, note
@@ -66,7 +67,7 @@ def root(
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
     *(replan, explain, front, simulate, sweep, report),
-    *(pull, status),
+    *(agent, pull, status),
 ):
     app.command()(command)
 app.add_typer(keys, name="keys")
