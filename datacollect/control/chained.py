@@ -44,11 +44,12 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 # A chain has so many seconds of its rate on its way, two pieces at least.
-AHEAD_S, LEAST_AHEAD_BYTES = 4.0, 2**20
+AHEAD_S, LEAST_AHEAD_BYTES = 1.5, 2**20
 # Nobody waits longer for a broken chain than this before it is tried again.
 LONGEST_REST_S = 8.0
-# What a chain has had for longer than this is sent over an idle one too.
-LATE_S, MOST_COPIES = 2.0, 2
+# What a chain has had for longer than this, and than several times what it used to take, is sent
+# over an idle one too.
+LATE_S, LATE_TIMES, MOST_COPIES = 2.0, 3.0, 2
 
 
 class ChainedController(Controller):
@@ -213,7 +214,7 @@ class ChainedController(Controller):
     def _duplicate(self, chain: Chain) -> None:
         """Send once more what another chain of the source has had for too long."""
         late = [
-            (given_s, other.number, piece)
+            (given_s + self._patience_s(other), other.number, piece)
             for other in self._chains.values()
             if other.source == chain.source and other is not chain
             for piece, given_s in other.waiting.items()
@@ -221,12 +222,19 @@ class ChainedController(Controller):
         ]
         if not late:
             return
-        given_s, _, piece = min(late)
-        if self._now_s - given_s > LATE_S:
+        late_s, _, piece = min(late)
+        if self._now_s >= late_s:
             self.answer["sent_twice_bytes"] += piece.n_bytes
             self._give(chain, piece)
         else:
-            self._wake(given_s + LATE_S, partial(self._fill_if_idle, chain.number))
+            self._wake(late_s, partial(self._fill_if_idle, chain.number))
+
+    def _patience_s(self, chain: Chain) -> float:
+        """Return after what time a piece on a chain is late, by what the chain used to bring."""
+        way = chain.way
+        if way.busy_s <= 0:
+            return LATE_S
+        return LATE_S + LATE_TIMES * chain.waiting_bytes * way.busy_s / max(1, way.arrived_bytes)
 
     def _fill_if_idle(self, number: int) -> None:
         chain = self._chains.get(number)

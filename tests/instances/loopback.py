@@ -1,4 +1,4 @@
-"""Real processes on loopback: agents, a relay, a collector, any of which may be killed at any time."""
+"""Real processes on loopback: agents, a relay, a collector; any may be killed at any time."""
 
 from __future__ import annotations
 
