@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "solvers": "root",
     "topologies": "root",
     "schedule": "root problem",
+    "exports": PLANS,
     "measurement": "root problem",
     "flow": f"{PLANS} solvers",
     "control": PLANS,
@@ -41,7 +42,9 @@ MAY_IMPORT = {
     "explanation": f"{PLANS} solvers flow methods",
     "scenario": f"{PLANS} measurement topologies methods simulation",
     "study": f"{PLANS} examples methods simulation scenario",
-    "commands": f"{PLANS} examples measurement methods explanation simulation scenario study",
+    "commands": (
+        f"{PLANS} examples exports measurement methods explanation simulation scenario study"
+    ),
     FRONT: f"{PLANS} measurement flow methods explanation scenario study",
 }
 

@@ -23,6 +23,7 @@ from datacollect.commands.front import front
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
+from datacollect.commands.progress import progress
 from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
@@ -62,7 +63,7 @@ def root(
 # In the order in which help lists them.
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
-    *(replan, explain, front, simulate, sweep, report),
+    *(progress, replan, explain, front, simulate, sweep, report),
 ):
     app.command()(command)
 
