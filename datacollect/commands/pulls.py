@@ -200,7 +200,8 @@ def _write(texts: dict[str, str], output: str, kind: ExportFormat, *, force: boo
         try:
             Path(output).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise NotWrittenError(f"{output}: cannot be made: {error.strerror}") from None
+            message = f"{output}: cannot be made: {error.strerror}; name another"
+            raise NotWrittenError(message, error.errno) from None
     for path in paths:
         require_new(path, force=force)
     for path, text in paths.items():
