@@ -70,8 +70,8 @@ def test_names_of_hosts_cannot_steer_the_terminal(call, tmp_path):
     }
     (tmp_path / "evil.json").write_text(json.dumps(tree))
     for arguments in (
-        ["plan", "evil.json", "-o", "plan.json"],
-        ["pulls", "evil.json", "plan.json"],
+        ["plan", "evil.json", "-o", "evil-plan.json"],
+        ["pulls", "evil.json", "evil-plan.json"],
     ):
         code, out, _ = call(*arguments)
         assert code == 0

@@ -100,7 +100,10 @@ def here(prepared, tmp_path, monkeypatch):
 def test_all_commands_are_looked_at(call):
     _, out, _ = call("--help")
     listed = re.findall(r"^  ([a-z]+) ", out.partition("Commands:")[2], re.MULTILINE)
-    assert set(listed) == {words[0] for words in COMMANDS.values()}
+    # What carries collections out needs hosts that answer: it has tests of its own.
+    assert set(listed) - {words[0] for words in COMMANDS.values()} == {
+        *("agent", "keys", "pull", "status")
+    }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
