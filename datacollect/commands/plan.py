@@ -14,6 +14,7 @@ from datacollect.commands.options import (
     Deadline,
     Derate,
     FinishName,
+    Force,
     Json,
     Method,
     MostTransfers,
@@ -27,6 +28,7 @@ from datacollect.commands.options import (
     TimeLimit,
     TimeSlot,
     require_fit,
+    require_new,
     require_schedule_name,
     split_names,
 )
@@ -54,6 +56,7 @@ def plan(
     derate: Derate = 1.0,
     most_transfers: MostTransfers = None,
     output: ScheduleOutput = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plan: print how long it takes and why, write the schedule."""
@@ -73,6 +76,7 @@ def plan(
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
+    require_new(output, force=force)
     options: MethodOptions
     if method is Method.direct:
         options = DirectOptions(split_names(order), at_a_time, time_slot_s)
