@@ -9,5 +9,8 @@ ADAPTIVE = "adaptive"
 # Those whose rates are max-min fair.
 FAIR_METHODS = (DIRECT, BEST_PATH)
 
+# What best-path compares the other routes with: the direct one, or the best with one relay.
+VIA_DIRECT, VIA_RELAY = FIRSTS = ("direct", "relay")
+
 # How coordinated's sources finish: each as early as capacities allow, or all with the last.
 EARLY, TOGETHER = FINISHES = ("early", "together")
