@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.control.adaptive import AdaptiveController
 from datacollect.control.connections import Recovery
 from datacollect.control.direct import DirectController, streams_in_proportion
+from datacollect.control.relaying import QUEUES
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
@@ -65,6 +66,7 @@ class ExecutionOptions:
     connections: int | None = None
     connections_as: str | None = None
     first: str | None = None
+    relays: str | None = None
     at_a_time: int | None = None
     time_slot_s: float | None = None
     order: tuple[str, ...] | None = None
@@ -277,6 +279,7 @@ def _adaptive(
     controller = AdaptiveController(
         problem,
         connections,
+        relays=how.relays or QUEUES,
         room_bytes=room_bytes,
         window_bytes=how.window_bytes,
         recovery=how.recovery,

@@ -12,7 +12,14 @@ from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, FINISHES, FIRSTS
+from datacollect.methods.names import (
+    ADAPTIVE,
+    ADAPTIVE_RELAYS,
+    BEST_PATH,
+    COORDINATED,
+    FINISHES,
+    FIRSTS,
+)
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
@@ -291,12 +298,14 @@ METHOD = _table(
         Choice((COORDINATED,)),
         "adaptive: as many as that method's plan has; the default where connections is absent.",
     ),
-    # None rather than "direct", as for sack.
-    _optional(
-        "first",
-        Choice(FIRSTS),
-        "best-path: compare routes with the direct one first, the default, or with the best that "
-        "has a relay.",
+from datacollect.methods.names import (
+    ADAPTIVE,
+    ADAPTIVE_RELAYS,
+    BEST_PATH,
+    COORDINATED,
+    FINISHES,
+    FIRSTS,
+)
     ),
     _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
     _optional(
