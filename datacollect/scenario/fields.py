@@ -298,14 +298,20 @@ METHOD = _table(
         Choice((COORDINATED,)),
         "adaptive: as many as that method's plan has; the default where connections is absent.",
     ),
-from datacollect.methods.names import (
-    ADAPTIVE,
-    ADAPTIVE_RELAYS,
-    BEST_PATH,
-    COORDINATED,
-    FINISHES,
-    FIRSTS,
-)
+    # None rather than "direct", as for sack.
+    _optional(
+        "first",
+        Choice(FIRSTS),
+        "best-path: compare routes with the direct one first, the default, or with the best that "
+        "has a relay.",
+    ),
+    # None rather than "queues": what is absent is in no hash.
+    _optional(
+        "relays",
+        Choice(ADAPTIVE_RELAYS),
+        "adaptive: where data that take a detour wait: queues, at the relay, from which its "
+        "connections pull them; chains, nowhere, each is passed on as it comes, over one TCP "
+        "connection for each hop. Default: queues.",
     ),
     _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
     _optional(
