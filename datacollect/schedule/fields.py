@@ -10,6 +10,7 @@ import math
 from datacollect.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
 from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import ListOf, Number, Starts, Text, Whole
+from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
 
 SECONDS = Number("seconds")
@@ -142,7 +143,7 @@ NEW_LINK = Table(
     "the link",
     "A link's new estimate.",
     (
-        *(field for field in LINK.fields if field.name != "price_per_gb"),
+        *(field for field in LINK.fields if field.name not in ("price_per_gb", *RATE_COLUMNS)),
         Field(
             "price_per_gb",
             Number("currency per 10^9 bytes"),
