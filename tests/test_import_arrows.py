@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "control": PLANS,
     "methods": f"{PLANS} solvers flow control",
     "simulation": "root problem control",
+    "transfer": "root",
     "explanation": f"{PLANS} solvers flow methods",
     "scenario": f"{PLANS} measurement topologies methods simulation",
     "study": f"{PLANS} examples methods simulation scenario",

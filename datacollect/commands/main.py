@@ -20,6 +20,7 @@ from datacollect.commands.estimate import estimate
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
+from datacollect.commands.keys import keys
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
@@ -65,6 +66,7 @@ for command in (
     *(replan, explain, front, simulate, sweep, report),
 ):
     app.command()(command)
+app.add_typer(keys, name="keys")
 
 
 def main() -> NoReturn:
