@@ -89,9 +89,8 @@ class ConnectionRates:
                 np.inf,
                 self.capacity_bytes_per_s * n / (n + self.competitors),
             )
-            # None of ours beside none of others.
-            share = np.where(n == 0, 0.0, share)
-            return np.minimum(n * self.per_connection_bytes_per_s, share)
+            together = np.minimum(n * self.per_connection_bytes_per_s, share)
+            return np.where(n == 0, 0.0, together)  # even beside none of others
 
 
 def link_rates(problem: ProblemContents) -> ConnectionRates:

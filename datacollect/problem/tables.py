@@ -62,7 +62,8 @@ def contents_of_table(
         ``bandwidth_bytes_per_s``, ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``; optionally
         ``price_per_gb``, ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and
         ``competitors`` (NaN where not known), and, for forecasts, ``period`` (counted from 0; then
-        a row per link and period). A pair without a row is no link. What `estimate` returns fits as it is.
+        a row per link and period). A pair without a row is no link. What `estimate` returns fits
+        as it is.
         Square: index and columns are hosts' names, row = from, column = to, bytes per second;
         NaN or 0 is no link, the diagonal is ignored.
     backlog_bytes : mapping or Series
@@ -72,8 +73,8 @@ def contents_of_table(
     hosts : DataFrame, optional
         Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
         ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``; NaN is the default
-        of `Host`. It lists all hosts, in their order. Without it hosts are all names in links and backlogs: in the
-        order of a square table, sorted otherwise.
+        of `Host`. It lists all hosts, in their order. Without it hosts are all names in links and
+        backlogs: in the order of a square table, sorted otherwise.
     periods_s : array_like, shape (n_periods,), optional
         Starts of the forecast's periods.
     shared, held

@@ -43,6 +43,7 @@ class ScheduleContents:
     hysteresis: float | None = None
     derate: float | None = None
     most_transfers: int | None = None
+    connections: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

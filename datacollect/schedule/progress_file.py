@@ -131,7 +131,7 @@ def _new_links(
         if given:
             raise ProblemError(
                 f"bandwidth_csv {table.source.name}, line 1: column {given[0]} belongs into a "
-                "problem file; a plan of the rest takes new bandwidths as constants; remove the column"
+                "problem file: plans of the rest take new bandwidths as constants; remove it"
             )
         if "price_per_gb" not in table.source.header:
             table = replace(table, price_per_gb=np.full(len(table.link_from), math.nan))
