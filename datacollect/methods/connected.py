@@ -25,7 +25,7 @@ from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import RouteBook
 from datacollect.methods.tolerances import PROVED
-from datacollect.methods.whole_connections import Candidate, Hops, improved
+from datacollect.methods.whole_connections import Candidate, Hops, filled, improved, shaken
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.schedule import Schedule
 from datacollect.schedule.transfers import Bottleneck, Transfers
@@ -44,6 +44,8 @@ CHUNK_PART = 1e-3
 DUST = 1e-3
 # In problems with so few links all ways over one relay are looked at.
 FEW_LINKS = 60
+# With so few routes search begins again from each of them.
+FEW_ROUTES = 60
 # The bound is looked for behind so many releases.
 MOST_RELEASES = 8
 
@@ -179,7 +181,7 @@ def _widest_first(out: dict[int, dict[int, float]], start: int, end: int) -> tup
 
 def _whole(hops: Hops, flow: ConnectionFlow) -> IntArray:
     """Return the best numbers found, from several beginnings."""
-    starts = [s for s in (_shortest(hops), _as_flow(hops, flow)) if hops.fits(s)]
+    starts = [s for s in (_straight(hops), _as_flow(hops, flow)) if hops.fits(s)]
     if not starts:
         least = int(_shortest(hops).sum())
         names = sorted({hops.problem.names[c.hosts[0]] for c in hops.candidates})
@@ -192,11 +194,22 @@ def _whole(hops: Hops, flow: ConnectionFlow) -> IntArray:
     for start in starts:
         hops.tries = 0
         found.append(improved(hops, start))
-    return min(found, key=lambda n: hops.brought(n).key)
+    best = min(found, key=lambda n: hops.brought(n).key)
+    return shaken(hops, best) if len(hops.candidates) <= FEW_ROUTES else best
+
+
+def _straight(hops: Hops) -> IntArray:
+    """Return the best numbers of straight routes alone, where every pool has one."""
+    length = np.bincount(hops.route, minlength=len(hops.candidates))
+    hops.may_open = length == 1
+    try:
+        return filled(hops, _shortest(hops))
+    finally:
+        hops.may_open = np.ones(len(length), dtype=bool)
 
 
 def _shortest(hops: Hops) -> IntArray:
-    """One connection for each hop of each pool's shortest route, straight ones filled up."""
+    """Return one connection for each hop of each pool's shortest route."""
     n = np.zeros(len(hops.route), dtype=np.int64)
     length = np.bincount(hops.route, minlength=len(hops.candidates))
     for pool in range(len(hops.size)):

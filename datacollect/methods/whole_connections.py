@@ -119,6 +119,7 @@ class Hops:
         hosts = problem.most_connections
         self.host_room = np.full(problem.n_hosts, np.inf) if hosts is None else hosts
         self.tries = 0
+        self.may_open = np.ones(len(candidates), dtype=bool)
 
     def _tables(self) -> None:
         """What one connection gets among n, and what is divided as is best."""
@@ -225,6 +226,8 @@ class Hops:
             hops = np.flatnonzero(self.route == route)
             more = n.copy()
             if n[hops[0]] == 0:
+                if not self.may_open[route]:
+                    continue
                 more[hops] = 1
             else:
                 narrow = hops[
@@ -312,6 +315,29 @@ def improved(hops: Hops, n: IntArray) -> IntArray:
             return n
         n = filled(hops, best[1])
         now = hops.brought(n)
+    return n
+
+
+def shaken(hops: Hops, n: IntArray) -> IntArray:
+    """Search again from where one pool takes one of its routes alone, for each of them."""
+    now = hops.brought(n)
+    for route in range(len(hops.candidates)):
+        if hops.tries >= MOST_TRIES:
+            break
+        other = n.copy()
+        other[hops.pool[hops.route] == hops.pool[route]] = 0
+        other[hops.route == route] = 1
+        while not hops.fits(other):
+            spared = [less for less in hops.spared(other, hops.brought(other), 1)]
+            if not spared:
+                break
+            other = spared[0]
+        if not hops.fits(other):
+            continue
+        other = improved(hops, other)
+        then = hops.brought(other)
+        if then.makespan_s < now.makespan_s * (1 - GAINS):
+            n, now = other, then
     return n
 
 
