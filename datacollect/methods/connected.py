@@ -320,7 +320,7 @@ def _bottleneck(problem: Problem, flow: ConnectionFlow, connections: int) -> Bot
     hosts = tuple(name for name, waits in zip(problem.names, waits, strict=True) if waits)
     hosts = tuple(name for name in hosts if name in problem.sources)
     text = (
-        f"{connections} connections bind: another one saves {flow.saves_s:.4g} s at most."
+        f"{connections} connections bind: with another one the bound is {flow.saves_s:.4g} s less."
         if flow.saves_s > PROVED * flow.makespan_s
         else f"More than {connections} connections would save nothing."
     )

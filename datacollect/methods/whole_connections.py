@@ -31,7 +31,7 @@ GAINS = 1e-9
 # Of those that can best do without a connection, so many are tried.
 DONORS = 4
 # Evaluations of numbers of connections, a few dozen microseconds each, after which search ends.
-MOST_TRIES = 4000
+MOST_TRIES = 2000
 
 
 class Candidate(NamedTuple):
@@ -250,15 +250,19 @@ class Hops:
             fewer_s = self.release_s[self.pool[self.route]] + self.size[self.pool[self.route]] / (
                 left[self.route] + fewer
             )
-        is_open = n[self.first] > 0 if len(n) else np.zeros(0, dtype=bool)
-        choices = [(float(s), "hop", i) for i, s in enumerate(fewer_s.tolist()) if n[i] > 1]
-        choices += [(float(s), "route", r) for r, s in enumerate(closed_s.tolist()) if is_open[r]]
-        for _, kind, i in sorted(choices)[: DONORS + wanted]:
+        fewer_s = np.where(n > 1, fewer_s, np.inf)
+        closed_s = np.where(n[self.first] > 0, closed_s, np.inf)
+        ends_s = np.concatenate([fewer_s, closed_s])
+        most = min(DONORS + wanted, len(ends_s))
+        chosen = np.argpartition(ends_s, most - 1)[:most]
+        for i in chosen[np.argsort(ends_s[chosen], kind="stable")].tolist():
             less = n.copy()
-            if kind == "hop":
+            if i < len(n) and n[i] > 1:
                 less[i] -= 1
+            elif i >= len(n) and n[self.first[i - len(n)]] > 0:
+                less[self.route == i - len(n)] = 0
             else:
-                less[self.route == i] = 0
+                continue
             found.append(less)
         return found
 
@@ -328,7 +332,7 @@ def shaken(hops: Hops, n: IntArray) -> IntArray:
         other[hops.pool[hops.route] == hops.pool[route]] = 0
         other[hops.route == route] = 1
         while not hops.fits(other):
-            spared = [less for less in hops.spared(other, hops.brought(other), 1)]
+            spared = hops.spared(other, hops.brought(other), 1)
             if not spared:
                 break
             other = spared[0]

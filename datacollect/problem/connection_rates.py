@@ -129,6 +129,16 @@ def rates_of(problem: ProblemContents, link: int) -> dict[str, float]:
     return finite
 
 
+def given_columns(problem: ProblemContents) -> dict[str, FloatArray]:
+    """Return the columns that `rates_of` has of all links, NaN where it leaves them out."""
+    if problem.competitors is None:
+        return {}
+    found = {key: getattr(problem, key) for key in RATE_COLUMNS}
+    no_wire = np.isinf(found["capacity_bytes_per_s"])
+    found["competitors"] = np.where(no_wire, np.nan, found["competitors"])
+    return {key: np.where(np.isinf(column), np.nan, column) for key, column in found.items()}
+
+
 def wire_rates(problem: ProblemContents) -> ConnectionRates:
     """Return b(n) of all shared bottlenecks.
 
@@ -193,6 +203,7 @@ def completed(
     """
     b = bandwidth_bytes_per_s
     r, c, m = (np.array(x, dtype=float) for x in _given(locals(), name))
+    r = np.where(np.isinf(r), np.nan, r)  # says nothing
     has_r, has_c, has_m = (~np.isnan(x) for x in (r, c, m))
     some = has_r | has_c | has_m
     idle = some & (b == 0)

@@ -87,11 +87,10 @@ def with_rates(problem: ProblemContents, changes: Mapping[str, Any]) -> dict[str
         if after.shape == before.shape:
             with np.errstate(invalid="ignore", divide="ignore"):
                 factor = after / before
-            changes["per_connection_bytes_per_s"] = columns["per_connection_bytes_per_s"] * factor
-            changes["capacity_bytes_per_s"] = columns["capacity_bytes_per_s"] * factor
-            changes["competitors"] = columns["competitors"]
-            for key in RATE_COLUMNS:  # without any capacity they say nothing
-                changes[key] = np.where(after > 0, changes[key], np.nan)
+                for key in RATE_COLUMNS:
+                    scaled = columns[key] * (1.0 if key == "competitors" else factor)
+                    # Without any capacity they say nothing.
+                    changes[key] = np.where(after > 0, scaled, np.nan)
     return changes
 
 

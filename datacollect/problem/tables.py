@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.problem.connection_rates import RATE_COLUMNS
+from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.numbers import numbers_of
 from datacollect.units import BYTES_PER_S
@@ -143,9 +143,9 @@ def links_frame(problem: ProblemContents) -> pd.DataFrame:
     if n > 1:
         columns["period"] = np.repeat(np.arange(n), len(problem.link_from))
     columns["bandwidth_bytes_per_s"] = problem.bandwidth_bytes_per_s.ravel()
-    for key in ("price_per_gb", *RATE_COLUMNS):
-        if (column := getattr(problem, key)) is not None:
-            columns[key] = np.tile(column, n)
+    if problem.price_per_gb is not None:
+        columns["price_per_gb"] = np.tile(problem.price_per_gb, n)
+    columns |= {key: np.tile(column, n) for key, column in given_columns(problem).items()}
     return pd.DataFrame(columns)
 
 

@@ -135,6 +135,13 @@ SCHEDULE = Table(
             "So many transfers at once a host sends and receives at most; null: any number.",
             nullable=True,
         ),
+        Field(
+            "connections",
+            Whole(minimum=1),
+            "So many connections at a time were to be shared out, see streams of the transfers; "
+            "null: one per hop of each route.",
+            nullable=True,
+        ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
 )

@@ -19,9 +19,7 @@ def fastest(links, sources, destination, most, wires=(), hops=2):
     `links` maps (from, to) to (C, m, r), `sources` a name to bytes; `wires` are (C, m, links).
     """
     routes = [
-        (source, path)
-        for source in sources
-        for path in _paths(links, source, destination, hops)
+        (source, path) for source in sources for path in _paths(links, source, destination, hops)
     ]
     choices = _numbers([len(path) - 1 for _, path in routes], most)
     pairs = [pair for _, path in routes for pair in pairwise(path)]
