@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.methods.whole_connections import Hops
 
+# Data that are released at one instant need one round; else ends come closer in each.
+ROUNDS = 4
+
 
 def best_rates(hops: Hops, n: IntArray, solver: str = "auto") -> FloatArray:
     """Return each route's rate, those that end all soonest.
@@ -35,7 +38,7 @@ def best_rates(hops: Hops, n: IntArray, solver: str = "auto") -> FloatArray:
     --------
     >>> import datacollect as dc
     >>> from datacollect.flow.pools import pools_by_owner
-    >>> from datacollect.methods.whole_connections import Candidate
+    >>> from datacollect.methods.whole_connections import Candidate, Hops
     >>> links = [dc.Link("A", "D", 8.0), dc.Link("B", "D", 8.0)]
     >>> hosts = [dc.Host("A", 20), dc.Host("B", 60), dc.Host("D", downlink_bytes_per_s=8.0)]
     >>> problem = dc.Problem.from_hosts(hosts, links, "D")
@@ -44,11 +47,25 @@ def best_rates(hops: Hops, n: IntArray, solver: str = "auto") -> FloatArray:
     array([2., 6.])
     """
     now = hops.brought(n)
-    if len(hops.user) == 0 or not np.isfinite(now.makespan_s):
-        return now.rate_bytes_per_s
+    rate, end_s = now.rate_bytes_per_s, now.makespan_s
+    if len(hops.user) == 0 or not np.isfinite(end_s):
+        return rate
+    for _ in range(ROUNDS):
+        found = _sooner(hops, n, rate, end_s, solver)
+        pool = np.bincount(hops.pool, found, len(hops.size))
+        with np.errstate(divide="ignore"):
+            then_s = float((hops.release_s + hops.size / pool).max())
+        if then_s >= end_s:
+            break
+        rate, end_s = found, then_s
+    return rate
+
+
+def _sooner(hops: Hops, n: IntArray, rate: FloatArray, end_s: float, solver: str) -> FloatArray:
+    """Return rates in proportion to those with which all would end at `end_s`, the largest."""
     cap = hops.undivided(n)
-    is_open = np.flatnonzero(now.rate_bytes_per_s > 0)
-    unit = float(now.rate_bytes_per_s.max())
+    is_open = np.flatnonzero(rate > 0)
+    unit = float(rate.max())
     column_of = np.full(len(cap), -1)
     column_of[is_open] = np.arange(len(is_open))
     n_pools, share = len(hops.size), len(is_open)
@@ -58,8 +75,7 @@ def best_rates(hops: Hops, n: IntArray, solver: str = "auto") -> FloatArray:
     cell = np.unique(np.stack([owner, column_of[hops.route[user]]]), axis=1, return_counts=True)
     (used, columns), times = cell
     limits, limit_row = np.unique(used, return_inverse=True)
-    busy_s = np.maximum(now.end_s - hops.release_s, 1e-300)
-    weight = hops.size / busy_s / unit  # rates with which all end as they do now
+    weight = hops.size / (end_s - hops.release_s) / unit
     program = LinearProgram(
         cost=np.append(np.zeros(share), -1.0),
         lower=np.zeros(share + 1),
@@ -71,9 +87,7 @@ def best_rates(hops: Hops, n: IntArray, solver: str = "auto") -> FloatArray:
         values=np.concatenate([np.ones(share), -weight, times.astype(float)]),
     )
     found = Budget(solver).linear_solver().solve(program)
-    rate = np.zeros(len(cap))
-    rate[is_open] = np.maximum(found.x[:-1], 0.0) * unit * (1 - 1e-9)
-    pool = np.bincount(hops.pool, rate, n_pools)
-    with np.errstate(divide="ignore"):
-        then_s = float((hops.release_s + hops.size / pool).max())
-    return rate if then_s < now.makespan_s else now.rate_bytes_per_s
+    sooner = np.zeros(len(cap))
+    # Lest rounding exceeds what is divided.
+    sooner[is_open] = np.maximum(found.x[:-1], 0.0) * unit * (1 - 1e-9)
+    return sooner
