@@ -13,6 +13,7 @@
     ├── SimulationError                  a simulator failed: exit code 3
     └── TransferError                    a real transfer failed: exit code 3
         ├── TicketError                  a ticket, or what else is signed, does not count
+        ├── IdentityError                somebody else answers than was expected
         └── RefusedError                 an agent refused a request
 """
 
@@ -94,6 +95,10 @@ class TransferError(DatacollectError):
 
 class TicketError(TransferError):
     """A ticket, or what else is signed, does not count: forged, expired, used, or for others."""
+
+
+class IdentityError(TransferError):
+    """A host's certificate is not the one that is expected there."""
 
 
 class RefusedError(TransferError):

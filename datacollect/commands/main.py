@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from datacollect.commands.agent import agent
 from datacollect.commands.check import check
 from datacollect.commands.compare import compare
 from datacollect.commands.console import emit, note
@@ -24,11 +25,13 @@ from datacollect.commands.keys import keys
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
+from datacollect.commands.pull import pull
 from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
 from datacollect.commands.schema import schema
 from datacollect.commands.simulate import simulate
+from datacollect.commands.status import status
 from datacollect.commands.sweep import sweep
 from datacollect.errors import DatacollectError, nearest_hint
 
@@ -64,6 +67,7 @@ def root(
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
     *(replan, explain, front, simulate, sweep, report),
+    *(agent, pull, status),
 ):
     app.command()(command)
 app.add_typer(keys, name="keys")

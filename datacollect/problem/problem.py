@@ -176,11 +176,16 @@ class Problem(ProblemContents):
         return cls(**vars(contents))
 
     @classmethod
-    def from_dict(cls, tree: Mapping[str, Any]) -> Problem:
-        """Build a problem from the tree of a problem file (see the docs, File formats)."""
+    def from_dict(
+        cls, tree: Mapping[str, Any], base_dir: str | PathLike[str] | None = None
+    ) -> Problem:
+        """Build a problem from the tree of a problem file (see the docs, File formats).
+
+        What ``bandwidth_csv`` names is relative to `base_dir`, the working directory if absent.
+        """
         from datacollect.problem.file import contents_of
 
-        return cls(**vars(contents_of(tree)))
+        return cls(**vars(contents_of(tree, base_dir)))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Problem:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from datacollect.errors import ProblemError
 from datacollect.kinds import shown
@@ -16,19 +17,6 @@ MOST_HEAD_BYTES = 16 * 1024
 END = b"\r\n\r\n"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 USER = "ticket"
-
-REASONS = {
-    400: "Bad Request",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    407: "Proxy Authentication Required",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    504: "Gateway Timeout",
-}
 
 _LINE = re.compile(rb"CONNECT ([!-~]{1,300}) HTTP/1\.[01]")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~]*)")
@@ -111,7 +99,8 @@ def refusal(status: int, text: str) -> bytes:
     body = f"{text}\n".encode()
     asks = f'Proxy-Authenticate: Basic realm="{USER}"\r\n' if status == 407 else ""
     head = (
-        f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n{asks}"
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+        f"Content-Type: text/plain; charset=utf-8\r\n{asks}"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body

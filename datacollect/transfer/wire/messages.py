@@ -195,7 +195,7 @@ class SessionFacts:
 def read_body(read: Read) -> bytes:
     """Return the body of ``POST /v1/read``."""
     rows = [[*_row(s.file), s.offset_bytes, s.n_bytes] for s in read.segments]
-    return _json({"segments": rows})
+    return json_body({"segments": rows})
 
 
 def parse_read(body: bytes) -> Read:
@@ -217,7 +217,7 @@ def parse_read(body: bytes) -> Read:
 
 def confirm_body(files: Iterable[FileEntry]) -> bytes:
     """Return the body of ``POST /v1/confirm``."""
-    return _json({"files": [_row(file) for file in files]})
+    return json_body({"files": [_row(file) for file in files]})
 
 
 def parse_confirm(body: bytes) -> tuple[FileEntry, ...]:
@@ -230,7 +230,7 @@ def parse_confirm(body: bytes) -> tuple[FileEntry, ...]:
 
 def confirmation_body(confirmation: Confirmation) -> bytes:
     """Return the JSON of a confirmation."""
-    return _json({"changed": confirmation.changed, "gone": confirmation.gone})
+    return json_body({"changed": confirmation.changed, "gone": confirmation.gone})
 
 
 def parse_confirmation(body: bytes) -> Confirmation:
@@ -241,7 +241,7 @@ def parse_confirmation(body: bytes) -> Confirmation:
 
 def facts_body(facts: AgentFacts) -> bytes:
     """Return the JSON of ``GET /v1/agent``."""
-    return _json(
+    return json_body(
         {
             "format": FACTS_FORMAT,
             "name": facts.name,
@@ -271,14 +271,14 @@ def parse_facts(body: bytes) -> AgentFacts:
 def entry_line(entry: FileEntry | LeftOut) -> bytes:
     """Return a line of an inventory."""
     if isinstance(entry, LeftOut):
-        return _json({"left_out": entry.name, "why": entry.why}) + b"\n"
+        return json_body({"left_out": entry.name, "why": entry.why}) + b"\n"
     path, n_bytes, mtime_ns, inode = _row(entry)
-    return _json({"path": path, "bytes": n_bytes, "mtime_ns": mtime_ns, "inode": inode}) + b"\n"
+    return json_body({"path": path, "bytes": n_bytes, "mtime_ns": mtime_ns, "inode": inode}) + b"\n"
 
 
 def last_line(after: str | None) -> bytes:
     """Return the last line of a page."""
-    return _json({"next": after}) + b"\n"
+    return json_body({"next": after}) + b"\n"
 
 
 def parse_page(body: bytes) -> InventoryPage:
@@ -328,7 +328,7 @@ def _rows(body: bytes, key: str, width: int) -> list[Any]:
 def _require_row(row: list[Any], place: str) -> None:
     """Require a path and whole numbers; only times may lie before 1970."""
     path, *numbers = row
-    if not isinstance(path, str) or not _is_path(path):
+    if not isinstance(path, str) or not is_path(path):
         raise ProblemError(f"{place}: must begin with a path within the folder, got {shown(path)}")
     for position, number in enumerate(numbers):
         least = -NUMBER_STOP if position == 1 else 0
@@ -336,7 +336,7 @@ def _require_row(row: list[Any], place: str) -> None:
             raise ProblemError(f"{place}: must hold whole numbers, got {shown(number)}")
 
 
-def _is_path(path: str) -> bool:
+def is_path(path: str) -> bool:
     """Whether a path stays within its folder by what it says, links aside."""
     try:
         long = len(path.encode()) > PATH_BYTES
@@ -360,5 +360,6 @@ def _texts(tree: dict[str, Any], key: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _json(tree: Any) -> bytes:
+def json_body(tree: Any) -> bytes:
+    """Return JSON as it travels: short, in UTF-8."""
     return json.dumps(tree, separators=(",", ":"), ensure_ascii=False).encode()

@@ -13,6 +13,7 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.kinds import shown, shown_text
@@ -185,7 +186,7 @@ class SourceSession:
     ) -> InventoryPage:
         """Ask for a page of the list of files; `after` comes from the page before."""
         given = {"after": after, "most": most}
-        query = "&".join(f"{key}={value}" for key, value in given.items() if value is not None)
+        query = urlencode({key: value for key, value in given.items() if value is not None})
         body = self._ask("GET", "/v1/inventory" + (f"?{query}" if query else ""), ticket)
         with _as_failure(self.name):
             return messages.parse_page(body)

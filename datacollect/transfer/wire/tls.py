@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from datacollect.documents import document_name
-from datacollect.errors import ProblemError, TransferError
+from datacollect.errors import IdentityError, ProblemError, TransferError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,14 +125,14 @@ def client_context(ca: Path | None = None) -> ssl.SSLContext:
 
 
 def require_fingerprint(connection: ssl.SSLSocket, expected: str | None, peer: str) -> None:
-    """Raise `TransferError` unless the peer's certificate is the one that is expected."""
+    """Raise `IdentityError` unless the peer's certificate is the one that is expected."""
     certificate = connection.getpeercert(binary_form=True)
     found = fingerprint_of(certificate) if certificate else "none"
     if expected is None:
         if connection.context.verify_mode != ssl.CERT_REQUIRED:
             raise TransferError(f"{peer}: give its fingerprint or ca; any certificate would do")
     elif found != expected:
-        raise TransferError(
+        raise IdentityError(
             f"{peer}: its certificate must have the fingerprint {expected}, got {found}; somebody "
             "else answers there, or the agent has a new certificate: compare with what it says "
             "when it starts"
