@@ -155,7 +155,7 @@ class _Columns:
         )
         ways, width = ways_to_sink(network)
         links = np.union1d(ways, widest_ways(network, width))
-        per_source = self.connections // max(1, np.count_nonzero(self.supply))
+        per_source = self.connections // max(1, len(np.flatnonzero(self.supply)))
         self.n[links] = np.minimum(self.most[links], 1 + per_source)
 
     def _pieces(self) -> tuple[IntArray, IntArray]:
@@ -296,10 +296,11 @@ class _Columns:
         used = found.x[: len(link)]
         n_links = self.problem.n_links
         makespan_s = self.total_bytes / (share * self.unit) if share > 0 else np.inf
+        rate = np.bincount(link, used * self._added(link, k), n_links) * self.unit
         return ConnectionFlow(
             makespan_s=makespan_s,
-            rate_bytes_per_s=np.bincount(link, used * self._added(link, k), n_links) * self.unit,
-            connections=np.bincount(link, used, n_links),
+            rate_bytes_per_s=rate.astype(np.float64),
+            connections=np.bincount(link, used, n_links).astype(np.float64),
             saves_s=makespan_s * float(-found.row_dual[self.budget_row]) / share if share else 0.0,
             host_price=-found.row_dual[: self.problem.n_hosts],
         )

@@ -68,7 +68,7 @@ def contents_of_hosts(
     )
 
 
-def _rates_of_links(links: Sequence[Link]) -> dict[str, FloatArray | None]:
+def _rates_of_links(links: Sequence[Link]) -> dict[str, Any]:
     columns: dict[str, FloatArray | None] = {}
     for key in RATE_COLUMNS:
         values = [getattr(link, key) for link in links]
@@ -149,15 +149,19 @@ def contents_of_matrix(
         most_connections=None
         if most_connections is None
         else one_per_host("most_connections", most_connections, n),
-        **{
-            key: None if values is None else _of_pairs(key, values, used)
-            for key, values in (rates or {}).items()
-        },
+        **_rates_of_pairs(rates or {}, used),
         **{key: one_per_host(key, value, n) for key, value in limits.items()},
     )
 
 
-def _of_pairs(key: str, values: npt.ArrayLike | None, used: BoolArray) -> FloatArray:
+def _rates_of_pairs(rates: Mapping[str, npt.ArrayLike | None], used: BoolArray) -> dict[str, Any]:
+    return {
+        key: None if values is None else _of_pairs(key, values, used)
+        for key, values in rates.items()
+    }
+
+
+def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
     matrix = np.asarray(values, dtype=float)
     if matrix.shape not in ((), used.shape):
         raise ProblemError(

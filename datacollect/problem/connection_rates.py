@@ -304,7 +304,9 @@ def completed_links(
             f"{', '.join(RATE_COLUMNS)} say how it grows; leave these out"
         ),
     )
-    return dict(zip(RATE_COLUMNS, completed(first, *columns, name), strict=True))
+    alone, capacity, competitors = columns
+    found = completed(first, alone, capacity, competitors, name)
+    return dict(zip(RATE_COLUMNS, found, strict=True))
 
 
 def _given(columns: dict[str, object], name: Callable[[int], str]) -> list[FloatArray]:
