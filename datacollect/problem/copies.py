@@ -19,8 +19,6 @@ from datacollect.problem.rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
 
-    from datacollect.problem.problem import Problem
-
 _P = TypeVar("_P", bound=ProblemContents)
 _ATTRIBUTES = frozenset(ProblemContents.__dataclass_fields__)
 
@@ -94,8 +92,8 @@ def with_rates(problem: ProblemContents, changes: Mapping[str, Any]) -> dict[str
     return changes
 
 
-def settle(problem: Problem, changed: Set[str]) -> None:
-    """Check what has changed of a problem, and what refers to it; freeze arrays.
+def settle(problem: Any, changed: Set[str]) -> None:
+    """Check what has changed of a `Problem`, and what refers to it; freeze arrays.
 
     What has not changed needs no second look: there may be millions of links.
     """
