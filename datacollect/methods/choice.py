@@ -71,6 +71,7 @@ class CoordinatedOptions:
     derate: float = 1.0
     most_transfers: int | None = None
     finish: str = EARLY
+    connections: int | None = None
 
     @classmethod
     def like(cls, schedule: Schedule, solver: str) -> CoordinatedOptions:
@@ -83,6 +84,7 @@ class CoordinatedOptions:
             solver,
             derate=schedule.derate or 1.0,
             most_transfers=schedule.most_transfers,
+            connections=schedule.connections,
         )
 
 
@@ -160,6 +162,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 time_limit_s=options.time_limit_s,
                 derate=options.derate,
                 most_transfers=options.most_transfers,
+                connections=options.connections,
             )
 
 

@@ -44,6 +44,7 @@ class ScheduleContents:
     first: str | None = None
     derate: float | None = None
     most_transfers: int | None = None
+    connections: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

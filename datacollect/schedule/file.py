@@ -63,6 +63,8 @@ def tree_of(schedule: ScheduleContents) -> dict[str, Any]:
         "derate": None if schedule.derate is None else float(schedule.derate),
         "most_transfers": schedule.most_transfers,
     }
+    if schedule.connections is not None:
+        tree["connections"] = schedule.connections
     if schedule.turns is not None:
         tree["turns"] = {**asdict(schedule.turns), "order": list(schedule.turns.order)}
     if bottleneck is not None:

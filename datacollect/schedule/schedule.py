@@ -64,6 +64,8 @@ class Schedule(ScheduleContents):
         The part of all links' bandwidths that it was planned on; None: all of them.
     most_transfers : int or None
         So many transfers at once a host may send and receive; None: any number.
+    connections : int or None
+        So many connections at a time were to be shared out; None: one per hop of each route.
     """
 
     @property
