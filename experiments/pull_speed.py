@@ -20,9 +20,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
@@ -33,6 +32,9 @@ from datacollect.transfer.collector.run import pull
 from datacollect.transfer.wire.session import Hop, open_way
 from datacollect.transfer.wire.tickets import RELAY, Ticket, sign_ticket
 from datacollect.transfer.wire.tls import client_context, server_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FORK = multiprocessing.get_context("fork")
 GIB, BLOCK = 2**30, 2**20
@@ -79,9 +81,7 @@ class World:
         self.key = new_private_key()
         write_private_key(folder / "key", self.key)
         address, source = self._agent("S", 'serve = "data"')
-        plain = started(
-            send_plainly, data / "000000", folder / "S.cert.pem", folder / "S.key.pem"
-        )
+        plain = started(send_plainly, data / "000000", folder / "S.cert.pem", folder / "S.key.pem")
         places = f'S = "{_place(address)}", P = "{_place(plain)}"'
         self.relay, relay = self._agent("R", f"connect_to = {{ {places} }}")
         self.agents = {

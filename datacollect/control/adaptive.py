@@ -77,6 +77,8 @@ class AdaptiveController(Controller):
         pull them; or nowhere: each is passed on as it comes, on a chain, as real transfers do.
     room_bytes : mapping of str to float, optional
         Room for others' data at relays; unlimited at those left out.
+    piece_bytes : int, optional
+        How data are cut; by default so that there are thousands of pieces.
     window_bytes : int, optional
         Asked for with each connection.
     recovery : Recovery, optional
@@ -108,6 +110,7 @@ class AdaptiveController(Controller):
         *,
         relays: str = QUEUES,
         room_bytes: Mapping[str, float] | None = None,
+        piece_bytes: int | None = None,
         window_bytes: int | None = None,
         recovery: Recovery | None = None,
     ) -> None:
@@ -128,7 +131,7 @@ class AdaptiveController(Controller):
         self._rates = LinkRates(self._ways.links)
         self._room_bytes = room_bytes or {}
         self._window_bytes = window_bytes
-        self._piece_bytes = max(
+        self._piece_bytes = piece_bytes or max(
             LEAST_PIECE_BYTES, sum(parcel.n_bytes for parcel in problem.parcels) // PIECES_IN_ALL
         )
         self._stock = {name: Stock(self._piece_bytes) for name in self._names}
