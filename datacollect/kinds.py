@@ -11,10 +11,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Protocol, TypeAlias
 
+from datacollect import quantities
 from datacollect.errors import ProblemError
 
 # Values of others go into messages shortened to this many characters.
@@ -75,9 +77,13 @@ class Whole:
     def read(self, value: Any, place: str) -> int:
         """Return the number."""
         rule = f"must be a whole number{self.of and f' of {self.of}'} >= {self.minimum}"
-        value = plain(value)
+        given = value = plain(value)
+        if isinstance(value, str):
+            value = _without_unit(value, self.of, place, rule)
         if isinstance(value, bool) or not isinstance(value, Real):
             raise wrong(place, rule, value, _write_a_number(value))
+        if isinstance(value, Fraction):
+            raise wrong(place, rule, given, f"that is {float(value):.6g} {self.of}; round it")
         if not isinstance(value, Integral):
             if not math.isfinite(value):
                 raise wrong(place, rule, value, self.remedy or "write a number that is known")
@@ -86,11 +92,11 @@ class Whole:
             value = float(value)
         number = int(value)
         if number < self.minimum:
-            raise wrong(place, rule, value, self.remedy or f"write {self.minimum} or more")
+            raise wrong(place, rule, given, self.remedy or f"write {self.minimum} or more")
         if self.stop is not None and number >= self.stop:
             if self.stop == BYTES_STOP:
                 rule += f" and below 2**{BYTES_STOP.bit_length() - 1}"
-                raise wrong(place, rule, value, "plan in parts, or count blocks instead of bytes")
+                raise wrong(place, rule, given, "plan in parts, or count blocks instead of bytes")
             raise wrong(place, f"{rule} and below {self.stop}", value, "write a smaller one")
         if number.bit_length() > FLOAT_BITS:
             raise wrong(place, rule, value, self.remedy or "no quantity needs so many digits")
@@ -98,8 +104,10 @@ class Whole:
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such numbers."""
-        least = {"type": "integer", "minimum": self.minimum}
-        return least if self.stop is None else least | {"exclusiveMaximum": self.stop}
+        least: Schema = {"type": "integer", "minimum": self.minimum}
+        if self.stop is not None:
+            least["exclusiveMaximum"] = self.stop
+        return _or_with_unit(least, self.of)
 
 
 @dataclass(frozen=True)
@@ -115,9 +123,11 @@ class Number:
         """Return the number."""
         if type(value) is float and 0 < value < math.inf:
             return value
-        value = plain(value)
+        given = value = plain(value)
         rule = f"must be a finite number{self.of and f' of {self.of}'}"
         rule += "" if self.signed else " > 0" if self.positive else " >= 0"
+        if isinstance(value, str):
+            value = _without_unit(value, self.of, place, rule)
         if isinstance(value, bool) or not isinstance(value, Real):
             raise wrong(place, rule, value, _write_a_number(value))
         try:
@@ -125,17 +135,18 @@ class Number:
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise wrong(place, rule, value, self.remedy or "write a number that is known")
+            raise wrong(place, rule, given, self.remedy or "write a number that is known")
         if (number < 0 and not self.signed) or (number == 0 and self.positive):
             least = "a number above 0" if self.positive else "0 or more"
-            raise wrong(place, rule, value, self.remedy or f"write {least}")
+            raise wrong(place, rule, given, self.remedy or f"write {least}")
         return number + 0.0  # -0.0 becomes 0.0
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such numbers."""
-        if self.signed:
-            return {"type": "number"}
-        return {"type": "number", "exclusiveMinimum" if self.positive else "minimum": 0}
+        number: Schema = {"type": "number"}
+        if not self.signed:
+            number["exclusiveMinimum" if self.positive else "minimum"] = 0
+        return _or_with_unit(number, self.of)
 
 
 @dataclass(frozen=True)
@@ -176,7 +187,8 @@ class Starts:
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such lists, but for their order."""
-        first, later = {"const": 0}, {"type": "number", "exclusiveMinimum": 0}
+        first = {"anyOf": [{"const": 0}, {"type": "string", "pattern": "^\\s*0\\s*[a-zµμ]+\\s*$"}]}
+        later = Number("seconds", positive=True).schema()
         return {"type": "array", "prefixItems": [first], "items": later, "minItems": 1}
 
 
@@ -262,6 +274,24 @@ def shown_text(text: str) -> str:
 def plain(value: Any) -> Any:
     """Turn numpy's numbers and arrays into Python's."""
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _without_unit(text: str, of: str, place: str, rule: str) -> Any:
+    """Return the number that a text with a unit says; the text, where none can stand."""
+    if of not in quantities.UNITS:
+        return text
+    try:
+        return quantities.quantity(text, of)
+    except quantities.QuantityError as error:
+        raise wrong(place, rule, text, str(error)) from None
+
+
+def _or_with_unit(number: Schema, of: str) -> Schema:
+    """Return the schema of a number, or of a text with its unit where such a thing counts."""
+    if of not in quantities.UNITS:
+        return number
+    # Each word of a schema is about one type only: limits about numbers, patterns about texts.
+    return {**number, "type": [number["type"], "string"], "pattern": quantities.pattern(of)}
 
 
 def _shown_list(values: list[Any] | tuple[Any, ...]) -> str:

@@ -127,8 +127,8 @@ PROBLEM = Table(
             "bandwidth_csv",
             Text(),
             "CSV file with links, besides or instead of the list of links; relative to this file. "
-            "Columns from, to, one of bandwidth_bytes_per_s, bandwidth_bit_per_s and "
-            "bandwidth_mbit_per_s; optionally period (from 0) and price_per_gb.",
+            "Columns from, to, one of bandwidth_bytes_per_s, bandwidth_mbit_per_s, "
+            "bandwidth_gbit_per_s and the like; optionally period (from 0) and price_per_gb.",
         ),
         Field(
             "periods_s",
