@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import Any, Protocol, TypeAlias
 
 from datacollect import quantities
+from datacollect.clock_times import CLOCK_TIME, HOUR, as_text, is_clock_time
 from datacollect.errors import ProblemError
 
 # Values of others go into messages shortened to this many characters.
@@ -169,26 +170,77 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Starts:
-    """Instants that increase, the first 0."""
+class ClockTime:
+    """A date and time, TOML's own or ISO 8601 in quotes."""
 
-    def read(self, value: Any, place: str) -> list[float]:
-        """Return the instants."""
-        starts: list[float] = ListOf(Number("seconds")).read(value, place)
-        if not starts or starts[0] != 0:
-            raise wrong(place, "must begin with 0", starts, "list when each period starts")
-        for i, (one, two) in enumerate(pairwise(starts)):
-            if two <= one:
-                raise ProblemError(
-                    f"{place}[{i + 1}] must be > {one!r}, the start before it, got {two!r}; "
-                    "list the starts in increasing order"
-                )
-        return starts
+    def read(self, value: Any, place: str) -> str:
+        """Return it as text."""
+        text = as_text(value)
+        if not isinstance(text, str) or not re.fullmatch(CLOCK_TIME, text):
+            remedy = "write it like 2026-11-22T20:00:00+01:00"
+            raise wrong(place, "must be a date and time", text, remedy)
+        return text
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such texts."""
+        return {"type": "string", "pattern": f"^{CLOCK_TIME}$"}
+
+
+@dataclass(frozen=True)
+class HourOfDay:
+    """An hour of the day, such as ``"08:00"``."""
+
+    def read(self, value: Any, place: str) -> str:
+        """Return it as text."""
+        text = as_text(value)
+        if not isinstance(text, str) or not re.fullmatch(HOUR, text, re.ASCII):
+            raise wrong(place, "must be an hour of the day", text, 'write it like "08:00"')
+        return text
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such texts."""
+        return {"type": "string", "pattern": f"^{HOUR}$"}
+
+
+@dataclass(frozen=True)
+class Instant:
+    """Seconds from the start, or a clock time; who knows the start turns it into seconds."""
+
+    number: Number
+
+    def read(self, value: Any, place: str) -> float | str:
+        """Return the seconds, or the clock time as text."""
+        text = as_text(value)
+        return text if is_clock_time(text) else self.number.read(value, place)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of a number or a text."""
+        number = self.number.schema()
+        return {**number, "pattern": f"{number['pattern']}|^{CLOCK_TIME}$|^{HOUR}$"}
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Instants that increase, the first 0; clock times, if `clock`."""
+
+    clock: bool = False
+
+    def read(self, value: Any, place: str) -> list[Any]:
+        """Return the instants; those that are clock times as texts, their order not checked."""
+        number = Number("seconds")
+        starts: list[Any] = ListOf(Instant(number) if self.clock else number).read(value, place)
+        if any(isinstance(start, str) for start in starts):
+            return starts
+        return in_order(starts, place)
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such lists, but for their order."""
-        first = {"anyOf": [{"const": 0}, {"type": "string", "pattern": "^\\s*0\\s*[a-zµμ]+\\s*$"}]}
         later = Number("seconds", positive=True).schema()
+        text: Schema = {"type": "string", "pattern": "^\\s*0\\s*[a-zµμ]+\\s*$"}
+        if self.clock:
+            text["pattern"] += f"|^{CLOCK_TIME}$"
+            later = Instant(Number("seconds", positive=True)).schema()
+        first = {"anyOf": [{"const": 0}, text]}
         return {"type": "array", "prefixItems": [first], "items": later, "minItems": 1}
 
 
@@ -215,6 +267,19 @@ class ListOf:
         schema = {"type": "array", "items": self.kind.schema()}
         bounds = {"minItems": self.shortest or None, "maxItems": self.longest}
         return schema | {key: bound for key, bound in bounds.items() if bound is not None}
+
+
+def in_order(starts: list[float], place: str) -> list[float]:
+    """Return instants if they increase from 0; raise `ProblemError` otherwise."""
+    if not starts or starts[0] != 0:
+        raise wrong(place, "must begin with 0", starts, "list when each period starts")
+    for i, (one, two) in enumerate(pairwise(starts)):
+        if two <= one:
+            raise ProblemError(
+                f"{place}[{i + 1}] must be > {one!r}, the start before it, got {two!r}; "
+                "list the starts in increasing order"
+            )
+    return starts
 
 
 # Words --------------------------------------------------------------------------------------

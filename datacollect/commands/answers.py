@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.methods.comparison import Comparison
+    from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
 # Of longer lists the first few are shown.
@@ -23,12 +24,16 @@ NOTHING = "–"
 
 
 def show_plan(
-    schedule: Schedule, problem_file: str, output: str | None, money: float | None
+    schedule: Schedule,
+    problem_file: str,
+    output: str | None,
+    money: float | None,
+    problem: Problem,
 ) -> None:
     """Show what was planned, what it costs, where it is, and what one can do next."""
     facts = [
         ("method", _method(schedule)),
-        ("makespan", format_duration(schedule.makespan_s)),
+        ("makespan", _until(format_duration(schedule.makespan_s), problem, schedule.makespan_s)),
         ("lower bound", _bound(schedule)),
         ("routes", f"{schedule.n_routes}, in {schedule.n_transfers} transfers"),
         ("peak storage", _peak_storage(schedule)),
@@ -38,6 +43,9 @@ def show_plan(
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
     if schedule.status == TIME_LIMIT:
         facts.append(("status", "complete, but the time limit ended the search for better"))
+    recurring = _recurring_note(problem)
+    if recurring is not None:
+        facts.append(("periods", recurring))
     if schedule.bottleneck is not None:
         facts.append(("binds", schedule.bottleneck.text))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
@@ -52,7 +60,7 @@ def show_plan(
         emit(f"      datacollect plot {files} -o {picture}")
 
 
-def show_comparison(found: Comparison) -> None:
+def show_comparison(found: Comparison, problem: Problem) -> None:
     """Show all methods side by side, and what binds."""
     headings = (
         "method",
@@ -84,6 +92,10 @@ def show_comparison(found: Comparison) -> None:
         )
     rows.append(["lower bound", format_duration(found.lower_bound_s), *[NOTHING] * 5])
     emit_table(headings, rows, "<>>>>>>")
+    if problem.clock is not None:
+        emit_text(f"It starts {problem.clock.text(0)}.")
+        for name, schedule in found.schedules.items():
+            emit_text(f"{name} ends {problem.clock.text(schedule.makespan_s)}.")
     for name, reason in found.errors.items():
         emit_text(f"{name}: {reason.removeprefix(f'{name}: ')}")
     emit_text(found.bottleneck.text)
@@ -130,6 +142,20 @@ def bound_ratio(makespan_s: float, lower_bound_s: float) -> str:
     if lower_bound_s <= 0 or makespan_s <= lower_bound_s:
         return "the lower bound"
     return f"{makespan_s / lower_bound_s:.4g} × the lower bound"
+
+
+def _until(duration: str, problem: Problem, end_s: float) -> str:
+    """Write how long it takes and, where a clock is known, when it ends."""
+    clock = problem.clock
+    return duration if clock is None else f"{duration}, until {clock.text(end_s)}"
+
+
+def _recurring_note(problem: Problem) -> str | None:
+    """Say how far bandwidths that recur every day are listed."""
+    if problem.daily is None:
+        return None
+    days = f"{problem.daily.until_s / 86_400:g} days"
+    return f"{' '.join(problem.daily.hours)} every day, listed for {days}: until the plan ends"
 
 
 def _method(schedule: Schedule) -> str:

@@ -66,7 +66,9 @@ def columns_by_name(given: Sequence[str] | None) -> dict[str, str] | None:
     for text in given:
         theirs, _, ours = text.rpartition("=")
         if not theirs or not ours:
-            raise ProblemError(f"--column must be THEIRS=OURS, got {text!r}; write it like src=from")
+            raise ProblemError(
+                f"--column must be THEIRS=OURS, got {text!r}; write it like src=from"
+            )
         if theirs in columns:
             raise ProblemError(f"--column names {theirs!r} twice; keep one")
         columns[theirs] = ours

@@ -13,6 +13,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.clock import Clock
+    from datacollect.problem.calendar import DailyPeriods
     from datacollect.problem.hosts import Held, SharedBottleneck
 
 
@@ -34,3 +36,5 @@ class ProblemContents:
     price_per_gb: FloatArray | None = None
     shared: tuple[SharedBottleneck, ...] = ()
     held: tuple[Held, ...] = ()
+    clock: Clock | None = None
+    daily: DailyPeriods | None = None

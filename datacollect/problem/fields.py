@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from datacollect.documents import PROBLEM_FORMAT
 from datacollect.field_tables import ByName, Field, Rows, Table
-from datacollect.kinds import Forecast, ListOf, Number, Starts, Text, Whole
+from datacollect.kinds import (
+    ClockTime,
+    Forecast,
+    HourOfDay,
+    Instant,
+    ListOf,
+    Number,
+    Starts,
+    Text,
+    Whole,
+)
 
 UNLIMITED = "leave it out for unlimited"
 NONE = "leave it out for 0"
@@ -33,8 +43,9 @@ HOST = Table(
         ),
         Field(
             "release_s",
-            Number("seconds", remedy=NONE),
-            "Instant from which the backlog may leave the host, in seconds.",
+            Instant(Number("seconds", remedy=NONE)),
+            "Instant from which the backlog may leave the host, in seconds; with start also a clock "
+            "time, or the next such hour of the day.",
             default=0.0,
         ),
         Field(
@@ -132,9 +143,21 @@ PROBLEM = Table(
         ),
         Field(
             "periods_s",
-            Starts(),
+            Starts(clock=True),
             "Starts of the forecast's periods in seconds, the first 0, increasing; the last "
-            "period lasts for ever.",
+            "period lasts for ever. With start, they may be clock times.",
+        ),
+        Field(
+            "daily_periods",
+            ListOf(HourOfDay(), 1, None, "must be a list of hours of the day, at least one"),
+            "Instead of periods_s, with start: hours of the day at which the forecast's periods "
+            "start, every day anew; links then have one number for each.",
+        ),
+        Field("start", ClockTime(), "Clock time of 0 s, for clock times in this file and answers."),
+        Field(
+            "timezone",
+            Text(),
+            "IANA name of the time zone of clock times, such as Europe/Zurich; needs start.",
         ),
         Field("hosts", ByName(HOST), "Every host, by name.", required=True),
         Field("links", Rows(LINK), "Links, each ordered pair of hosts at most once.", default=()),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from datacollect.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import join, shown
+from datacollect.problem import calendar
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
 from datacollect.problem.hosts import Held, SharedBottleneck
@@ -61,18 +64,22 @@ def contents_of(
     hosts = values["hosts"]
     index = {name: i for i, name in enumerate(hosts)}
     require_host(values["destination"], "destination", index)
-    periods_s = values["periods_s"]
+    clock = calendar.clock_of(values)
+    hours = calendar.daily_hours(values)
+    periods_s = calendar.period_starts(values, clock)
+    if hours is not None:
+        periods_s = [float(i) for i in range(len(hours))]  # until they are unrolled
     for i, entry in enumerate(values["held"]):
         for key in ("host", "source"):
             require_host(entry[key], f"held[{i}].{key}", index)
     table = None
     if values["bandwidth_csv"] is not None:
         table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
-    return ProblemContents(
+    contents = ProblemContents(
         names=tuple(hosts),
         destination=values["destination"],
         backlog_bytes=np.array([h["backlog_bytes"] for h in hosts.values()], dtype=np.int64),
-        release_s=np.array([h["release_s"] for h in hosts.values()], dtype=float),
+        release_s=calendar.releases(hosts, clock),
         periods_s=np.zeros(1) if periods_s is None else np.array(periods_s, dtype=float),
         shared=_shared(values["shared"], index),
         held=tuple(
@@ -82,7 +89,12 @@ def contents_of(
         uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
         **link_columns(values["links"], index, periods_s, table),
+        clock=clock,
     )
+    if hours is None or clock is None:
+        return contents
+    until_s = calendar.enough_s(contents)
+    return replace(contents, **calendar.unrolled(contents, hours, clock, until_s))
 
 
 def tree_of(problem: ProblemContents) -> dict[str, Any]:
@@ -98,6 +110,10 @@ def tree_of(problem: ProblemContents) -> dict[str, Any]:
     [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 5.0}]
     """
     tree: dict[str, Any] = {"format": PROBLEM_FORMAT, "destination": problem.destination}
+    if problem.clock is not None:
+        tree["start"] = problem.clock.start.isoformat()
+        if isinstance(problem.clock.zone, ZoneInfo):
+            tree["timezone"] = problem.clock.zone.key
     if len(problem.periods_s) > 1:
         tree["periods_s"] = problem.periods_s.tolist()
     tree["hosts"] = {name: _host_tree(problem, i) for i, name in enumerate(problem.names)}

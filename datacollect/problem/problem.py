@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from datacollect.arrays import IntArray, ranges
 from datacollect.errors import naming, nearest_hint
-from datacollect.problem import digest
+from datacollect.problem import calendar, digest
 from datacollect.problem.building import contents_of_hosts, contents_of_matrix
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.copies import copied
@@ -62,6 +62,10 @@ class Problem(ProblemContents):
         Price per 10^9 bytes; None where no link has one.
     shared : tuple of SharedBottleneck
     held : tuple of Held
+    clock : Clock or None
+        What clocks show at 0 s, where a file says so.
+    daily : DailyPeriods or None
+        Hours of the day at which periods start anew, and how far ahead `periods_s` lists them.
 
     Examples
     --------
@@ -256,6 +260,8 @@ class Problem(ProblemContents):
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
+        if changes.keys() & {"periods_s", "bandwidth_bytes_per_s"} and "daily" not in changes:
+            changes["daily"] = None
         other = copied(self, changes)
         _settle(other, changes.keys())
         return other
@@ -317,6 +323,15 @@ class Problem(ProblemContents):
         first = np.searchsorted(self.link_from, tails, side="left")
         counts = np.searchsorted(self.link_from, tails, side="right") - first
         return ranges(first, counts)
+
+    def until(self, at_s: float) -> Problem:
+        """Return the problem with daily periods listed until an instant, such as a plan's end.
+
+        Bandwidths that recur every day are listed for some days in `periods_s`: plan anew with this
+        one where a plan takes longer.
+        """
+        changes = calendar.listed_until(self, at_s)
+        return self.replace(**changes) if changes else self
 
     def with_links(self, links: IntArray) -> Problem:
         """Return a copy with some links only, free of charge.

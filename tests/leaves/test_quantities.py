@@ -12,7 +12,7 @@ import pytest
 from datacollect.commands.json_schemas import SCHEMAS
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.field_tables import ByName, Field, Rows, Table
-from datacollect.kinds import Forecast, Kind, ListOf, Number, Starts, Whole
+from datacollect.kinds import Forecast, Instant, Kind, ListOf, Number, Starts, Whole
 from datacollect.problem.fields import PROBLEM
 from datacollect.quantities import (
     BYTES,
@@ -127,7 +127,7 @@ def _one(kind: Kind) -> Kind:
     match kind:
         case OneOrTwo():
             return kind.kind
-        case Forecast():
+        case Forecast() | Instant():
             return kind.number
     return kind
 
