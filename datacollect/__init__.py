@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from datacollect.study.experiment import Experiment
     from datacollect.study.report.report import Report, report
     from datacollect.study.sweep import sweep
+    from datacollect.transfer.collector.answer import Pulled
+    from datacollect.transfer.collector.run import pull
 
 _HOMES = {
     "methods.comparison": ("Comparison", "compare"),
@@ -87,6 +89,8 @@ _HOMES = {
     "schedule.schedule": ("Schedule",),
     "schedule.transfers": ("Bottleneck", "Route", "Transfers"),
     "study.sweep": ("sweep",),
+    "transfer.collector.answer": ("Pulled",),
+    "transfer.collector.run": ("pull",),
     "methods.slotted.graph": ("time_expanded_graph",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -106,6 +110,7 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Progress",
+    "Pulled",
     "Report",
     "Route",
     "Scenario",
@@ -128,6 +133,7 @@ __all__ = [
     "perturb",
     "perturb_random",
     "plot_schedule",
+    "pull",
     "read_samples",
     "remaining_problem",
     "replan",

@@ -40,6 +40,11 @@ class ByteRanges:
         self.total_bytes += new
         return new
 
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return all ranges (offset, bytes) of the set, sorted."""
+        ends = zip(self._starts, self._ends, strict=True)
+        return [(start, end - start) for start, end in ends]
+
     def end_after(self, position: float) -> int | None:
         """Return where the range that holds a position ends; None if it is in no range."""
         i = bisect_right(self._starts, position) - 1

@@ -89,6 +89,10 @@ class Clock:
             )
         return elapsed_s
 
+    def later(self, by_s: float) -> Clock:
+        """Return the clock of what starts so much later."""
+        return Clock(self._at(by_s), self.zone)
+
     def text(self, at_s: float) -> str:
         """Write what a clock shows at an instant, to the second, with its offset from UTC."""
         instant = self._at(at_s)

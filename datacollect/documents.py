@@ -23,6 +23,7 @@ STANDARD_INPUT = "standard input"
 PROBLEM_FORMAT = "datacollect-problem/1"
 SCHEDULE_FORMAT = "datacollect-schedule/1"
 PROGRESS_FORMAT = "datacollect-progress/1"
+COLLECTION_FORMAT = "datacollect-collection/1"
 
 # Longer paths are shortened in messages.
 NAME_LENGTH = 300

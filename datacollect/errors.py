@@ -10,7 +10,11 @@
     ├── SolverError                      a solver failed: exit code 3
     │   ├── SolverUnavailableError       not installed, or not made for this model
     │   └── TimeLimitError               stopped before it had a complete answer
-    └── SimulationError                  a simulator failed: exit code 3
+    ├── SimulationError                  a simulator failed: exit code 3
+    └── TransferError                    a real transfer failed: exit code 3
+        ├── TicketError                  a ticket, or what else is signed, does not count
+        ├── IdentityError                somebody else answers than was expected
+        └── RefusedError                 an agent refused a request
 """
 
 from __future__ import annotations
@@ -84,6 +88,32 @@ class TimeLimitError(SolverError):
 
 class SimulationError(DatacollectError):
     """A simulator failed; the message names the scenario."""
+
+
+class TransferError(DatacollectError):
+    """Moving real bytes failed: the message names the peer."""
+
+
+class TicketError(TransferError):
+    """A ticket, or what else is signed, does not count: forged, expired, used, or for others."""
+
+
+class IdentityError(TransferError):
+    """A host's certificate is not the one that is expected there."""
+
+
+class RefusedError(TransferError):
+    """An agent refused a request.
+
+    Attributes
+    ----------
+    status : int
+        HTTP's status code of the refusal.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def nearest_hint(word: str, known: Iterable[str]) -> str:

@@ -211,7 +211,9 @@ class Instant:
     def read(self, value: Any, place: str) -> float | str:
         """Return the seconds, or the clock time as text."""
         text = as_text(value)
-        return text if is_clock_time(text) else self.number.read(value, place)
+        if isinstance(text, str) and is_clock_time(text):
+            return text
+        return self.number.read(text, place)
 
     def schema(self) -> Schema:
         """Return the JSON Schema of a number or a text."""

@@ -56,7 +56,7 @@ int main(int, char** arguments)
         int id, a, b;
         uint64_t bytes;
         decisions >> id >> a >> b >> bytes;
-        word == "open" ? simulation.Open(id, a, b, 0, 0) : simulation.Send(id, a, 0, bytes);
+        word == "open" ? simulation.Open(id, {a, b}, 0, 0) : simulation.Send(id, a, 0, bytes);
     }
     double makespan_s = 0;
     while (!simulation.Complete() && simulation.Run() != collect::LIMIT)
@@ -87,7 +87,7 @@ class Direct(Controller):
         """Open all connections and queue all data."""
         decisions = []
         for i, (host, n) in enumerate(self.backlog_bytes.items()):
-            decisions += [Open(i, host, DESTINATION), Send(i, host, 0, n)]
+            decisions += [Open(i, (host, DESTINATION)), Send(i, host, 0, n)]
         return decisions
 
     def handle(self, event):

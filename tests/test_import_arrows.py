@@ -38,11 +38,14 @@ MAY_IMPORT = {
     "control": PLANS,
     "methods": f"{PLANS} solvers flow control",
     "simulation": "root problem control",
+    "transfer": f"{PLANS} control methods",
     "explanation": f"{PLANS} solvers flow methods",
     "scenario": f"{PLANS} measurement topologies methods simulation",
     "study": f"{PLANS} examples methods simulation scenario",
-    "commands": f"{PLANS} examples measurement methods explanation simulation scenario study",
-    FRONT: f"{PLANS} measurement flow methods explanation scenario study",
+    "commands": (
+        f"{PLANS} examples measurement methods explanation simulation scenario study transfer"
+    ),
+    FRONT: f"{PLANS} measurement flow methods explanation scenario study transfer",
 }
 
 # Whoever judges plans knows no planner and no solver.

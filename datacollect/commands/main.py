@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from datacollect.commands.agent import agent
 from datacollect.commands.check import check
 from datacollect.commands.compare import compare
 from datacollect.commands.console import emit, note
@@ -20,14 +21,17 @@ from datacollect.commands.estimate import estimate
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
+from datacollect.commands.keys import keys
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
+from datacollect.commands.pull import pull
 from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
 from datacollect.commands.report import report
 from datacollect.commands.schema import schema
 from datacollect.commands.simulate import simulate
+from datacollect.commands.status import status
 from datacollect.commands.sweep import sweep
 from datacollect.errors import DatacollectError, nearest_hint
 
@@ -62,9 +66,12 @@ def root(
 # In the order in which help lists them.
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
+    *(replan, explain, front, simulate, sweep, report, agent),
     *(replan, explain, front, simulate, sweep, report),
+    *(pull, status),
 ):
     app.command()(command)
+app.add_typer(keys, name="keys")
 
 
 def main() -> NoReturn:

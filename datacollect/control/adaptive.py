@@ -354,7 +354,7 @@ class AdaptiveController(Controller):
         pull = self._pulls.add(link, self._now_s)
         most = max(self.answer["most_connections"], len(self._pulls.known))
         self.answer["most_connections"] = most
-        self._decisions.append(Open(pull.number, *link, self._window_bytes))
+        self._decisions.append(Open(pull.number, link, self._window_bytes))
         self._fill(pull)
 
     def _retire(self, pull: Pull, *, drop: bool = False) -> None:

@@ -207,7 +207,7 @@ class ConnectionTable:
         self._by_number[number] = connection
         pace = self._pace_bytes_per_s.get(lane)
         decisions: list[Decision] = [
-            Open(number, lane.from_host, lane.to_host, self._window_bytes, pace)
+            Open(number, (lane.from_host, lane.to_host), self._window_bytes, pace)
         ]
         decisions += [Send(number, *piece) for piece in connection.waiting]
         return decisions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never, TypeAlias
 
@@ -15,18 +16,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Open a connection; the controller numbers connections itself, each number once.
+    """Open a connection, or a chain; the controller numbers them itself, each number once.
+
+    Two ``hosts`` are the ends of a connection. More are a *chain*: one TCP connection for each
+    hop, and relays in between that pass bytes on as they come (cut-through), in order, and hold no
+    more than a bounded buffer; they know nothing of ranges, and lay nothing up. To a controller a
+    chain is a connection from its first host to its last: what is sent on it arrives at the last;
+    it is open once all its hops are, and gone as soon as one is. It counts as many connections
+    as it has hops.
 
     ``window_bytes`` bounds what is on its way without acknowledgement, at least two segments,
-    and what is queued when `ConnectionHasRoom` tells of room; None leaves it to the transport.
-    ``pace_bytes_per_s`` caps its sending rate, None leaves it to the transport.
+    and what is queued when `ConnectionHasRoom` tells of room; in a chain each hop's, and each
+    relay's buffer. None leaves it to the transport. ``pace_bytes_per_s`` caps its sending rate,
+    None leaves it to the transport.
+
+    Examples
+    --------
+    >>> chain = Open(0, ("S", "K", "D"))
+    >>> chain.from_host, chain.to_host, chain.n_hops
+    ('S', 'D', 2)
     """
 
     connection: int
-    from_host: str
-    to_host: str
+    hosts: tuple[str, ...]
     window_bytes: int | None = None
     pace_bytes_per_s: float | None = None
+
+    @property
+    def from_host(self) -> str:
+        """The host that sends."""
+        return self.hosts[0]
+
+    @property
+    def to_host(self) -> str:
+        """The host that receives."""
+        return self.hosts[-1]
+
+    @property
+    def n_hops(self) -> int:
+        """As how many connections it counts."""
+        return len(self.hosts) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +126,8 @@ def require_possible(
     Raises
     ------
     SimulationError
-        An unknown host or connection, a number that was used before, a range beyond the source's
-        backlog, a pace of 0, a time before 0.
+        An unknown host or connection, a chain with a host twice, a number that was used before,
+        a range beyond the source's backlog, a pace of 0, a time before 0.
 
     Examples
     --------
@@ -119,11 +148,8 @@ def require_possible(
                     f"the range must lie within the source's {backlog} bytes; is this a schedule "
                     "for another problem?",
                 )
-        case Open(connection, from_host, to_host, _, pace_bytes_per_s):
-            for host in (from_host, to_host):
-                if host not in hosts:
-                    hint = nearest_hint(host, hosts)
-                    refuse(decision, f"host {host!r} is not in the network{hint}")
+        case Open(connection, chain, _, pace_bytes_per_s):
+            _require_chain(decision, chain, hosts)
             if connection in opened:
                 refuse(decision, f"number {connection} has been used before; take a new one")
             if pace_bytes_per_s is not None and not pace_bytes_per_s > 0:
@@ -137,6 +163,18 @@ def require_possible(
             pass  # whether anybody can plan the driver knows
         case _:
             refuse(decision, "this is no decision; Open, Send, Close, WakeMe and PlanRest are")
+
+
+def _require_chain(decision: Open, chain: tuple[str, ...], hosts: Collection[str]) -> None:
+    if isinstance(chain, str) or len(chain) < 2:
+        refuse(decision, f"hosts must be a tuple of two or more, got {chain!r}")
+    for host in chain:
+        if host not in hosts:
+            refuse(decision, f"host {host!r} is not in the network{nearest_hint(host, hosts)}")
+    for host, n in Counter(chain).items():
+        # A connection of a host with itself an engine may know how to refuse, or to carry out.
+        if n > 1 and len(chain) > 2:
+            refuse(decision, f"a chain must pass a host once, got {host!r} {n} times")
 
 
 def _require_opened(decision: Send | Close, connection: int, opened: Collection[int]) -> None:

@@ -73,7 +73,7 @@ class DelayedController(Controller):
     ----------
     answer : dict
         The controller's, and ``most_connections``: how many it had at most at a time, each from the
-        decision to open it until its end was known.
+        decision to open it until its end was known; a chain counts its hops.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class DelayedController(Controller):
         self._to = dict(zip(hosts[:n_to], self._channels[:n_to], strict=True))
         self._from = dict(zip(hosts[n_to:], self._channels[n_to:], strict=True))
         self._senders: dict[int, str] = {}
-        self._held: set[int] = set()
+        self._held: dict[int, int] = {}  # as how many connections each counts
         self._most_connections = 0
 
     def start(self) -> list[Decision]:
@@ -131,7 +131,7 @@ class DelayedController(Controller):
 
     def _told(self, event: Event) -> list[Decision]:
         if isinstance(event, ConnectionClosed):
-            self._held.discard(event.connection)
+            self._held.pop(event.connection, None)
         return self._decided(self._controller.handle(event), event.time_s)
 
     def _decided(self, decisions: Iterable[Decision], time_s: float) -> list[Decision]:
@@ -158,11 +158,11 @@ class DelayedController(Controller):
         None as well for hosts and connections that there are not: the driver says so.
         """
         match decision:
-            case Open(number, from_host) if from_host in self._to:
-                self._senders[number] = from_host
-                self._held.add(number)
-                self._most_connections = max(self._most_connections, len(self._held))
-                return from_host
+            case Open(number) if decision.from_host in self._to:
+                self._senders[number] = decision.from_host
+                self._held[number] = decision.n_hops
+                self._most_connections = max(self._most_connections, sum(self._held.values()))
+                return decision.from_host
             case Send() | Close():
                 return self._senders.get(decision.connection)
         return None

@@ -55,6 +55,15 @@ class ConnectionHasRoom:
 
 
 @dataclass(frozen=True, slots=True)
+class BytesMoved:
+    """So much has arrived over a connection since it was opened; some drivers tell now and then."""
+
+    time_s: float
+    connection: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostLost:
     """A host no longer answers; its connections are closed and what it stored is lost."""
 
@@ -85,6 +94,7 @@ Event: TypeAlias = (
     | ConnectionClosed
     | RangeArrived
     | ConnectionHasRoom
+    | BytesMoved
     | HostLost
     | Timer
     | RestPlanned

@@ -114,7 +114,7 @@ class ReplanningController(Controller):
     >>> plan = dc.coordinated(problem)
     >>> controller = ReplanningController(problem, plan, replan_s=60.0)
     >>> controller.start()  # doctest: +NORMALIZE_WHITESPACE
-    [Open(connection=0, from_host='S', to_host='D', window_bytes=None, pace_bytes_per_s=None),
+    [Open(connection=0, hosts=('S', 'D'), window_bytes=None, pace_bytes_per_s=None),
      Send(connection=0, source='S', offset_bytes=0, n_bytes=10), WakeMe(time_s=60.0, tag=0)]
     """
 

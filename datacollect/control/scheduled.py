@@ -187,7 +187,7 @@ class PlannedController(_ScheduleController):
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> PlannedController(dc.direct(problem)).start()
     ... # doctest: +NORMALIZE_WHITESPACE
-    [Open(connection=0, from_host='S', to_host='D', window_bytes=None, pace_bytes_per_s=None),
+    [Open(connection=0, hosts=('S', 'D'), window_bytes=None, pace_bytes_per_s=None),
      Send(connection=0, source='S', offset_bytes=0, n_bytes=10)]
     """
 

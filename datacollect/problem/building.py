@@ -116,6 +116,7 @@ def contents_of_matrix(
         )
     used = _off_diagonal_nonzero(matrix)
     number = np.arange(n, dtype=np.int32)
+    given: dict[str, Any] = {key: one_per_host(key, value, n) for key, value in limits.items()}
     return ProblemContents(
         names=names,
         destination=destination,
@@ -126,7 +127,7 @@ def contents_of_matrix(
         periods_s=starts,
         shared=tuple(shared),
         held=tuple(held),
-        **{key: one_per_host(key, value, n) for key, value in limits.items()},
+        **given,
     )
 
 

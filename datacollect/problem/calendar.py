@@ -8,7 +8,6 @@ takes longer: `unrolled`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from datacollect.clock import Clock
 from datacollect.errors import ProblemError
 from datacollect.kinds import in_order, join, wrong
+from datacollect.problem.hosts import DailyPeriods
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,22 +28,6 @@ DAY_S = 86_400.0
 
 # More than anybody plans for; more periods than solvers like to see.
 MOST_PERIODS = 20_000
-
-
-@dataclass(frozen=True)
-class DailyPeriods:
-    """Hours of the day at which a forecast's periods start, every day anew.
-
-    Attributes
-    ----------
-    hours : tuple of str
-        In the order of a day, such as ``("08:00", "20:00")``.
-    until_s : float
-        How far they are unrolled: all starts before are in the problem's ``periods_s``.
-    """
-
-    hours: tuple[str, ...]
-    until_s: float
 
 
 def clock_of(values: Mapping[str, Any]) -> Clock | None:

@@ -14,8 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IndexArray, IntArray
     from datacollect.clock import Clock
-    from datacollect.problem.calendar import DailyPeriods
-    from datacollect.problem.hosts import Held, SharedBottleneck
+    from datacollect.problem.hosts import DailyPeriods, Held, SharedBottleneck
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,8 +44,8 @@ HOST = Table(
         Field(
             "release_s",
             Instant(Number("seconds", remedy=NONE)),
-            "Instant from which the backlog may leave the host, in seconds; with start also a clock "
-            "time, or the next such hour of the day.",
+            "Instant from which the backlog may leave the host, in seconds; with start also a "
+            "clock time, or the next such hour of the day.",
             default=0.0,
         ),
         Field(

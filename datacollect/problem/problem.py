@@ -166,11 +166,13 @@ class Problem(ProblemContents):
         return cls(**vars(contents))
 
     @classmethod
-    def from_dict(cls, tree: Mapping[str, Any]) -> Problem:
-        """Build a problem from the tree of a problem file (see the docs, File formats)."""
+    def from_dict(
+        cls, tree: Mapping[str, Any], base_dir: str | PathLike[str] | None = None
+    ) -> Problem:
+        """Build from the tree of a problem file; other files are relative to `base_dir`."""
         from datacollect.problem.file import contents_of
 
-        return cls(**vars(contents_of(tree)))
+        return cls(**vars(contents_of(tree, base_dir)))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Problem:
@@ -325,11 +327,7 @@ class Problem(ProblemContents):
         return ranges(first, counts)
 
     def until(self, at_s: float) -> Problem:
-        """Return the problem with daily periods listed until an instant, such as a plan's end.
-
-        Bandwidths that recur every day are listed for some days in `periods_s`: plan anew with this
-        one where a plan takes longer.
-        """
+        """Return the problem with daily periods listed at least until an instant."""
         changes = calendar.listed_until(self, at_s)
         return self.replace(**changes) if changes else self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from itertools import accumulate
@@ -118,15 +119,17 @@ def most_open_at_once(connections: pd.DataFrame) -> int:
     """Return how many connections of a run's log there were at most at a time.
 
     From when they were asked for until they were closed; what closes at an instant goes before
-    what opens.
+    what opens. A chain counts its hops.
 
     >>> import pandas as pd
     >>> log = {"asked_s": [0.0, 0.0, 5.0], "closed_s": [5.0, float("nan"), float("nan")]}
-    >>> most_open_at_once(pd.DataFrame(log))
-    2
+    >>> most_open_at_once(pd.DataFrame({**log, "hops": [1, 2, 1]}))
+    3
     """
-    changes = [(time_s, 1) for time_s in connections["asked_s"].tolist()]
-    changes += [(time_s, -1) for time_s in connections["closed_s"].dropna().tolist()]
+    hops = connections["hops"].tolist()
+    changes = list(zip(connections["asked_s"].tolist(), hops, strict=True))
+    closed = zip(connections["closed_s"].tolist(), hops, strict=True)
+    changes += [(time_s, -n) for time_s, n in closed if not math.isnan(time_s)]
     return max(accumulate(change for _, change in sorted(changes)), default=0)
 
 

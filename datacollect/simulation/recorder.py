@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +26,7 @@ NOTHING_BYTES = 1e-3
 class ConnectionLog:
     """What happened to a connection; times are NaN until they come."""
 
-    from_host: str
-    to_host: str
+    hosts: tuple[str, ...]
     asked_s: float
     opened_s: float = math.nan
     first_byte_s: float = math.nan
@@ -36,13 +36,22 @@ class ConnectionLog:
     stalls: int = 0
     retransmissions: int = 0
 
+    @property
+    def from_host(self) -> str:
+        """The host that sends."""
+        return self.hosts[0]
+
+    @property
+    def to_host(self) -> str:
+        """The host that receives."""
+        return self.hosts[-1]
+
 
 @dataclass(frozen=True, slots=True)
 class _Move:
     """Bytes on a connection between two instants, at constant rate."""
 
-    from_host: str
-    to_host: str
+    hosts: tuple[str, ...]
     source: str
     start_s: float
     finish_s: float
@@ -64,7 +73,7 @@ class Recorder:
     --------
     >>> seen = Recorder({"S": 10}, "D")
     >>> seen.put("S", "S", 0.0, 10)
-    >>> seen.asked(1, "S", "D", 0.0)
+    >>> seen.asked(1, ("S", "D"), 0.0)
     >>> seen.moved(1, "S", 0.5, 2.5, 10)
     >>> seen.collected("S", 2.5, 10)
     >>> run = seen.finish(engine="fluid")
@@ -88,9 +97,9 @@ class Recorder:
         """Note data that lie at a host from an instant on, without having been moved there."""
         self._puts.append((host, source, time_s, float(n_bytes)))
 
-    def asked(self, connection: int, from_host: str, to_host: str, time_s: float) -> None:
-        """Note that a connection was asked for."""
-        self.connections[connection] = ConnectionLog(from_host, to_host, time_s)
+    def asked(self, connection: int, hosts: tuple[str, ...], time_s: float) -> None:
+        """Note that a connection was asked for, or a chain."""
+        self.connections[connection] = ConnectionLog(hosts, time_s)
 
     def opened(self, connection: int, time_s: float) -> None:
         """Note that a connection carries data from now on."""
@@ -131,8 +140,7 @@ class Recorder:
             log.last_byte_s = finish_s
         self._moves.append(
             _Move(
-                log.from_host,
-                log.to_host,
+                log.hosts,
                 source,
                 start_s,
                 finish_s,
@@ -197,8 +205,9 @@ class Recorder:
 
         totals: dict[tuple[str, str, str], float] = {}
         for move in self._moves:
-            key = (move.source, move.from_host, move.to_host)
-            totals[key] = totals.get(key, 0.0) + move.n_bytes
+            for hop in pairwise(move.hosts):
+                key = (move.source, *hop)
+                totals[key] = totals.get(key, 0.0) + move.n_bytes
         rows = [(*key, round(total)) for key, total in totals.items() if round(total)]
         return pd.DataFrame(rows, columns=["source", "from", "to", "bytes"])
 
@@ -211,6 +220,8 @@ class Recorder:
             "connection": list(logs),
             "from": [log.from_host for log in logs.values()],
             "to": [log.to_host for log in logs.values()],
+            "via": [" ".join(log.hosts[1:-1]) for log in logs.values()],
+            "hops": np.array([len(log.hosts) - 1 for log in logs.values()], dtype=np.int64),
         }
         for name in ("asked_s", "opened_s", "first_byte_s", "last_byte_s", "closed_s"):
             columns[name] = np.array([getattr(log, name) for log in logs.values()], dtype=float)
@@ -246,7 +257,7 @@ class Recorder:
     def _names(self) -> list[str]:
         names = [put[0] for put in self._puts]
         for move in self._moves:
-            names += (move.from_host, move.to_host)
+            names += (move.hosts[0], move.hosts[-1])
         return sorted(dict.fromkeys([*names, self.destination]))
 
     def _changes(
@@ -258,9 +269,9 @@ class Recorder:
             for host, source, time_s, n in self._puts
         ]
         for m in self._moves:
-            to, tail = 2 * index[m.to_host], 2 * index[m.from_host]
-            rows.append((to + (m.to_host != m.source), m.start_s, m.finish_s, m.stored_bytes))
-            rows.append((tail + (m.from_host != m.source), m.start_s, m.finish_s, -m.freed_bytes))
+            # The relays of a chain store nothing.
+            for end, n_bytes in ((m.hosts[-1], m.stored_bytes), (m.hosts[0], -m.freed_bytes)):
+                rows.append((2 * index[end] + (end != m.source), m.start_s, m.finish_s, n_bytes))
         if not rows:
             empty = np.zeros(0)
             return np.zeros(0, dtype=np.int64), empty, empty, empty

@@ -39,8 +39,9 @@ class Run:
     wires : DataFrame
         Columns wire, from, to, utilisation, dropped_packets.
     connections : DataFrame
-        Columns connection, from, to, asked_s, opened_s, first_byte_s, last_byte_s, closed_s,
-        bytes, stalls, retransmissions: a log that finds a stuck one.
+        Columns connection, from, to, via, hops, asked_s, opened_s, first_byte_s, last_byte_s,
+        closed_s, bytes, stalls, retransmissions: a log that finds a stuck one. A chain has its
+        relays, with spaces between, as ``via``; it counts as many connections as it has hops.
     events : int
         Events that the engine handled.
     cpu_s : float

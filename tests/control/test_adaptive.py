@@ -55,7 +55,10 @@ def test_pieces_are_given_to_connections_as_there_are():
     """8192 bytes each: two pieces on the first connection, the rest of 20 000 on the second."""
     problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20_000, 0], "D")
     decisions = AdaptiveController(problem, 2).start()
-    assert [d for d in decisions if isinstance(d, Open)] == [Open(0, "S", "D"), Open(1, "S", "D")]
+    assert [d for d in decisions if isinstance(d, Open)] == [
+        Open(0, ("S", "D")),
+        Open(1, ("S", "D")),
+    ]
     assert [d for d in decisions if isinstance(d, Send)] == [
         Send(0, "S", 0, 8192),
         Send(0, "S", 8192, 8192),

@@ -20,7 +20,7 @@ def test_stalled_connection_is_replaced_with_what_has_not_arrived():
     decisions = drive.tell(ConnectionStalled(20.0, 0))
     assert decisions == [
         Close(0, drop_queue=True),
-        Open(2, "S", "K"),
+        Open(2, ("S", "K")),
         Send(2, "S", HALF, HALF),
     ]
     assert drive.tell(ConnectionClosed(20.0, 0)) == []  # asked for

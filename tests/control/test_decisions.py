@@ -5,14 +5,15 @@ import pytest
 from datacollect.control.decisions import Close, Open, Send, WakeMe, require_possible
 from datacollect.errors import SimulationError
 
-KNOWN = {"hosts": {"S", "D"}, "backlog_bytes": {"S": 10}, "opened": {0}}
+KNOWN = {"hosts": {"S", "K", "D"}, "backlog_bytes": {"S": 10}, "opened": {0}}
 
 
 @pytest.mark.parametrize(
     "decision",
     [
-        Open(1, "S", "D"),
-        Open(1, "D", "S", 5000, 0.5),
+        Open(1, ("S", "D")),
+        Open(1, ("D", "S"), 5000, 0.5),
+        Open(1, ("S", "K", "D"), 5000, 0.5),
         Send(0, "S", 0, 10),
         Send(0, "S", 9, 1),
         Close(0),
@@ -26,11 +27,16 @@ def test_what_is_possible_is_let_through(decision):
 @pytest.mark.parametrize(
     ("decision", "words"),
     [
-        (Open(0, "S", "D"), "number 0 has been used before; take a new one"),
-        (Open(1, "S", "SS"), "host 'SS' is not in the network; did you mean 'S'"),
-        (Open(1, "X", "D"), "host 'X' is not in the network"),
-        (Open(1, "S", "D", None, 0.0), "pace_bytes_per_s must be > 0"),
-        (Open(1, "S", "D", None, float("nan")), "pace_bytes_per_s must be > 0"),
+        (Open(0, ("S", "D")), "number 0 has been used before; take a new one"),
+        (Open(1, ("S", "SS")), "host 'SS' is not in the network; did you mean 'S'"),
+        (Open(1, ("X", "D")), "host 'X' is not in the network"),
+        (Open(1, ("S", "K", "X", "D")), "host 'X' is not in the network"),
+        (Open(1, ("S", "K", "S", "D")), "a chain must pass a host once, got 'S' 2 times"),
+        (Open(1, ("S",)), "hosts must be a tuple of two or more, got ('S',)"),
+        (Open(1, ()), "hosts must be a tuple of two or more, got ()"),
+        (Open(1, "SD"), "hosts must be a tuple of two or more, got 'SD'"),
+        (Open(1, ("S", "D"), None, 0.0), "pace_bytes_per_s must be > 0"),
+        (Open(1, ("S", "D"), None, float("nan")), "pace_bytes_per_s must be > 0"),
         (Send(4, "S", 0, 10), "connection 4 was never opened; open it first"),
         (Close(4), "connection 4 was never opened"),
         (Send(0, "S", 5, 10), "must lie within the source's 10 bytes; is this a schedule for"),

@@ -58,11 +58,11 @@ def ring(controller, decisions):
 
 def test_a_decision_acts_at_the_sender_once_a_message_is_there():
     """From D it takes 0.3 s to S, 0.1 s to K, no time to D itself; one message for each host."""
-    to_k = [Open(1, "K", "D"), Send(1, "S", 0, 4)]
-    to_s = [Open(0, "S", "K"), Send(0, "S", 0, 4), Close(0)]
-    _, controller = delayed(to_s[0], to_k[0], *to_s[1:], to_k[1], Open(2, "D", "K"))
+    to_k = [Open(1, ("K", "D")), Send(1, "S", 0, 4)]
+    to_s = [Open(0, ("S", "K")), Send(0, "S", 0, 4), Close(0)]
+    _, controller = delayed(to_s[0], to_k[0], *to_s[1:], to_k[1], Open(2, ("D", "K")))
     first = controller.start()
-    assert first[0] == Open(2, "D", "K")
+    assert first[0] == Open(2, ("D", "K"))
     assert [d.time_s for d in first[1:]] == [0.3, 0.1]
     assert [controller.handle(Timer(d.time_s, d.tag)) for d in first[1:]] == [to_s, to_k]
 
@@ -81,7 +81,7 @@ def test_a_decision_acts_at_the_sender_once_a_message_is_there():
 )
 def test_what_happens_is_known_once_a_message_has_come(event, known_s):
     """Of a connection from S: 0.5 s after, of what arrives at K 0.2 s after, at D at once."""
-    inner, controller = delayed(Open(0, "S", "K"))
+    inner, controller = delayed(Open(0, ("S", "K")))
     ring(controller, controller.start())
     if known_s > event.time_s:
         (wake,) = controller.handle(event)
@@ -108,20 +108,35 @@ def test_timers_and_plans_of_the_rest_are_where_it_decides():
 
 def test_a_connection_counts_from_the_decision_to_open_it_until_its_end_is_known():
     """0 is gone at 2 s, known at 2.5 s. Meanwhile, at 2.2 s, 1 is decided on: two at a time."""
-    inner, controller = delayed(Open(0, "S", "D"), WakeMe(2.2, 0), Timer=[Open(1, "S", "D")])
+    inner, controller = delayed(Open(0, ("S", "D")), WakeMe(2.2, 0), Timer=[Open(1, ("S", "D"))])
     wake = next(d for d in controller.start() if d.time_s == 2.2)
     assert controller.answer == {"most_connections": 1}
     (known,) = controller.handle(ConnectionClosed(2.0, 0))
     controller.handle(Timer(2.2, wake.tag))
     assert controller.answer == {"most_connections": 2}
-    inner.by_kind["Timer"] = [Open(2, "S", "D")]
+    inner.by_kind["Timer"] = [Open(2, ("S", "D"))]
     controller.handle(Timer(known.time_s, known.tag))
     controller.handle(Timer(3.0, wake.tag))
     assert controller.answer == {"most_connections": 2}
 
 
+def test_a_chain_counts_its_hops_and_is_asked_for_at_its_first_host():
+    """From D it takes 0.3 s to S. S -> K -> D are two connections until the end is known."""
+    chain = Open(0, ("S", "K", "D"))
+    inner, controller = delayed(chain, Timer=[Open(1, ("D", "K"))])
+    (asked,) = controller.start()
+    assert asked.time_s == 0.3
+    assert controller.answer == {"most_connections": 2}
+    assert controller.handle(Timer(0.3, asked.tag)) == [chain]
+    (known,) = controller.handle(ConnectionClosed(2.0, 0))
+    controller.handle(Timer(known.time_s, known.tag))
+    controller.handle(Timer(3.0, 0))
+    assert controller.answer == {"most_connections": 2}
+    assert inner.events[-1] == Timer(3.0, 0)
+
+
 def test_hosts_that_there_are_not_are_the_driver_s_to_refuse():
-    decided = [Open(0, "X", "D"), Send(9, "S", 0, 1), Close(9)]
+    decided = [Open(0, ("X", "D")), Send(9, "S", 0, 1), Close(9)]
     assert delayed(*decided)[1].start() == decided
 
 
@@ -144,7 +159,7 @@ def test_every_message_comes_once_after_its_time_and_in_order(script, delays):
     """Whatever happens in whatever order: a driver by hand, that only keeps to the time."""
     hosts = ("S", "K")
     to_s, from_s = (dict(zip(hosts, part, strict=True)) for part in (delays[:2], delays[2:]))
-    inner = Scripted(Open(0, "S", "K"), Open(1, "K", "S"))
+    inner = Scripted(Open(0, ("S", "K")), Open(1, ("K", "S")))
     controller = DelayedController(inner, ControlDelays(to_s, from_s))
     agenda = [(time_s, 0, n, kind, second) for n, (time_s, kind, second) in enumerate(script)]
     decided: Counter[int] = Counter()

@@ -119,8 +119,7 @@ TOML = {
     ),
     "unknown key of a link": (
         changed("bandwidth_bytes_per_s", "bandwidth_mbit_per_s"),
-        "links[0].bandwidth_mbit_per_s: unknown key; the nearest, 'bandwidth_bytes_per_s', is in "
-        "another unit: convert, or write the number with its unit, in quotes",
+        "links[0].bandwidth_mbit_per_s: unknown key; the nearest, 'bandwidth_bytes_per_s', is in",
     ),
     "unknown key at the top": (
         'dest = "D"\n' + GOOD,

@@ -35,7 +35,7 @@ class Straight(Controller):
         for source, total in self.backlog_bytes.items():
             for start, n in pieces(total, self.streams):
                 decisions.append(
-                    Open(connection, source, self.destination, None, self.pace_bytes_per_s)
+                    Open(connection, (source, self.destination), None, self.pace_bytes_per_s)
                 )
                 decisions += [
                     Send(connection, source, start + offset, length)
@@ -58,7 +58,7 @@ class Relayed(Controller):
     def start(self):
         hops = (0, 1) if self.cut_through else (0,)
         sends = [Send(hop, "S", *piece) for hop in hops for piece in self.pieces]
-        return [Open(0, "S", "R"), Open(1, "R", "D"), *sends]
+        return [Open(0, ("S", "R")), Open(1, ("R", "D")), *sends]
 
     def handle(self, event):
         if isinstance(event, RangeArrived) and event.host == "R" and not self.cut_through:
@@ -75,7 +75,7 @@ class Refilling(Controller):
         self.most_room_bytes = 0
 
     def start(self):
-        return [Open(7, "S", "D", self.window_bytes)]
+        return [Open(7, ("S", "D"), self.window_bytes)]
 
     def handle(self, event):
         if not isinstance(event, ConnectionHasRoom):
@@ -91,14 +91,14 @@ class CloseAndGoOn(Controller):
         self.first, self.second = pieces(n_bytes, 2)
 
     def start(self):
-        return [Open(0, "S", "D"), Send(0, "S", *self.first)]
+        return [Open(0, ("S", "D")), Send(0, "S", *self.first)]
 
     def handle(self, event):
         match type(event).__name__:
             case "RangeArrived" if event.connection == 0:
                 return [Send(0, "S", *self.second), WakeMe(event.time_s + 1.0, 5)]
             case "Timer":
-                again = [Open(1, "S", "D"), Send(1, "S", *self.second)]
+                again = [Open(1, ("S", "D")), Send(1, "S", *self.second)]
                 return [Close(0, drop_queue=True), *again]
         return []
 
@@ -118,9 +118,9 @@ class Fatal(Controller):
             case "raise":
                 raise RuntimeError("out of ideas")
             case "unknown host":
-                return [Open(0, "S", "X")]
+                return [Open(0, ("S", "X"))]
             case "beyond":
-                return [Open(0, "S", "D"), Send(0, "S", 1, 10)]
+                return [Open(0, ("S", "D")), Send(0, "S", 1, 10)]
             case "no connection":
                 return [Send(3, "S", 0, 10)]
         return []
@@ -173,4 +173,4 @@ class OneByOne(Controller):
         if not self.left:
             return []
         number, piece = self.left.pop(0)
-        return [Open(number, "S", "D"), Send(number, "S", *piece)]
+        return [Open(number, ("S", "D")), Send(number, "S", *piece)]

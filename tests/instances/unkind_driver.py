@@ -69,8 +69,8 @@ class UnkindDriver:
     def _do(self, decisions):
         for decision in decisions:
             match decision:
-                case Open(number, from_host, to_host):
-                    self.ends[number], self.queues[number] = (from_host, to_host), []
+                case Open(number, hosts):
+                    self.ends[number], self.queues[number] = (hosts[0], hosts[-1]), []
                     self.opening.append(number)
                 case Send(number, source, offset_bytes, n_bytes):
                     if number in self.queues:

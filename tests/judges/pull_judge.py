@@ -73,8 +73,8 @@ class Witness(Controller):
     def _seen(self, decisions):
         for decision in decisions:
             match decision:
-                case Open(number, from_host, to_host):
-                    self.ends[number] = from_host, to_host
+                case Open(number):
+                    self.ends[number] = decision.from_host, decision.to_host
                     self.waiting[number] = []
                     self.known.add(number)
                     self.peak = max(self.peak, len(self.known))

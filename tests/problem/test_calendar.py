@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,8 @@ def _release(when: Any, **changes: Any) -> float:
         ("2026-10-24T11:00:00Z", 1),
         ("2026-10-25T02:30+02:00", 14.5),
         ("2026-10-25T02:30+01:00", 15.5),
-        (datetime.time(18, 0), 6),
-        (datetime.datetime(2026, 10, 24, 13, 0), 1),
+        (dt.time(18, 0), 6),
+        (dt.datetime.fromisoformat("2026-10-24T13:00"), 1),
         ("90 min", 1.5),
         (HOUR, 1),
     ],

@@ -42,7 +42,7 @@ class OneByOne(Controller):
 
     def start(self):
         self.answer = {"at_s": []}
-        return [Open(0, "S", "D"), Send(0, "S", 0, 1000)]
+        return [Open(0, ("S", "D")), Send(0, "S", 0, 1000)]
 
     def handle(self, event):
         if not isinstance(event, RangeArrived):

@@ -16,8 +16,8 @@ def relayed():
     """S sends 10 bytes to K from 0 to 2 s, K on to D from 1 to 3 s."""
     seen = Recorder({"S": 10}, "D")
     seen.put("S", "S", 0.0, 10)
-    seen.asked(7, "S", "K", 0.0)
-    seen.asked(8, "K", "D", 0.5)
+    seen.asked(7, ("S", "K"), 0.0)
+    seen.asked(8, ("K", "D"), 0.5)
     seen.opened(7, 0.0)
     seen.moved(7, "S", 0.0, 2.0, 10)
     seen.moved(8, "S", 1.0, 3.0, 10)
@@ -71,7 +71,7 @@ def test_data_that_appear_are_a_jump():
 def test_lost_host_stores_nothing_from_then_on():
     seen = Recorder({"S": 10}, "D")
     seen.put("S", "S", 0.0, 10)
-    seen.asked(0, "S", "K", 0.0)
+    seen.asked(0, ("S", "K"), 0.0)
     seen.moved(0, "S", 0.0, 2.0, 8)
     seen.lost("K", 3.0)
     run = seen.finish(engine="fluid")
@@ -99,8 +99,8 @@ def test_nothing_to_collect_is_complete_at_once():
 def test_many_moves_leave_no_rounding_behind(n):
     """A third of a byte per move in and out again: nothing stays."""
     seen = Recorder({"S": 10}, "D")
-    seen.asked(0, "S", "K", 0.0)
-    seen.asked(1, "K", "D", 0.0)
+    seen.asked(0, ("S", "K"), 0.0)
+    seen.asked(1, ("K", "D"), 0.0)
     for i in range(n):
         seen.moved(0, "S", i * 0.1, (i + 1) * 0.1, 1 / 3)
         seen.moved(1, "S", i * 0.1, (i + 1) * 0.1, 1 / 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,7 @@ from datacollect.control.rest import rest_planned
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.simulation.fluid.parts import QueuedRange
 from datacollect.simulation.fluid.state import FluidState
+from datacollect.simulation.fluid.wires import chained
 from datacollect.simulation.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -300,7 +302,7 @@ class FluidDriver:
         state = self.state
         lost = state.host(host)
         for connection in state.connections:
-            if not connection.is_gone and lost in (connection.from_host, connection.to_host):
+            if not connection.is_gone and lost in connection.hosts:
                 self._gone(connection)
         state.lose(lost)
         self._tell(HostLost(state.now_s, host))
@@ -333,15 +335,16 @@ class FluidDriver:
 
     def _open(self, wanted: Open) -> None:
         number, state = wanted.connection, self.state
-        self.recorder.asked(number, wanted.from_host, wanted.to_host, state.now_s)
-        path = self.network.path(wanted.from_host, wanted.to_host)
-        ends = (state.host(wanted.from_host), state.host(wanted.to_host))
-        if path is None or any(host.is_lost for host in ends):
+        self.recorder.asked(number, wanted.hosts, state.now_s)
+        hops = [self.network.path(*hop) for hop in pairwise(wanted.hosts)]
+        path = chained(hops)
+        hosts = tuple(state.host(name) for name in wanted.hosts)
+        if path is None or any(host.is_lost for host in hosts):
             self._known[number] = None
             self._plan(state.now_s, partial(self._closed, number))
             return
-        connection = state.add_connection(number, *ends, path, wanted.window_bytes)
-        state.flow_rates.add(path, _most_bytes_per_s(wanted, path))
+        connection = state.add_connection(number, hosts, path, wanted.window_bytes)
+        state.flow_rates.add(path, _most_bytes_per_s(wanted, hops))
         self._known[number] = connection
         self._plan(state.now_s + path.round_trip_s, partial(self._opened, connection))
 
@@ -376,10 +379,11 @@ def _not_yet_there(receiver: FluidHost, wanted: Send) -> QueuedRange:
     return QueuedRange(wanted.source, begin, end - begin, begin - wanted.offset_bytes)
 
 
-def _most_bytes_per_s(wanted: Open, path: FluidPath) -> float | None:
-    """What pacing and the window allow: a window of bytes each round-trip time."""
+def _most_bytes_per_s(wanted: Open, hops: Iterable[FluidPath | None]) -> float | None:
+    """What pacing and the window allow: a window of bytes each round-trip time of a hop."""
     pace = wanted.pace_bytes_per_s
-    if wanted.window_bytes is None or path.round_trip_s <= 0:
+    longest_s = max(hop.round_trip_s for hop in hops if hop is not None)
+    if wanted.window_bytes is None or longest_s <= 0:
         return pace
-    by_window = wanted.window_bytes / path.round_trip_s
+    by_window = wanted.window_bytes / longest_s
     return by_window if pace is None else min(pace, by_window)

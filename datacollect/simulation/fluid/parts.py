@@ -56,12 +56,14 @@ class FluidHost:
 
 @dataclass(slots=True, eq=False)
 class FluidConnection:
-    """A connection and its queue; `index` is its row, `number` is the controller's."""
+    """A connection and its queue; `index` is its row, `number` is the controller's.
+
+    Of a chain, which is one to all but its path, `hosts` has the relays, too.
+    """
 
     number: int
     index: int
-    from_host: FluidHost
-    to_host: FluidHost
+    hosts: tuple[FluidHost, ...]
     path: FluidPath
     window_bytes: int | None
     queue: deque[QueuedRange] = field(default_factory=deque)
@@ -72,6 +74,11 @@ class FluidConnection:
     since_s: float = 0.0
     since_left: float = 0.0
     moved_bytes: float = 0.0  # once its row is dropped
+    from_host: FluidHost = field(init=False)
+    to_host: FluidHost = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.from_host, self.to_host = self.hosts[0], self.hosts[-1]
 
 
 class FullRelay(NamedTuple):

@@ -97,15 +97,12 @@ class FluidState:
     def add_connection(
         self,
         number: int,
-        from_host: FluidHost,
-        to_host: FluidHost,
+        hosts: tuple[FluidHost, ...],
         path: FluidPath,
         window_bytes: int | None,
     ) -> FluidConnection:
         """Add a connection, not yet open."""
-        connection = FluidConnection(
-            number, len(self.connections), from_host, to_host, path, window_bytes
-        )
+        connection = FluidConnection(number, len(self.connections), hosts, path, window_bytes)
         self.connections.append(connection)
         self._ever.append(connection)
         connection.to_host.incoming[number] = connection

@@ -11,7 +11,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     import pandas as pd
 
@@ -42,6 +42,31 @@ class FluidPath:
     delay_s: float = 0.0
     round_trip_s: float = 0.0
     limit_bytes_per_s: float = math.inf
+
+
+def chained(hops: Sequence[FluidPath | None]) -> FluidPath | None:
+    """Return what a chain of connections uses, each of which relays pass on as it comes.
+
+    All hops carry the same bytes at once, so that the narrowest sets the rate; a wire that several
+    hops cross carries each byte as often, and gives to each hop as to any connection. The hops
+    open one after the other. None where one of them cannot be had.
+
+    Examples
+    --------
+    >>> chained([FluidPath((0, 1), 0.1, 0.2), FluidPath((1,), 0.1, 0.2, 50.0)])
+    FluidPath(resources=(0, 1, 1), delay_s=0.2, round_trip_s=0.4, limit_bytes_per_s=50.0)
+    """
+    found = [hop for hop in hops if hop is not None]
+    if len(found) < len(hops):
+        return None
+    if len(found) == 1:
+        return found[0]
+    return FluidPath(
+        tuple(resource for hop in found for resource in hop.resources),
+        sum(hop.delay_s for hop in found),
+        sum(hop.round_trip_s for hop in found),
+        min(hop.limit_bytes_per_s for hop in found),
+    )
 
 
 class FluidNetwork(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from datacollect.control.decisions import (
@@ -166,16 +167,14 @@ class Ns3Driver:
                     self._apply(self._controller.handle(event))
 
     def _open(self, wanted: Open) -> None:
-        ends = (wanted.from_host, wanted.to_host)
-        if ends in self._apart or ends[0] == ends[1]:
-            refuse(wanted, f"no route between {ends[0]!r} and {ends[1]!r}")
+        for ends in pairwise(wanted.hosts):
+            if ends in self._apart or ends[0] == ends[1]:
+                refuse(wanted, f"no route between {ends[0]!r} and {ends[1]!r}")
         self._opened.add(wanted.connection)
-        self.log.append(ConnectionAsked(self._simulation.Now(), wanted.connection, *ends))
-        tail, head = (self._number[host] for host in ends)
+        self.log.append(ConnectionAsked(self._simulation.Now(), wanted.connection, wanted.hosts))
         self._simulation.Open(
             wanted.connection,
-            tail,
-            head,
+            [self._number[host] for host in wanted.hosts],
             wanted.window_bytes or 0,
             wanted.pace_bytes_per_s or 0.0,
         )

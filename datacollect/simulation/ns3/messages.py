@@ -45,12 +45,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionAsked:
-    """The controller asked for a connection."""
+    """The controller asked for a connection, or a chain."""
 
     time_s: float
     connection: int
-    from_host: str
-    to_host: str
+    hosts: tuple[str, ...]
 
 
 LogEntry: TypeAlias = "ConnectionAsked | ConnectionOpened | ConnectionStalled | ConnectionClosed"

@@ -125,7 +125,7 @@ class ProbeController(Controller):
         decisions: list[Decision] = [WakeMe(time_s + self._give_up_s, -1 - self._probe)]
         for stream in range(self._streams):
             connection = self._probe * self._streams + stream
-            decisions.append(Open(connection, a, b))
+            decisions.append(Open(connection, (a, b)))
             first = self._n_bytes * stream // self._streams
             n = self._n_bytes * (stream + 1) // self._streams - first
             edges = [first + n * i // PARTS for i in range(PARTS + 1)]

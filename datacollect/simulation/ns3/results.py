@@ -100,8 +100,8 @@ def _note(log: Iterable[LogEntry], seen: Recorder) -> None:
     """Note what happened to connections."""
     for entry in log:
         match entry:
-            case ConnectionAsked(time_s, connection, from_host, to_host):
-                seen.asked(connection, from_host, to_host, time_s)
+            case ConnectionAsked(time_s, connection, between):
+                seen.asked(connection, between, time_s)
             case ConnectionOpened(time_s, connection):
                 seen.opened(connection, time_s)
             case ConnectionStalled(_, connection):

@@ -89,9 +89,9 @@ class Rehearsal(Controller):
     """Decides whatever a controller can."""
 
     def start(self) -> list[Decision]:
-        """Relay, with and without a window and a pace."""
-        opens = [Open(0, "a", "b", 5000, 1e6), Open(1, "b", "c")]
-        sends = [Send(hop, "a", 0, 20000) for hop in (0, 1)]
+        """Relay, with and without a window and a pace, and over a chain."""
+        opens = [Open(0, ("a", "b"), 5000, 1e6), Open(1, ("b", "c")), Open(2, ("a", "b", "c"))]
+        sends = [Send(connection, "a", 0, 20000) for connection in (0, 1, 2)]
         return [*opens, *sends, WakeMe(0.01, 1)]
 
     def handle(self, event: Event) -> list[Decision]:

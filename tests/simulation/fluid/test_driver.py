@@ -72,9 +72,9 @@ def test_a_range_that_was_cut_off_arrives_as_it_was_asked_for():
             if not isinstance(event, Timer):
                 return []
             sends = [Send(1, "S", 0, 100), Send(1, "S", 100, 50)]
-            return [Close(0, drop_queue=True), Open(1, "S", "D"), *sends]
+            return [Close(0, drop_queue=True), Open(1, ("S", "D")), *sends]
 
-    script = CutOff(Open(0, "S", "D"), Send(0, "S", 0, 100), WakeMe(3.0, 0))
+    script = CutOff(Open(0, ("S", "D")), Send(0, "S", 0, 100), WakeMe(3.0, 0))
     run = simulate_problem(problem, script)
     assert run.makespan_s == pytest.approx(15.0)
     assert run.connections["bytes"].tolist() == [30, 120]
@@ -92,7 +92,7 @@ def test_what_a_plan_rounds_does_not_wait_for_the_next_period(n_bytes, end_s):
         "D",
         periods_s=[0, 2, 100],
     )
-    hops = [Open(i, names[i], names[i + 1]) for i in range(2)]
+    hops = [Open(i, (names[i], names[i + 1])) for i in range(2)]
     run = simulate_problem(problem, Scripted(*hops, *(Send(i, "S", 0, n_bytes) for i in range(2))))
     assert run.makespan_s == pytest.approx(end_s)
     assert run.routes["bytes"].tolist() == [n_bytes, n_bytes]
@@ -109,7 +109,9 @@ def test_connection_that_cannot_be_had_is_retried_then_given_up():
 def test_room_is_reported_as_the_queue_empties():
     """A window of 50 with 30 + 30 queued: room for 20 when the first has left, at 3 s."""
     problem = Problem.from_matrix(["S", "D"], [[0, 10.0], [0, 0]], [90, 0], "D")
-    script = Scripted(Open(0, "S", "D", window_bytes=50), Send(0, "S", 0, 30), Send(0, "S", 30, 30))
+    script = Scripted(
+        Open(0, ("S", "D"), window_bytes=50), Send(0, "S", 0, 30), Send(0, "S", 30, 30)
+    )
     run = simulate_problem(problem, script)
     rooms = [(e.time_s, e.room_bytes) for e in script.events if isinstance(e, ConnectionHasRoom)]
     assert rooms == [(pytest.approx(3.0), 20), (pytest.approx(6.0), 50)]
@@ -122,9 +124,9 @@ def test_room_is_reported_as_the_queue_empties():
     ("decisions", "message"),
     [
         ([Send(4, "S", 0, 10)], "connection 4 was never opened"),
-        ([Open(0, "S", "D"), Open(0, "S", "D")], "number 0 has been used before"),
-        ([Open(0, "S", "X")], "host 'X' is not in the network"),
-        ([Open(0, "S", "D"), Send(0, "S", 5, 10)], "must lie within the source's 10 bytes"),
+        ([Open(0, ("S", "D")), Open(0, ("S", "D"))], "number 0 has been used before"),
+        ([Open(0, ("S", "X"))], "host 'X' is not in the network"),
+        ([Open(0, ("S", "D")), Send(0, "S", 5, 10)], "must lie within the source's 10 bytes"),
     ],
 )
 def test_impossible_decisions_are_refused(decisions, message):
@@ -145,7 +147,7 @@ def test_a_controller_that_has_finished_ends_the_run():
     """At 3 s, with 30 of 90 bytes there and an alarm that has yet to ring."""
     problem = Problem.from_matrix(["S", "D"], [[0, 10.0], [0, 0]], [90, 0], "D")
     sends = [Send(0, "S", 30 * i, 30) for i in range(3)]
-    script = Impatient(Open(0, "S", "D"), *sends, WakeMe(50.0, 0))
+    script = Impatient(Open(0, ("S", "D")), *sends, WakeMe(50.0, 0))
     run = simulate_problem(problem, script, time_limit_s=100.0)
     assert (run.complete, run.collected_bytes) == (False, 30)
     assert run.connections["last_byte_s"].tolist() == pytest.approx([3.0])

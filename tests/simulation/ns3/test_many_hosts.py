@@ -73,7 +73,7 @@ class OneAfterTheOther(Straight):
         if not self.waiting:
             return []
         number, (host, n) = self.waiting.pop(0)
-        return [Open(number, host, "D"), Send(number, host, 0, n)]
+        return [Open(number, (host, "D")), Send(number, host, 0, n)]
 
     def handle(self, event):
         return self.next() if isinstance(event, RangeArrived) else []

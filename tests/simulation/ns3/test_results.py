@@ -14,9 +14,9 @@ from datacollect.simulation.ns3.results import run_of
 
 # S sends 10 bytes to K from 1 to 3 s, K on to D from 2 to 4 s; 3 of them travel twice.
 LOG = [
-    ConnectionAsked(0.0, 7, "S", "K"),
+    ConnectionAsked(0.0, 7, ("S", "K")),
     ConnectionOpened(0.5, 7),
-    ConnectionAsked(0.5, 8, "K", "D"),
+    ConnectionAsked(0.5, 8, ("K", "D")),
     ConnectionStalled(1.0, 8),
     ConnectionClosed(3.5, 7),
 ]

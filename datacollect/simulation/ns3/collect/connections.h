@@ -24,8 +24,28 @@ namespace collect
 using namespace ns3;
 
 class Mover;
+struct Connection;
 
-// What its sockets call is in moving.h.
+// A further hop of a chain: its relay passes on what has come on the hop before, as it comes. What
+// its sockets call is in splicing.h.
+struct Splice : Pipe
+{
+    void Accepted(Ptr<Socket> socket) override;
+    void Opened() override;
+    void Broken() override;
+    void Readable(Ptr<Socket>) override;
+    void Sendable() override;
+    void Left(uint32_t) override {}
+    void Woken(int) override {}
+
+    Connection* of = nullptr;
+    Pipe* before = nullptr;
+    bool narrowed = false;    // it did not pass on all that was there
+    uint64_t unannounced = 0; // bytes read since the hop before was told
+};
+
+// A connection, or a chain: then its own two sockets are the first hop's. What its sockets call is
+// in moving.h.
 struct Connection : Pipe
 {
     void Accepted(Ptr<Socket> socket) override;
@@ -41,13 +61,17 @@ struct Connection : Pipe
     const Range& Handing() const { return ranges[handing]; }
     uint64_t HandingAt() const { return Handing().offset + handingDone; }
 
+    // Where what is sent ends up.
+    Ptr<Socket> Receiver() const { return further.empty() ? in : further.back()->in; }
+
     Mover* mover = nullptr;
+    std::vector<std::unique_ptr<Splice>> further; // a chain's hops after the first
     int id = 0;
     int from = 0;
     int to = 0;
     uint64_t window = 0; // 0: none
     double pace = 0;     // bytes per second; 0: as TCP likes
-    bool open = false;
+    bool open = false; // and so are all hops of a chain
     bool closing = false;
     bool closed = false;
     bool blocked = false;       // its reader waits for room in the relay's buffer
@@ -90,66 +114,74 @@ class Connections
         m_random->SetStream(int64_t(1) << 40); // flows have those from 0 on
     }
 
-    Connection* Open(Mover* mover, int id, int from, int to, uint64_t window, double pace)
+    Connection* Open(Mover* mover,
+                     int id,
+                     const std::vector<int>& hosts,
+                     uint64_t window,
+                     double pace)
     {
         auto owned = std::make_unique<Connection>();
         Connection* c = owned.get();
         m_all[id] = std::move(owned);
         c->mover = mover;
         c->id = id;
-        c->from = from;
-        c->to = to;
+        c->from = hosts.front();
+        c->to = hosts.back();
         c->window = window;
         c->pace = pace;
         c->progress = Simulator::Now();
-        m_outgoing[from].push_back(c);
-        m_incoming[to].push_back(c);
-        c->target = m_network.NextAddress(m_hostNode[to]);
-        c->Listen(m_network.At(m_hostNode[from]), m_network.At(m_hostNode[to]));
-        if (window > 0)
+        m_outgoing[c->from].push_back(c);
+        m_incoming[c->to].push_back(c);
+        MakeEnds(c, hosts[0], hosts[1], window);
+        for (size_t hop = 1; hop + 1 < hosts.size(); ++hop)
         {
-            // What TCP holds until it is acknowledged: no more than this is under way.
-            UintegerValue usual;
-            c->out->GetAttribute("SndBufSize", usual);
-            uint64_t room = std::max<uint64_t>(window, 2 * m_segment);
-            c->out->SetAttribute("SndBufSize", UintegerValue(std::min(room, usual.Get())));
+            Pipe* before = Last(c);
+            Bound("RcvBufSize", before->listener, window);
+            auto splice = std::make_unique<Splice>();
+            splice->of = c;
+            splice->before = before;
+            MakeEnds(splice.get(), hosts[hop], hosts[hop + 1], window);
+            c->further.push_back(std::move(splice));
         }
+        Begin(c);
+        return c;
+    }
+
+    // Connect one hop's ends.
+    void Begin(Pipe* hop)
+    {
+        hop->connecting = true;
         if (++m_opening > m_network.shortestQueue)
         {
-            DrawSynTimeout(c);
+            DrawSynTimeout(hop);
         }
-        c->Connect();
-        return c;
+        hop->Connect();
+    }
+
+    // One hop is open; true if they all are.
+    bool HopOpened(Connection* c, Pipe* hop)
+    {
+        hop->connecting = false;
+        --m_opening;
+        return hop == Last(c);
     }
 
     void Opened(Connection* c)
     {
         c->open = true;
-        --m_opening;
         m_reports.Tell(OPENED, c->id);
     }
 
     void End(Connection* c)
     {
         c->closed = true;
-        m_opening -= !c->open;
-        if (c->open && c->handed > c->arrived)
-        {
-            Tcp::Reset(c->out);
-        }
-        else
-        {
-            c->out->Close();
-        }
+        bool cut = c->open && c->handed > c->arrived;
+        EndOf(c, cut);
         c->paceTimer.Cancel();
         c->stallTimer.Cancel();
-        if (c->in)
+        for (const auto& splice : c->further)
         {
-            c->in->Close();
-        }
-        else
-        {
-            c->listener->Close();
+            EndOf(splice.get(), cut);
         }
         Drop(m_outgoing[c->from], c);
         Drop(m_incoming[c->to], c);
@@ -185,12 +217,58 @@ class Connections
     // time-out after time-out. Real hosts' timers are not in step: where more connections are
     // opening than the shortest queue has places, each further one draws its first time-out, once
     // to twice the usual one. As it doubles with every retry, the gaps between those double too.
-    void DrawSynTimeout(Connection* c)
+    void DrawSynTimeout(Pipe* hop)
     {
         TimeValue usual;
-        c->out->GetAttribute("ConnTimeout", usual);
-        c->out->SetAttribute("ConnTimeout", TimeValue(usual.Get() * m_random->GetValue(1, 2)));
+        hop->out->GetAttribute("ConnTimeout", usual);
+        hop->out->SetAttribute("ConnTimeout", TimeValue(usual.Get() * m_random->GetValue(1, 2)));
         ++m_drawnTimeouts;
+    }
+
+    static Pipe* Last(Connection* c)
+    {
+        return c->further.empty() ? static_cast<Pipe*>(c) : c->further.back().get();
+    }
+
+    void MakeEnds(Pipe* hop, int from, int to, uint64_t window)
+    {
+        hop->target = m_network.NextAddress(m_hostNode[to]);
+        hop->Listen(m_network.At(m_hostNode[from]), m_network.At(m_hostNode[to]));
+        Bound("SndBufSize", hop->out, window); // no more than this is under way
+    }
+
+    // What TCP holds until it is acknowledged, or read.
+    void Bound(const char* buffer, Ptr<Socket> socket, uint64_t window)
+    {
+        if (window > 0)
+        {
+            UintegerValue usual;
+            socket->GetAttribute(buffer, usual);
+            uint64_t room = std::max<uint64_t>(window, 2 * m_segment);
+            socket->SetAttribute(buffer, UintegerValue(std::min(room, usual.Get())));
+        }
+    }
+
+    void EndOf(Pipe* hop, bool cut)
+    {
+        m_opening -= hop->connecting;
+        hop->connecting = false;
+        if (cut)
+        {
+            Tcp::Reset(hop->out);
+        }
+        else
+        {
+            hop->out->Close();
+        }
+        if (hop->in)
+        {
+            hop->in->Close();
+        }
+        else
+        {
+            hop->listener->Close();
+        }
     }
 
     static void Drop(std::vector<Connection*>& list, Connection* c)
@@ -205,7 +283,7 @@ class Connections
     std::map<int, std::unique_ptr<Connection>> m_all;
     std::vector<std::vector<Connection*>> m_outgoing; // by host
     std::vector<std::vector<Connection*>> m_incoming;
-    uint32_t m_opening = 0; // neither open nor closed
+    uint32_t m_opening = 0; // hops, neither open nor closed
     uint32_t m_drawnTimeouts = 0;
     Ptr<UniformRandomVariable> m_random;
 };

@@ -39,9 +39,9 @@ class Mover
 
     // Decisions -----------------------------------------------------------------------------
 
-    void Open(int id, int from, int to, uint64_t window, double pace)
+    void Open(int id, const std::vector<int>& hosts, uint64_t window, double pace)
     {
-        m_stalls.Watch(m_connections.Open(this, id, from, to, window, pace));
+        m_stalls.Watch(m_connections.Open(this, id, hosts, window, pace));
     }
 
     void Send(int id, int source, uint64_t offset, uint64_t bytes)
@@ -80,6 +80,33 @@ class Mover
     }
 
     // What happens to connections -----------------------------------------------------------
+
+    // The far end of a hop is there: of a chain's last it is the receiver, else the next begins.
+    void Accepted(Connection* c, size_t hop, Ptr<Socket> socket)
+    {
+        if (c->closed)
+        {
+            socket->Close();
+        }
+        else if (hop < c->further.size())
+        {
+            socket->SetRecvCallback(HearReadable(c->further[hop].get()));
+            m_connections.Begin(c->further[hop].get());
+        }
+        else
+        {
+            socket->SetRecvCallback(HearReadable(c));
+            ReadFrom(c);
+        }
+    }
+
+    void HopOpened(Connection* c, Pipe* hop)
+    {
+        if (!c->closed && m_connections.HopOpened(c, hop))
+        {
+            Opened(c);
+        }
+    }
 
     void Opened(Connection* c)
     {
@@ -153,9 +180,10 @@ class Mover
     // Take from TCP what has come and what there is room for.
     void ReadFrom(Connection* c)
     {
-        while (!c->closed && c->in && c->arriving < c->ranges.size())
+        Ptr<Socket> in = c->Receiver();
+        while (!c->closed && in && c->arriving < c->ranges.size())
         {
-            uint64_t n = std::min<uint64_t>(c->in->GetRxAvailable(),
+            uint64_t n = std::min<uint64_t>(in->GetRxAvailable(),
                                             c->ranges[c->arriving].bytes - c->arrivingDone);
             if (n == 0)
             {
@@ -168,8 +196,31 @@ class Mover
                 c->narrowed = true;
                 return;
             }
-            Ptr<Packet> packet = c->in->Recv(uint32_t(n), 0);
+            Ptr<Packet> packet = in->Recv(uint32_t(n), 0);
             Arrive(c, packet->GetSize());
+        }
+    }
+
+    // Pass on what a relay of a chain has: no more than TCP takes, and no more than has come.
+    void Pass(Splice* s)
+    {
+        Ptr<Socket> in = s->before->in;
+        while (!s->of->closed && in)
+        {
+            uint64_t there = in->GetRxAvailable();
+            uint64_t fits = s->out->GetTxAvailable() / m_segment * m_segment;
+            uint64_t n = std::min({there, fits, uint64_t(64 * m_segment)});
+            if (n == 0)
+            {
+                s->narrowed = s->narrowed || there > 0;
+                return;
+            }
+            uint32_t size = in->Recv(uint32_t(n), 0)->GetSize();
+            if (s->out->Send(Create<Packet>(size)) != int(size))
+            {
+                NS_FATAL_ERROR("a relay could not pass on what its TCP said it would take");
+            }
+            Announce(in, size, s->narrowed, s->unannounced);
         }
     }
 
@@ -238,7 +289,7 @@ class Mover
             m_records.Finish();
             Simulator::Stop();
         }
-        UpdateWindow(c, n);
+        Announce(c->Receiver(), n, c->narrowed, c->unannounced);
         if (passed.stored > 0)
         {
             PumpFrom(c->to, r.source);
@@ -276,18 +327,19 @@ class Mover
         }
     }
 
-    void UpdateWindow(Connection* c, uint64_t n)
+    // Tell the sender, where its reader fell behind, of bytes that were read.
+    void Announce(Ptr<Socket> in, uint64_t n, bool& narrowed, uint64_t& unannounced)
     {
-        if (!c->narrowed)
+        if (!narrowed)
         {
             return;
         }
-        c->unannounced += n;
-        if (c->unannounced >= 2 * m_segment)
+        unannounced += n;
+        if (unannounced >= 2 * m_segment)
         {
-            Tcp::UpdateWindow(c->in);
-            c->unannounced = 0;
-            c->narrowed = c->in->GetRxAvailable() > 0;
+            Tcp::UpdateWindow(in);
+            unannounced = 0;
+            narrowed = in->GetRxAvailable() > 0;
         }
     }
 
@@ -335,22 +387,13 @@ class Mover
 inline void
 Connection::Accepted(Ptr<Socket> socket)
 {
-    if (closed)
-    {
-        socket->Close();
-        return;
-    }
-    socket->SetRecvCallback(HearReadable(this));
-    mover->ReadFrom(this);
+    mover->Accepted(this, 0, socket);
 }
 
 inline void
 Connection::Opened()
 {
-    if (!closed)
-    {
-        mover->Opened(this);
-    }
+    mover->HopOpened(this, this);
 }
 
 inline void

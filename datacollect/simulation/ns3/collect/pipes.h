@@ -70,6 +70,7 @@ struct Pipe
     Ptr<Socket> listener;
     InetSocketAddress target{uint16_t(0)};
     uint64_t retransmissions = 0;
+    bool connecting = false;
 };
 
 // An ns-3 callback straight from its implementation; MakeCallback and its like cost a second of

@@ -105,8 +105,12 @@ class Records
         }
         for (const auto& entry : connections.All())
         {
-            text << "retransmissions " << entry.first << ' ' << entry.second->retransmissions
-                 << '\n';
+            uint64_t again = entry.second->retransmissions;
+            for (const auto& splice : entry.second->further)
+            {
+                again += splice->retransmissions;
+            }
+            text << "retransmissions " << entry.first << ' ' << again << '\n';
         }
         text << "drawn_syn_timeouts " << connections.DrawnTimeouts() << '\n';
         Wires(text, end);

@@ -19,6 +19,7 @@
 #include "collect/recording.h"
 #include "collect/reporting.h"
 #include "collect/scenario.h"
+#include "collect/splicing.h"
 #include "collect/stalls.h"
 
 #include "ns3/config.h"
@@ -99,9 +100,10 @@ class Simulation
     // What happened, in order. Decisions may add to it: ask until nothing comes.
     std::vector<Event> TakeEvents() { return m_reports.Take(); }
 
-    void Open(int id, int from, int to, uint64_t window, double pace)
+    // Two hosts are a connection's ends, more a chain's.
+    void Open(int id, const std::vector<int>& hosts, uint64_t window, double pace)
     {
-        m_mover.Open(id, from, to, window, pace);
+        m_mover.Open(id, hosts, window, pace);
     }
 
     void Send(int id, int source, uint64_t offset, uint64_t bytes)

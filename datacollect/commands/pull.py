@@ -1,0 +1,88 @@
+"""The command ``datacollect pull``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, emit_text, note
+from datacollect.commands.options import Json, RunMethod
+from datacollect.units import format_bytes, format_duration, format_rate
+
+if TYPE_CHECKING:
+    from datacollect.transfer.collector.answer import Pulled
+
+SHOWN_MISSING = 20
+INCOMPLETE = 1
+
+
+def pull(
+    collection_file: Annotated[
+        str,
+        typer.Argument(
+            metavar="COLLECTION", help="Collection file, TOML or JSON; - is standard input."
+        ),
+    ],
+    into: Annotated[
+        str,
+        typer.Option("--into", metavar="DIR", help="Where files of source S arrive as DIR/S/…."),
+    ],
+    method: Annotated[
+        RunMethod, typer.Option("--method", help="How routes and connections are chosen.")
+    ] = RunMethod.adaptive,
+    plan_only: Annotated[
+        bool, typer.Option("--plan-only", help="List and plan, move nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Collect for real: fetch, verify, keep; started again it goes on."""
+    from datacollect.transfer.collector.config import Collection
+    from datacollect.transfer.collector.live import watching
+    from datacollect.transfer.collector.run import pull as pull_for_real
+
+    collection = Collection.from_file(collection_file)
+    with watching() as watch:
+        answer = pull_for_real(collection, into, method.value, plan_only=plan_only, watch=watch)
+    if as_json:
+        emit_json(answer.to_dict())
+    else:
+        _show(answer, into, plan_only)
+    if plan_only:
+        return 0
+    if not answer.complete and not as_json:
+        note("some data cannot be had; started again it goes on")
+    return 0 if answer.complete else INCOMPLETE
+
+
+def _show(answer: Pulled, into: str, plan_only: bool) -> None:
+    predicted = answer.predicted_makespan_s
+    facts = [
+        ("method", answer.method),
+        ("collected", f"{answer.n_files} files, {format_bytes(answer.n_bytes)}, verified"),
+        ("predicted", "unknown" if predicted is None else format_duration(predicted)),
+    ]
+    if not plan_only:
+        facts.append(("took", format_duration(answer.makespan_s)))
+        again = ", ".join(f"{format_bytes(n)} ({why})" for why, n in answer.refetched.items())
+        facts.append(("came in vain", again or "nothing"))
+    facts.append(("folder", into))
+    emit_facts(facts)
+    if answer.routes:
+        emit("")
+        rows = [
+            (
+                " → ".join(use.hosts),
+                format_bytes(use.n_bytes),
+                format_rate(use.n_bytes / max(answer.makespan_s, 1e-9)),
+                str(use.connections),
+            )
+            for use in sorted(answer.routes, key=lambda use: -use.n_bytes)
+        ]
+        emit_table(("route", "bytes", "rate", "connections"), rows, "<>>>")
+    if answer.missing:
+        emit("")
+        for entry in answer.missing[:SHOWN_MISSING]:
+            emit_text(f"missing: {entry.source}{entry.path and '/'}{entry.path}: {entry.why}", 2)
+        if len(answer.missing) > SHOWN_MISSING:
+            emit(f"and {len(answer.missing) - SHOWN_MISSING} more; --json lists all")

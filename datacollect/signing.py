@@ -1,0 +1,237 @@
+"""Ed25519 keys, and texts signed with them: PASETO v4.public.
+
+Keys are written ``ed25519:BASE64``, private ones in a file ``ed25519-private:BASE64``, so that
+neither is taken for the other. Tokens follow PASETO version 4, purpose public
+(https://github.com/paseto-standard/paseto-spec, 2021): the payload stands in the token for all to
+read, its signature also covers a footer and an implicit assertion, which says what the token is
+for and is not in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from datacollect.documents import document_name, read_text
+from datacollect.errors import NotWrittenError, ProblemError, TicketError
+from datacollect.kinds import shown
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
+PUBLIC, PRIVATE = "ed25519:", "ed25519-private:"
+HEADER = "v4.public."
+KEY_BYTES, SIGNATURE_BYTES = 32, 64
+
+# Longer tokens are refused unread. Ours have about 700 characters.
+TOKEN_LENGTH = 8192
+
+
+@dataclass(frozen=True)
+class PrivateKey:
+    """An Ed25519 key that signs.
+
+    Attributes
+    ----------
+    seed : bytes
+        32 bytes, all that there is to know; never shown.
+    public : str
+        The public half, ``ed25519:BASE64``.
+
+    Examples
+    --------
+    >>> PrivateKey(bytes(32)).public
+    'ed25519:O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik='
+    """
+
+    seed: bytes = field(repr=False)
+    public: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if len(self.seed) != KEY_BYTES:
+            raise ProblemError(f"a private key has {KEY_BYTES} bytes, got {len(self.seed)}")
+        public = self._key().public_key().public_bytes_raw()
+        object.__setattr__(self, "public", PUBLIC + base64.b64encode(public).decode())
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the signature, 64 bytes."""
+        return self._key().sign(message)
+
+    def _key(self) -> Ed25519PrivateKey:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return Ed25519PrivateKey.from_private_bytes(self.seed)
+
+
+def new_private_key() -> PrivateKey:
+    """Return a key that nobody else has."""
+    return PrivateKey(os.urandom(KEY_BYTES))
+
+
+def write_private_key(path: str | PathLike[str], key: PrivateKey) -> None:
+    """Write a private key into a new file that only its owner may read (mode 0600).
+
+    Raises
+    ------
+    NotWrittenError
+        The file is there already: a key overwritten is lost; or it cannot be written.
+    """
+    name = document_name(path)
+    text = f"# The public key that belongs to it: {key.public}\n{PRIVATE}"
+    text += base64.b64encode(key.seed).decode() + "\n"
+    try:
+        # Readable for nobody else from its first moment on.
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(number)
+    except FileExistsError:
+        message = f"{name}: is there already; a key overwritten is lost: name another file"
+        raise NotWrittenError(message) from None
+    except OSError as error:
+        raise NotWrittenError(f"{name}: cannot be written: {error.strerror}") from None
+
+
+def read_private_key(path: str | PathLike[str]) -> PrivateKey:
+    """Read the private key that `write_private_key` has written."""
+    name = document_name(path)
+    lines = [line.strip() for line in read_text(path).splitlines()]
+    texts = [line for line in lines if line and not line.startswith("#")]
+    if len(texts) != 1 or not texts[0].startswith(PRIVATE):
+        raise ProblemError(
+            f"{name}: must hold one line {PRIVATE}BASE64; `datacollect keys new FILE` writes one"
+        )
+    seed = _decoded(texts[0].removeprefix(PRIVATE))
+    if seed is None or len(seed) != KEY_BYTES:
+        # Not the value received: it may be most of a secret.
+        raise ProblemError(
+            f"{name}: {PRIVATE} must be followed by {KEY_BYTES} bytes in Base64; copy the file anew"
+        )
+    return PrivateKey(seed)
+
+
+def public_key_bytes(text: str, place: str = "a key") -> bytes:
+    """Return the 32 bytes of a public key.
+
+    >>> len(public_key_bytes("ed25519:O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik="))
+    32
+    """
+    if text.startswith(PRIVATE):
+        raise ProblemError(
+            f"{place} must be a public key, got a private one; take back what you published of it, "
+            "make another with `datacollect keys new` and write its public half here"
+        )
+    raw = _decoded(text.removeprefix(PUBLIC)) if text.startswith(PUBLIC) else None
+    if raw is None or len(raw) != KEY_BYTES:
+        raise ProblemError(
+            f"{place} must be {PUBLIC} and {KEY_BYTES} bytes in Base64, got {shown(text)}; "
+            "`datacollect keys show FILE` prints it"
+        )
+    return raw
+
+
+def sign_token(key: PrivateKey, payload: bytes, assertion: str, footer: bytes = b"") -> str:
+    """Sign a payload as PASETO v4.public.
+
+    Parameters
+    ----------
+    key : PrivateKey
+    payload : bytes
+        What is signed; readable in the token.
+    assertion : str
+        What the token is for; whoever verifies it must say the same.
+    footer : bytes
+        Signed and readable, too.
+
+    Examples
+    --------
+    >>> key = PrivateKey(bytes(32))
+    >>> token = sign_token(key, b"{}", "example/1")
+    >>> verify_token(token, key.public, "example/1")
+    b'{}'
+    """
+    signature = key.sign(_authenticated(payload, footer, assertion))
+    return HEADER + _encoded(payload + signature) + (f".{_encoded(footer)}" if footer else "")
+
+
+def verify_token(token: str, public_key: str, assertion: str) -> bytes:
+    """Return the payload of a token if the key has signed it for this purpose.
+
+    Raises
+    ------
+    TicketError
+        It is no PASETO v4.public token, or the signature is another's, or for something else.
+    """
+    from cryptography.exceptions import InvalidSignature
+
+    payload, signature, footer = _parts(token)
+    message = _authenticated(payload, footer, assertion)
+    try:
+        _public_key(public_key).verify(signature, message)
+    except InvalidSignature:
+        raise TicketError("its signature is not that key's, or not for this purpose") from None
+    return payload
+
+
+def unverified_payload(token: str) -> bytes:
+    """Return what a token says before it counts, to find out whose key to verify it with."""
+    return _parts(token)[0]
+
+
+def _parts(token: str) -> tuple[bytes, bytes, bytes]:
+    """Split a token into payload, signature and footer."""
+    # The header says version and purpose; nothing in the token chooses an algorithm.
+    if not token.startswith(HEADER) or len(token) > TOKEN_LENGTH:
+        raise TicketError(f"it is not a token {HEADER}… of at most {TOKEN_LENGTH} characters")
+    body, dot, tail = token.removeprefix(HEADER).partition(".")
+    signed, footer = _unpadded(body), _unpadded(tail) if dot else b""
+    if signed is None or footer is None or len(signed) < SIGNATURE_BYTES or (dot and not tail):
+        raise TicketError("it is not a whole token")
+    return signed[:-SIGNATURE_BYTES], signed[-SIGNATURE_BYTES:], footer
+
+
+def _authenticated(payload: bytes, footer: bytes, assertion: str) -> bytes:
+    """Return what is signed: PASETO's pre-authentication encoding, in which nothing can shift."""
+    pieces = (HEADER.encode(), payload, footer, assertion.encode())
+    encoded = len(pieces).to_bytes(8, "little")
+    for piece in pieces:
+        encoded += len(piece).to_bytes(8, "little") + piece
+    return encoded
+
+
+@lru_cache(maxsize=1024)
+def _public_key(text: str) -> Ed25519PublicKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    return Ed25519PublicKey.from_public_bytes(public_key_bytes(text))
+
+
+def _encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _unpadded(text: str) -> bytes | None:
+    """Decode what `_encoded` writes, and nothing else: one text for one meaning."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]*", text, re.ASCII) or len(text) % 4 == 1:
+        return None
+    raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    return raw if _encoded(raw) == text else None
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return raw if base64.b64encode(raw).decode() == text else None

@@ -1,0 +1,1 @@
+"""Real transfers: agents, blind relays, and a collector that loses nothing."""

@@ -1,0 +1,1 @@
+"""The agent of a host: serves its folder over TLS, and relays others' bytes blindly."""

@@ -1,0 +1,162 @@
+"""What an agent's core has its shell do. A shell does it, and decides nothing itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from datacollect.transfer.wire.messages import FileEntry, Read
+
+
+@dataclass(frozen=True, slots=True)
+class StartTls:
+    """Greet as TLS's server, then tell each request by `Asked`."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHead:
+    """Read a request without TLS, and not a byte further; tell it by `HeadRead`."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeepNonce:
+    """Keep a nonce on disk, then tell by `NonceKept`."""
+
+    session: int
+    nonce: str
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Connect to the next host, then tell by `Dialled`."""
+
+    session: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Establish:
+    """Say that the way is open, then pass bytes on both ways, at most so many in all."""
+
+    session: int
+    most_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer a request without TLS by a refusal, then end the session."""
+
+    session: int
+    status: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer a request over TLS; `last`: and end the session."""
+
+    session: int
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles:
+    """Answer with a page of the inventory: what patterns allow, after a path."""
+
+    session: int
+    after: str | None
+    most: int
+    patterns: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SendSegments:
+    """Answer with the bytes that a read names, how they were read, and their hash."""
+
+    session: int
+    read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class SendFile:
+    """Answer with a file, or the part of it that the headers ask for, at most so many bytes."""
+
+    session: int
+    path: str
+    with_body: bool
+    ranges: str | None
+    if_range: str | None
+    most_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmFiles:
+    """Answer which of the files are no more as they were listed."""
+
+    session: int
+    files: tuple[FileEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TellSessions:
+    """Answer with facts of sessions, to which the shell adds what TCP knows."""
+
+    session: int
+    rows: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End a session now; `reset`: so that the other side knows that something was cut off."""
+
+    session: int
+    why: str
+    reset: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StopListening:
+    """Accept nobody any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """All is done: the agent ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Write a record into the log."""
+
+    what: str
+    facts: dict[str, Any]
+
+
+Action: TypeAlias = (
+    StartTls
+    | ReadHead
+    | KeepNonce
+    | Dial
+    | Establish
+    | Refuse
+    | Answer
+    | ListFiles
+    | SendSegments
+    | SendFile
+    | ConfirmFiles
+    | TellSessions
+    | Close
+    | StopListening
+    | Exit
+    | Log
+)

@@ -1,0 +1,152 @@
+"""What a shell tells an agent's core: what has happened to which session, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """An instant by two clocks.
+
+    Attributes
+    ----------
+    monotonic_s : float
+        For durations.
+    unix_s : float
+        Seconds since 1970, for tickets; may jump.
+    """
+
+    monotonic_s: float
+    unix_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Somebody has connected, from an address without its port."""
+
+    now: Now
+    session: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class FirstByte:
+    """The first byte is there, and not taken yet."""
+
+    now: Now
+    session: int
+    byte: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRead:
+    """A request without TLS has arrived, to the end of its head, or to the most that one has."""
+
+    now: Now
+    session: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NonceKept:
+    """What `KeepNonce` asked for is done; or not, and why."""
+
+    now: Now
+    session: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialled:
+    """The next host has accepted the connection; or not, and why."""
+
+    now: Now
+    session: int
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Bytes that were relayed since the event before; `spent`: as many as `Establish` allowed."""
+
+    now: Now
+    session: int
+    up_bytes: int
+    down_bytes: int
+    spent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request has arrived over TLS, whole.
+
+    Attributes
+    ----------
+    headers : dict
+        By lowercase name, each once.
+    """
+
+    now: Now
+    session: int
+    method: str
+    target: str
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to the last request has left, with so many bytes of files."""
+
+    now: Now
+    session: int
+    n_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The session is over, and all that it held is released; why in a few words."""
+
+    now: Now
+    session: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed; told about twice a second."""
+
+    now: Now
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """The agent is told to end: after what is under way, or, told again, at once."""
+
+    now: Now
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorsRead:
+    """Whose tickets count from now on."""
+
+    now: Now
+    collectors: frozenset[str]
+
+
+Event: TypeAlias = (
+    Accepted
+    | FirstByte
+    | HeadRead
+    | NonceKept
+    | Dialled
+    | Moved
+    | Asked
+    | Answered
+    | Ended
+    | Tick
+    | StopAsked
+    | CollectorsRead
+)

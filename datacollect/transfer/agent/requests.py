@@ -1,0 +1,136 @@
+"""What a request over TLS asks for: its method, target and body made into a value."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from datacollect.errors import ProblemError, RefusedError
+from datacollect.transfer.wire.messages import (
+    MOST_ENTRIES,
+    FileEntry,
+    Read,
+    is_path,
+    parse_confirm,
+    parse_read,
+)
+
+FILES = "/v1/files/"
+
+
+@dataclass(frozen=True, slots=True)
+class WantsFacts:
+    """Who is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantsSessions:
+    """What its sessions do."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantsList:
+    """A page of the inventory."""
+
+    after: str | None
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class WantsBytes:
+    """Segments of files."""
+
+    read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class WantsConfirmation:
+    """Whether files are as they were listed."""
+
+    files: tuple[FileEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WantsFile:
+    """A file by its path, as curl asks for it."""
+
+    path: str
+    with_body: bool
+
+
+Wish: TypeAlias = (
+    WantsFacts | WantsSessions | WantsList | WantsBytes | WantsConfirmation | WantsFile
+)
+
+METHODS = {
+    "/v1/agent": ("GET",),
+    "/v1/inventory": ("GET",),
+    "/v1/read": ("POST",),
+    "/v1/confirm": ("POST",),
+    "/v1/sessions": ("POST",),
+}
+
+
+def wish_of(method: str, target: str, body: bytes) -> Wish:
+    """Return what a request asks for.
+
+    Raises
+    ------
+    RefusedError
+        There is no such thing (404), not by this method (405), or it is malformed (400).
+
+    Examples
+    --------
+    >>> wish_of("GET", "/v1/inventory?after=a%2Fb", b"")
+    WantsList(after='a/b', most=10000)
+    """
+    path, _, query = target.partition("?")
+    methods = ("GET", "HEAD") if path.startswith(FILES) else METHODS.get(path)
+    if methods is None:
+        raise RefusedError("there is no such thing here", 404)
+    if method not in methods:
+        raise RefusedError(f"only {' or '.join(methods)} is answered here", 405)
+    if body and method != "POST":
+        raise RefusedError("such a request has no body", 400)
+    try:
+        return _wish(method, path, query, body)
+    except ProblemError as error:
+        raise RefusedError(str(error), 400) from None
+
+
+def _wish(method: str, path: str, query: str, body: bytes) -> Wish:
+    if path == "/v1/agent":
+        return WantsFacts()
+    if path == "/v1/sessions":
+        return WantsSessions()
+    if path == "/v1/read":
+        return WantsBytes(parse_read(body))
+    if path == "/v1/confirm":
+        return WantsConfirmation(parse_confirm(body))
+    if path == "/v1/inventory":
+        return _list_of(query)
+    try:
+        name = unquote_to_bytes(path.removeprefix(FILES)).decode()
+    except UnicodeDecodeError:
+        name = ""
+    if not is_path(name):
+        raise RefusedError("that is no path within the folder", 400)
+    return WantsFile(name, method == "GET")
+
+
+def _list_of(query: str) -> WantsList:
+    try:
+        pairs = parse_qsl(
+            query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=2
+        )
+        given = dict(pairs)
+    except ValueError:
+        raise ProblemError("its query is malformed") from None
+    most = given.get("most", str(MOST_ENTRIES))
+    if given.keys() - {"after", "most"} or len(given) < len(pairs):
+        raise ProblemError("its query may hold after and most, each once")
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", most, re.ASCII):
+        raise ProblemError(f"most must be a whole number from 1 to {MOST_ENTRIES}")
+    return WantsList(given.get("after"), min(int(most), MOST_ENTRIES))

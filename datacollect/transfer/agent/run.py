@@ -1,0 +1,198 @@
+"""An agent from its file to its end."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from datacollect.documents import document_name
+from datacollect.errors import DatacollectError, NotWrittenError, ProblemError
+from datacollect.kinds import shown
+from datacollect.transfer.agent import events
+from datacollect.transfer.agent.config import AgentConfig, read_collectors
+from datacollect.transfer.agent.core import AgentCore
+from datacollect.transfer.agent.files import Folder
+from datacollect.transfer.agent.nonces import UsedNonces
+from datacollect.transfer.agent.shell import Shell
+from datacollect.transfer.wire.tls import fingerprint_of_file, make_certificate, server_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BACKLOG = 1024
+
+
+class Agent:
+    """An agent that listens; `run` serves until `stop`.
+
+    Parameters
+    ----------
+    config : AgentConfig
+    log : callable
+        Takes each line of the log, a JSON object.
+
+    Attributes
+    ----------
+    address : tuple of str and int
+        Where it listens, the port as it is.
+    url : str
+    fingerprint : str
+        Of its certificate.
+
+    Raises
+    ------
+    ProblemError
+        The file cannot be carried out: the port is taken, a folder is missing, and so on.
+    """
+
+    def __init__(self, config: AgentConfig, log: Callable[[str], None]) -> None:
+        _require_linux()
+        self._config = config
+        _make_certificate(config)
+        tls = server_context(config.certificate, config.key)
+        self.fingerprint = fingerprint_of_file(config.certificate)
+        listener = _listener(config)
+        try:
+            now_s = time.time()
+            self._nonces = UsedNonces(config.nonces, now_s)
+        except BaseException:
+            listener.close()
+            raise
+        self.address: tuple[str, int] = listener.getsockname()[:2]
+        self._folder = None if config.serve is None else Folder(config.serve)
+        used = self._nonces.still_counting(now_s)
+        core = AgentCore(config, _version(), used)
+        self._shell = Shell(core, config, listener, tls, self._folder, self._nonces, log)
+
+    @property
+    def url(self) -> str:
+        """Where it can be reached, if its listening address is one that others can reach."""
+        host, port = self.address
+        return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+    def run(self) -> None:
+        """Serve until `stop`, and until what is under way then has ended."""
+        _raise_open_files()
+        try:
+            self._shell.run()
+        finally:
+            self._nonces.close()
+            if self._folder is not None:
+                self._folder.close()
+
+    def stop(self) -> None:
+        """End after what is under way; called again, at once. From any thread."""
+        self._shell.loop.run_soon(lambda: self._shell.tell(events.StopAsked(self._shell.now())))
+
+    def reread_collectors(self) -> None:
+        """Count the tickets of those whom the file names now; sessions of others end."""
+        self._shell.loop.run_soon(self._reread)
+
+    def _reread(self) -> None:
+        try:
+            collectors = read_collectors(self._config.file)
+        except DatacollectError as error:
+            # Whom it has trusted so far it goes on trusting; a typing mistake must not end work.
+            self._shell.note("failed", {"why": f"collectors are not reread: {error}"})
+            return
+        self._shell.tell(events.CollectorsRead(self._shell.now(), collectors))
+
+
+def run_agent(agent: Agent) -> None:
+    """Run an agent in the main thread, with SIGTERM, SIGINT to end and SIGHUP to reread."""
+    signal.signal(signal.SIGTERM, lambda *_: agent.stop())
+    signal.signal(signal.SIGINT, lambda *_: agent.stop())
+    signal.signal(signal.SIGHUP, lambda *_: agent.reread_collectors())
+    agent.run()
+
+
+def run_in_thread(agent: Agent) -> threading.Thread:
+    """Run an agent in a thread, as tests and tools do; `agent.stop()` and join it in the end."""
+    thread = threading.Thread(target=agent.run, name="agent", daemon=True)
+    thread.start()
+    return thread
+
+
+def _require_linux() -> None:
+    if not hasattr(os, "splice"):
+        raise ProblemError("agents need Linux, whose kernel passes bytes on; run it on such a host")
+
+
+def _make_certificate(config: AgentConfig) -> None:
+    """Make the agent's own certificate at its first start."""
+    if not config.own_certificate or (config.certificate.exists() and config.key.exists()):
+        return
+    certificate, key = make_certificate(config.name, config.listen[0])
+    try:
+        for path, data, mode in (
+            (config.key, key, 0o600),
+            (config.certificate, certificate, 0o644),
+        ):
+            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with os.fdopen(number, "wb") as file:
+                file.write(data)
+                os.fsync(number)
+    except OSError as error:
+        raise NotWrittenError(
+            f"{document_name(config.key)}: cannot be written: {error.strerror}; the agent's "
+            "certificate is kept there: name another folder as state"
+        ) from None
+
+
+def _listener(config: AgentConfig) -> socket.socket:
+    host, port = config.listen
+    where = f"listen: {host}:{port}"
+    try:
+        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, _, _, address = rows[0]
+        listener = socket.socket(family, kind)
+    except OSError as error:
+        raise ProblemError(f"{where}: {error.strerror}; write an address of this host") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setblocking(False)
+        if config.congestion is not None:
+            _require_congestion(listener, config.congestion)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise ProblemError(
+            f"{where}: {error.strerror}; stop what listens there, or choose another port; port 0 "
+            "is any free one"
+        ) from None
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _require_congestion(listener: socket.socket, congestion: str) -> None:
+    try:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    except OSError:
+        raise ProblemError(
+            f"congestion must be one that this kernel has, got {shown(congestion)}; "
+            "/proc/sys/net/ipv4/tcp_available_congestion_control lists them"
+        ) from None
+
+
+def _raise_open_files() -> None:
+    """A relayed session needs six file descriptors; usual limits allow for few of them."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _version() -> str:
+    try:
+        return version("datacollect")
+    except PackageNotFoundError:
+        return "unknown"

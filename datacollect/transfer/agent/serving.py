@@ -1,0 +1,284 @@
+"""The shell of a session over TLS: a thread that reads requests and sends answers."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import RefusedError, TransferError
+from datacollect.transfer.agent import actions, events
+from datacollect.transfer.agent.files import SegmentReader
+from datacollect.transfer.agent.listing import Inventory
+from datacollect.transfer.agent.whole_files import FileAnswer
+from datacollect.transfer.wire.messages import (
+    MOST_BODY_BYTES,
+    TAIL_BYTES,
+    confirmation_body,
+    json_body,
+)
+from datacollect.transfer.wire.tcp_info import tcp_info
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterable
+
+    import h11
+
+    from datacollect.transfer.agent.actions import Action
+    from datacollect.transfer.agent.files import Folder
+    from datacollect.transfer.agent.surroundings import Surroundings
+
+MOST_HEAD_BYTES = 16 * 1024
+RECORD_BYTES = 16 * 1024
+
+# What is read, hashed and encrypted at once; one such buffer for each session.
+BLOCK_BYTES = 256 * 1024
+
+# How long a peer may take to accept or send a block: slower ones are given up.
+STALL_S = 120.0
+
+# Headers that mean something here; each may be given once.
+_HEADERS = ("authorization", "range", "if-range", "content-length", "host")
+
+
+class TlsSession:
+    """A connection over TLS, in a thread of its own; only `cut` is called from others."""
+
+    def __init__(
+        self, shell: Surroundings, number: int, connection: socket.socket, folder: Folder | None
+    ) -> None:
+        self._shell = shell
+        self._number = number
+        self._plain = connection
+        self._folder = folder
+        self._inventory = Inventory(folder) if folder is not None else None
+        self._tls: ssl.SSLSocket | None = None
+        self._http: h11.Connection | None = None
+        self._buffer: bytearray | None = None
+        self._why: str | None = None
+
+    def run(self) -> None:
+        """Serve until one side ends the session."""
+        why = "it has ended"
+        try:
+            self._plain.settimeout(self._shell.head_s)
+            self._tls = self._shell.tls.wrap_socket(
+                self._plain, server_side=True, do_handshake_on_connect=False
+            )
+            self._tls.do_handshake()
+            self._tls.settimeout(STALL_S)
+            self._serve()
+        except TransferError as error:
+            why = str(error)
+        except TimeoutError:
+            why = "nothing moved any more"
+        except (OSError, ValueError) as error:  # ssl's errors are OSErrors, some are ValueErrors
+            why = f"the connection failed: {getattr(error, 'reason', None) or type(error).__name__}"
+        finally:
+            with suppress(OSError, ValueError):
+                (self._tls or self._plain).close()
+            self._shell.forget(self._number)
+            now = self._shell.now()
+            self._shell.tell(events.Ended(now, self._number, self._why or why))
+
+    def cut(self, why: str) -> None:
+        """End the session from any thread: what waits in it fails."""
+        self._why = self._why or why
+        with suppress(OSError):
+            # Not SSLSocket.shutdown, which would take TLS away under the thread's feet.
+            socket.socket.shutdown(self._tls or self._plain, socket.SHUT_RDWR)
+
+    def perform(self, action: Action) -> None:
+        """Do what the core says about this session."""
+        if isinstance(action, actions.Close):
+            self.cut(action.why)
+        elif isinstance(action, actions.Answer):
+            self._answer(action)
+        elif isinstance(action, actions.ListFiles):
+            assert self._inventory is not None
+            page = self._inventory.page(action.after, action.most, action.patterns)
+            self._respond(200, page, "application/x-ndjson")
+        elif isinstance(action, actions.SendSegments):
+            self._send_segments(action)
+        elif isinstance(action, actions.SendFile):
+            self._send_file(action)
+        elif isinstance(action, actions.ConfirmFiles):
+            assert self._folder is not None
+            self._respond(200, confirmation_body(self._folder.confirm(action.files)))
+        elif isinstance(action, actions.TellSessions):
+            rows = [{**row, **self._shell.tcp_facts(row["session"])} for row in action.rows]
+            self._respond(200, json_body({"sessions": rows}))
+
+    def tcp_facts(self) -> dict[str, dict[str, float] | None]:
+        """Return what TCP knows of this session's one side."""
+        return {"collector_side": tcp_info(self._plain if self._tls is None else self._tls)}
+
+    # Requests ------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        import h11
+
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD_BYTES)
+        while self._why is None:
+            try:
+                request = self._next_request()
+            except h11.RemoteProtocolError as error:
+                self._refuse_malformed(error.error_status_hint, "the request is malformed")
+                return
+            except RefusedError as error:
+                self._refuse_malformed(error.status, str(error))
+                return
+            if request is None:
+                return
+            self._shell.tell(request)
+            if self._http.our_state is not h11.DONE:
+                return
+            self._http.start_next_cycle()
+
+    def _next_request(self) -> events.Asked | None:
+        """Return the next request, whole; None at the end."""
+        import h11
+
+        assert self._http is not None
+        request = self._next_event()
+        if not isinstance(request, h11.Request):
+            return None
+        headers: dict[str, str] = {}
+        for raw_name, value in request.headers:
+            name = raw_name.decode().lower()
+            if name in headers:
+                raise RefusedError(f"the header {name} is given twice", 400)
+            if name in _HEADERS:
+                headers[name] = value.decode("latin-1")
+        body = b""
+        while isinstance(event := self._next_event(), h11.Data):
+            body += event.data
+            if len(body) > MOST_BODY_BYTES:
+                raise RefusedError(f"a request has {MOST_BODY_BYTES} bytes at most", 413)
+        if not isinstance(event, h11.EndOfMessage):
+            return None
+        method, target = request.method.decode(), request.target.decode("latin-1")
+        return events.Asked(self._shell.now(), self._number, method, target, headers, body)
+
+    def _next_event(self) -> Any:
+        """Return h11's next event; between requests wait as long as the core lets it."""
+        import h11
+
+        assert self._http is not None
+        assert self._tls is not None
+        while True:
+            event = self._http.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            if self._http.they_are_waiting_for_100_continue:
+                self._tls.sendall(
+                    self._http.send(h11.InformationalResponse(status_code=100, headers=[])) or b""
+                )
+            between = self._http.their_state is h11.IDLE and not self._http.trailing_data[0]
+            self._tls.settimeout(None if between else STALL_S)
+            data = self._tls.recv(RECORD_BYTES)
+            self._tls.settimeout(STALL_S)
+            self._http.receive_data(data)
+
+    def _refuse_malformed(self, status: int, text: str) -> None:
+        """Answer what no request could be made of; the session ends."""
+        import h11
+
+        assert self._http is not None
+        self._shell.note_malformed(self._number, status, text)
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._respond(status, f"{text}\n".encode(), "text/plain", last=True)
+
+    # Answers -------------------------------------------------------------------------------
+
+    def _answer(self, action: actions.Answer) -> None:
+        self._respond(action.status, action.body, action.content_type, last=action.last)
+
+    def _respond(
+        self,
+        status: int,
+        body: bytes,
+        content_type: str = "application/json",
+        *,
+        last: bool = False,
+    ) -> None:
+        headers = [("Content-Type", content_type)]
+        self._begin(status, len(body), [*headers, ("Connection", "close")] if last else headers)
+        if body:
+            self._send(memoryview(body))
+        self._finish(0)
+
+    def _begin(self, status: int, length: int, headers: list[tuple[str, str]]) -> None:
+        import h11
+
+        assert self._http is not None
+        assert self._tls is not None
+        date = format_datetime(datetime.now(UTC), usegmt=True)
+        response = h11.Response(
+            status_code=status,
+            reason=HTTPStatus(status).phrase.encode(),
+            headers=[("Date", date), ("Content-Length", str(length)), *headers],
+        )
+        self._tls.sendall(self._http.send(response) or b"")
+
+    def _send(self, block: Any) -> None:
+        import h11
+
+        assert self._http is not None
+        assert self._tls is not None
+        for part in self._http.send_with_data_passthrough(h11.Data(data=block)) or ():
+            self._tls.sendall(part)
+
+    def _finish(self, n_bytes: int) -> None:
+        import h11
+
+        assert self._http is not None
+        self._http.send(h11.EndOfMessage())
+        self._shell.tell(events.Answered(self._shell.now(), self._number, n_bytes))
+
+    def _block(self) -> memoryview:
+        """Return the buffer, made when it is first needed: many sessions never do."""
+        if self._buffer is None:
+            self._buffer = bytearray(BLOCK_BYTES)
+        return memoryview(self._buffer)
+
+    def _send_segments(self, action: actions.SendSegments) -> None:
+        """Send the bytes asked for, while they are hashed; or say at once what is not there."""
+        import blake3
+
+        assert self._folder is not None
+        segments = action.read.segments
+        stale = self._folder.confirm({segment.file: None for segment in segments})
+        if stale.changed or stale.gone:
+            self._respond(409, confirmation_body(stale))
+            return
+        n_bytes = action.read.n_bytes
+        self._begin(200, n_bytes + TAIL_BYTES, [("Content-Type", "application/octet-stream")])
+        digest = blake3.blake3()
+        reader = SegmentReader(self._folder, segments)
+        for block in reader.blocks(self._block()):
+            digest.update(block)
+            self._send(block)
+        self._send(bytes([reader.status]) + digest.digest())
+        self._finish(n_bytes)
+
+    def _send_file(self, action: actions.SendFile) -> None:
+        assert self._folder is not None
+        try:
+            answer = FileAnswer(self._folder, action)
+        except RefusedError as error:
+            self._respond(error.status, f"{error}\n".encode(), "text/plain")
+            return
+        with answer:
+            self._begin(answer.status, answer.n_bytes, answer.headers())
+            if action.with_body:
+                self._send_all(answer.blocks(self._block()))
+            self._finish(answer.n_bytes if action.with_body else 0)
+
+    def _send_all(self, blocks: Iterable[memoryview]) -> None:
+        for block in blocks:
+            self._send(block)

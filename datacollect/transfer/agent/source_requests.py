@@ -1,0 +1,158 @@
+"""Requests over TLS: whether a source ticket allows them, and what is to be answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from datacollect.errors import RefusedError, TicketError
+from datacollect.transfer.agent import actions
+from datacollect.transfer.agent.requests import (
+    WantsBytes,
+    WantsConfirmation,
+    WantsFacts,
+    WantsFile,
+    WantsList,
+    WantsSessions,
+    wish_of,
+)
+from datacollect.transfer.wire.connect import token_of
+from datacollect.transfer.wire.messages import AgentFacts, facts_body
+from datacollect.transfer.wire.patterns import matches
+from datacollect.transfer.wire.tickets import SOURCE, judge_ticket, read_ticket
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from datacollect.transfer.agent.actions import Action
+    from datacollect.transfer.agent.config import AgentConfig
+    from datacollect.transfer.agent.events import Asked
+    from datacollect.transfer.agent.requests import Wish
+    from datacollect.transfer.agent.sessions import Session
+    from datacollect.transfer.wire.tickets import Ticket
+
+
+class SourceRequests:
+    """What is served by which tickets, and how many bytes of them are spent."""
+
+    def __init__(self, config: AgentConfig, version: str) -> None:
+        self._name = config.name
+        self._version = version
+        self._serves = config.serve is not None
+        self._relays_to = tuple(config.connect_to)
+        # By nonce: when the ticket expires, bytes sent or promised.
+        self._spent_bytes: dict[str, tuple[float, int]] = {}
+
+    def asked(
+        self,
+        session: Session,
+        event: Asked,
+        sessions: Mapping[int, Session],
+        collectors: Collection[str],
+    ) -> list[Action]:
+        """Return the answer to a request; raise `RefusedError` where there is none."""
+        wish = wish_of(event.method, event.target, event.body)
+        if isinstance(wish, WantsFacts):
+            facts = AgentFacts(
+                self._name, self._version, event.now.unix_s, self._serves, self._relays_to
+            )
+            return [actions.Answer(session.number, 200, facts_body(facts))]
+        ticket = self._ticket_of(session, event, sessions, collectors)
+        if isinstance(wish, WantsSessions):
+            return [actions.TellSessions(session.number, _rows(ticket, sessions.values()))]
+        if not self._serves:
+            raise RefusedError("this agent only relays; it serves no files", 404)
+        return [self._served(session, wish, ticket, event)]
+
+    def sent(self, session: Session, n_bytes: int) -> None:
+        """Count the bytes that were sent, in place of those that were set aside for them."""
+        if session.ticket is not None:
+            self._spend(session.ticket, n_bytes - session.set_aside_bytes)
+        session.set_aside_bytes = 0
+
+    def forget(self, unix_s: float) -> None:
+        """Forget tickets that have expired."""
+        for nonce in [key for key, (until_s, _) in self._spent_bytes.items() if until_s <= unix_s]:
+            del self._spent_bytes[nonce]
+
+    def _ticket_of(
+        self,
+        session: Session,
+        event: Asked,
+        sessions: Mapping[int, Session],
+        collectors: Collection[str],
+    ) -> Ticket:
+        """Return the ticket that the request brings, or the session's, if it counts now."""
+        token = token_of(event.headers.get("authorization"))
+        try:
+            if token is None and session.ticket is None:
+                raise TicketError("none is given, as Authorization")
+            ticket = session.ticket if token is None else read_ticket(token, SOURCE, collectors)
+            assert ticket is not None
+            judge_ticket(ticket, self._name, event.now.unix_s)
+        except TicketError as error:
+            raise RefusedError(f"the ticket does not count: {error}", 401) from None
+        others = sum(
+            other is not session and other.ticket is not None and other.ticket.nonce == ticket.nonce
+            for other in sessions.values()
+        )
+        if others >= ticket.most_sockets:
+            raise RefusedError("as many connections are open as the ticket allows", 429)
+        session.ticket = ticket
+        return ticket
+
+    def _served(self, session: Session, wish: Wish, ticket: Ticket, event: Asked) -> Action:
+        if isinstance(wish, WantsList):
+            return actions.ListFiles(session.number, wish.after, wish.most, ticket.files)
+        if isinstance(wish, WantsBytes):
+            self._require_allowed(ticket, (segment.file.path for segment in wish.read.segments))
+            self._require_left(ticket, wish.read.n_bytes)
+            session.set_aside_bytes = wish.read.n_bytes
+            self._spend(ticket, wish.read.n_bytes)
+            return actions.SendSegments(session.number, wish.read)
+        if isinstance(wish, WantsConfirmation):
+            self._require_allowed(ticket, (file.path for file in wish.files))
+            return actions.ConfirmFiles(session.number, wish.files)
+        assert isinstance(wish, WantsFile)
+        self._require_allowed(ticket, (wish.path,))
+        headers = event.headers
+        return actions.SendFile(
+            session.number,
+            wish.path,
+            wish.with_body,
+            headers.get("range"),
+            headers.get("if-range"),
+            self._left_bytes(ticket),
+        )
+
+    def _require_allowed(self, ticket: Ticket, paths: Iterable[str]) -> None:
+        if not all(matches(path, ticket.files) for path in paths):
+            raise RefusedError("the ticket is for other files", 403)
+
+    def _require_left(self, ticket: Ticket, n_bytes: int) -> None:
+        left_bytes = self._left_bytes(ticket)
+        if left_bytes is not None and n_bytes > left_bytes:
+            raise RefusedError("the ticket's bytes are spent", 403)
+
+    def _left_bytes(self, ticket: Ticket) -> int | None:
+        if ticket.most_bytes is None:
+            return None
+        return max(ticket.most_bytes - self._spent_bytes.get(ticket.nonce, (0.0, 0))[1], 0)
+
+    def _spend(self, ticket: Ticket, n_bytes: int) -> None:
+        spent_bytes = self._spent_bytes.get(ticket.nonce, (0.0, 0))[1]
+        self._spent_bytes[ticket.nonce] = (ticket.expires_s, spent_bytes + n_bytes)
+
+
+def _rows(ticket: Ticket, sessions: Iterable[Session]) -> tuple[dict[str, object], ...]:
+    """Return facts of the sessions that tickets of the same collector have opened."""
+    return tuple(
+        {
+            "session": other.number,
+            "kind": other.ticket.kind,
+            "nonce": other.ticket.nonce,
+            "up_bytes": other.up_bytes,
+            "down_bytes": other.down_bytes,
+        }
+        for other in sessions
+        if other.ticket is not None and other.ticket.issuer == ticket.issuer
+    )

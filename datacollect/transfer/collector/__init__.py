@@ -1,0 +1,1 @@
+"""The collector: fetches every byte once, verifies it, and survives whatever is killed."""

@@ -1,0 +1,91 @@
+"""What a pull says in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datacollect.transfer.collector.state import Missing
+
+
+@dataclass(frozen=True)
+class RouteUse:
+    """What a route has brought.
+
+    Attributes
+    ----------
+    source : str
+    hosts : tuple of str
+        From the source to the destination.
+    n_bytes : int
+        New bytes, of this start.
+    connections : int
+        Most chains over it at a time.
+    """
+
+    source: str
+    hosts: tuple[str, ...]
+    n_bytes: int
+    connections: int
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What came of a pull.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether everything that was to be collected is there, verified.
+    n_bytes, n_files : int
+        What is there, verified, under its final name; of all starts.
+    predicted_makespan_s : float or None
+        By the first plan on known bandwidths, from this start; None where there was none.
+    makespan_s : float
+        From this start to the last byte recorded.
+    method : str
+    routes : tuple of RouteUse
+    refetched : dict of str to int
+        Bytes that came in vain, by the reason.
+    missing : tuple of Missing
+        What could not be had, and why.
+    """
+
+    complete: bool
+    n_bytes: int
+    n_files: int
+    predicted_makespan_s: float | None
+    makespan_s: float
+    method: str
+    routes: tuple[RouteUse, ...]
+    refetched: dict[str, int]
+    missing: tuple[Missing, ...]
+
+    @property
+    def refetched_bytes(self) -> int:
+        """All bytes that came in vain."""
+        return sum(self.refetched.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, as ``pull --json`` prints it."""
+        return {
+            "complete": self.complete,
+            "bytes": self.n_bytes,
+            "files": self.n_files,
+            "predicted_makespan_s": self.predicted_makespan_s,
+            "makespan_s": self.makespan_s,
+            "method": self.method,
+            "routes": [
+                {
+                    "source": use.source,
+                    "hosts": list(use.hosts),
+                    "bytes": use.n_bytes,
+                    "connections": use.connections,
+                }
+                for use in self.routes
+            ],
+            "refetched_bytes": self.refetched_bytes,
+            "refetched": dict(self.refetched),
+            "missing": [entry._asdict() for entry in self.missing],
+        }

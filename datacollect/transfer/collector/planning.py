@@ -1,0 +1,191 @@
+"""From what is to be fetched and what is known of links to a plan, and to who carries it out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from datacollect.control.chained import ChainedController
+from datacollect.control.connections import Recovery
+from datacollect.control.learning import LearningController
+from datacollect.errors import ProblemError
+from datacollect.methods.carrying import ExecutionOptions
+from datacollect.methods.choice import plan
+from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.problem.problem import Problem
+from datacollect.schedule.progress import Progress, remaining_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from datacollect.control.controller import Controller
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.transfer.collector.books import SourceWork
+    from datacollect.transfer.collector.config import Collection
+    from datacollect.transfer.collector.contacts import Contact
+
+METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
+# What links count for as long as nobody knows: one as much as another.
+UNKNOWN_BYTES_PER_S = 1e6
+RETRY_S, MOST_RETRIES = 0.5, 2**30
+
+
+class Planned(NamedTuple):
+    """A plan and what carries it out.
+
+    ``predicted_s`` is None where bandwidths are not known.
+    """
+
+    problem: Problem
+    schedule: Schedule
+    controller: Controller
+    predicted_s: float | None
+    plan_rest: Callable[[Progress], Schedule]
+
+
+def possible_links(
+    destination: str, contacts: Mapping[str, Contact], servers: Mapping[str, tuple[str, ...]]
+) -> list[tuple[str, str]]:
+    """Return the links that agents allow: to the destination, and to relays that reach a source.
+
+    Parameters
+    ----------
+    destination : str
+    contacts : mapping of str to Contact
+    servers : mapping of str to tuple of str
+        Sources that are no agents, and the relays that may be used for each.
+    """
+    links = [(name, destination) for name, contact in contacts.items() if not contact.relays]
+    links += [(name, destination) for name in servers]
+    for relay, contact in contacts.items():
+        for name in contact.facts.relays_to:
+            is_known = name in contacts or relay in servers.get(name, ())
+            if is_known and name not in (relay, destination):
+                links.append((name, relay))
+    return links
+
+
+def problem_of(
+    collection: Collection,
+    work: Mapping[str, SourceWork],
+    links: Iterable[tuple[str, str]],
+    rates: Mapping[tuple[str, str], float],
+) -> Problem:
+    """Return the problem: what is to be fetched counts as backlog, what is there as held.
+
+    Parameters
+    ----------
+    collection : Collection
+    work : mapping of str to SourceWork
+    links : iterable of (str, str)
+        That agents allow; used where the collection file says nothing of links.
+    rates : mapping of (str, str) to float
+        Observed bytes per second.
+    """
+    network, destination = collection.network, collection.destination
+    hosts: dict[str, dict[str, Any]] = {destination: {}}
+    hosts |= {name: {} for name in (*collection.agents, *(collection.sources or {}), *work)}
+    for name, entry in network["hosts"].items():
+        given = {key: value for key, value in entry.items() if value is not None}
+        hosts[name] = {k: v for k, v in given.items() if k not in ("backlog_bytes", "release_s")}
+    held = []
+    for source, each in work.items():
+        hosts[source]["backlog_bytes"] = each.starts[-1] + each.sizes[-1] if each.starts else 0
+        held += [
+            {"host": destination, "source": source, "offset_bytes": offset, "bytes": n_bytes}
+            for offset, n_bytes in _there(each)
+        ]
+    tree: dict[str, Any] = {"destination": destination, "hosts": hosts, "held": held}
+    if says_links(collection):
+        tree["bandwidth_csv"] = network["bandwidth_csv"]
+        tree["links"], tree["shared"] = list(network["links"]), list(network["shared"])
+        tree = {key: value for key, value in tree.items() if value is not None}
+    else:
+        tree["links"] = [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": rates.get((a, b), UNKNOWN_BYTES_PER_S)}
+            for a, b in dict.fromkeys(links)
+        ]
+    return Problem.from_dict(tree, base_dir=collection.folder)
+
+
+def says_links(collection: Collection) -> bool:
+    """Whether the collection file says what links there are."""
+    return bool(collection.network["links"]) or collection.network["bandwidth_csv"] is not None
+
+
+def planned(
+    problem: Problem, method: str, *, connections: int, piece_bytes: int, is_known: bool
+) -> Planned:
+    """Plan, and choose who carries the plan out.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+    connections : int
+        Most at a time.
+    piece_bytes : int
+        How data are cut.
+    is_known : bool
+        Whether its bandwidths mean anything.
+
+    Raises
+    ------
+    ProblemError
+        There is no such method.
+    InfeasibleError
+        A source has no way to the destination.
+    """
+    if method not in METHODS:
+        raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    recovery = Recovery(retry_s=RETRY_S, most_retries=MOST_RETRIES)
+    schedule: Schedule
+    controller: Controller
+    if is_known or method == DIRECT:
+        schedule = plan(problem, ExecutionOptions(name=method).planning())
+        controller = ChainedController(
+            problem, schedule, piece_bytes=piece_bytes, recovery=recovery, connections=connections
+        )
+    else:
+        # As all links count alike, the way of fewest hops: straight, where there is a link.
+        schedule = plan(problem, ExecutionOptions(name=BEST_PATH).planning())
+        controller = LearningController(
+            problem,
+            schedule,
+            _trials(problem, {route.hosts for route in schedule.routes}),
+            piece_bytes=piece_bytes,
+            recovery=recovery,
+            connections=connections,
+        )
+
+    def plan_rest(progress: Progress) -> Schedule:
+        rest = remaining_problem(problem, progress)
+        return plan(rest, ExecutionOptions(name=method).planning())
+
+    predicted_s = schedule.makespan_s if is_known else None
+    return Planned(problem, schedule, controller, predicted_s, plan_rest)
+
+
+def _trials(problem: Problem, used: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the chains over one relay that nobody has planned to use."""
+    destination, names = problem.destination, problem.names
+    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
+    links = {(names[tail], names[head]) for tail, head in ends}
+    chains = [
+        (source, relay, destination)
+        for source, relay in sorted(links)
+        if (relay, destination) in links and relay != destination
+    ]
+    return [hosts for hosts in chains if hosts not in used]
+
+
+def _there(work: SourceWork) -> list[tuple[int, int]]:
+    """Return the ranges of a source that need not be fetched."""
+    ranges: list[tuple[int, int]] = []
+    for piece, (start, size) in enumerate(zip(work.starts, work.sizes, strict=True)):
+        if piece in work.needed:
+            continue
+        if ranges and sum(ranges[-1]) == start:
+            ranges[-1] = (ranges[-1][0], ranges[-1][1] + size)
+        else:
+            ranges.append((start, size))
+    return ranges

@@ -1,0 +1,175 @@
+"""Carrying one round of a collection out: the core's actions become sessions, timers and notes.
+
+Here are clock, threads and queues; every decision is the core's.
+"""
+
+from __future__ import annotations
+
+import heapq
+import queue
+import threading
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from datacollect.errors import DatacollectError
+from datacollect.transfer.collector.messages import (
+    Abandon,
+    Action,
+    Ask,
+    CloseSession,
+    Event,
+    Finish,
+    Interrupted,
+    Note,
+    OpenSession,
+    Plan,
+    Planned,
+    Recorded,
+    Request,
+    Retire,
+    StoreFailed,
+    Ticked,
+    Wake,
+    Woken,
+)
+from datacollect.transfer.collector.sessions import Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from datacollect.schedule.progress import Progress
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.transfer.collector.core import CollectorCore
+    from datacollect.transfer.collector.log import Log
+    from datacollect.transfer.collector.sessions import OpenPeer
+    from datacollect.transfer.collector.store import PieceKey, Store
+
+TICK_S = 0.25
+
+
+class Round:
+    """One core at work.
+
+    Parameters
+    ----------
+    core : CollectorCore
+    store : Store
+    open_peer : callable
+    log : Log
+    plan_rest : callable
+        Returns a schedule for what a progress leaves.
+    watch : callable, optional
+        Called with the core every tick.
+    """
+
+    def __init__(
+        self,
+        core: CollectorCore,
+        store: Store,
+        open_peer: OpenPeer,
+        log: Log,
+        plan_rest: Callable[[Progress], Schedule],
+        watch: Callable[[CollectorCore], None] | None = None,
+    ) -> None:
+        self._core, self._store, self._log = core, store, log
+        self._plan_rest = plan_rest
+        self._watch = watch or (lambda _: None)
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._timers: list[tuple[float, int]] = []
+        self._begun_s = time.monotonic()
+        self._sessions = Sessions(open_peer, store, self._events.put, self._now_s)
+        self._changed_sources: set[str] = set()
+        self._failure: Exception | None = None
+
+    def run(self) -> set[str]:
+        """Carry it out to its end; return the sources whose files have changed meanwhile.
+
+        Raises
+        ------
+        TransferError
+            The disk is full or broken.
+        KeyboardInterrupt
+            What is verified is recorded.
+        """
+        self._store.start(self._recorded)
+        is_interrupted = False
+        try:
+            self._carry_out(self._core.start())
+            while self._core.finished is None:
+                try:
+                    self._carry_out(self._core.handle(self._next()))
+                except KeyboardInterrupt:
+                    is_interrupted = True
+                    self._carry_out(self._core.handle(Interrupted(self._now_s())))
+        finally:
+            self._sessions.end()
+            self._store.stop()
+        if is_interrupted:
+            raise KeyboardInterrupt
+        if self._failure is not None:
+            raise self._failure
+        return self._changed_sources
+
+    def _now_s(self) -> float:
+        return time.monotonic() - self._begun_s
+
+    def _recorded(self, pieces: list[PieceKey], failure: Exception | None) -> None:
+        """Hear from the store's thread."""
+        if failure is not None:
+            self._failure = failure
+            self._events.put(StoreFailed(self._now_s(), str(failure)))
+        else:
+            self._events.put(Recorded(self._now_s(), tuple(pieces)))
+
+    def _next(self) -> Event:
+        """Wait for the next event, timer or tick."""
+        try:
+            return self._events.get_nowait()
+        except queue.Empty:
+            pass
+        now_s = self._now_s()
+        if self._timers and self._timers[0][0] <= now_s:
+            _, tag = heapq.heappop(self._timers)
+            return Woken(now_s, tag)
+        wait_s = min(TICK_S, self._timers[0][0] - now_s if self._timers else TICK_S)
+        try:
+            return self._events.get(timeout=max(wait_s, 0.0))
+        except queue.Empty:
+            self._watch(self._core)
+            return Ticked(self._now_s(), self._sessions.arrived_bytes())
+
+    def _plan(self, wanted: Plan) -> None:
+        """Plan the rest, in a thread of its own."""
+        try:
+            schedule = self._plan_rest(wanted.progress)
+        except DatacollectError as error:
+            self._log.write("not planned", why=str(error))
+            schedule = None
+        self._events.put(Planned(self._now_s(), wanted.number, schedule))
+
+    def _carry_out(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            match action:
+                case Request() | Ask():
+                    self._sessions.do(action)
+                case OpenSession():
+                    self._log.write("session opens", **asdict(action))
+                    self._sessions.open(action)
+                case CloseSession(session):
+                    self._sessions.close(session)
+                case Wake(time_s, tag):
+                    heapq.heappush(self._timers, (time_s, tag))
+                case Plan():
+                    threading.Thread(target=self._plan, args=(action,), daemon=True).start()
+                case Note(what, about):
+                    self._log.write(what, **about)
+                case Retire(source, files, why):
+                    self._changed_sources.add(source)
+                    self._store.retire(source, files, why)
+                    self._log.write("files retired", source=source, n=len(files), why=why)
+                case Abandon(source, piece, why):
+                    self._store.abandon(source, piece, why)
+                    self._log.write("piece given up", source=source, piece=piece, why=why)
+                case Finish(why):
+                    self._log.write("round ends", why=why)

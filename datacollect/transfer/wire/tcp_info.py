@@ -1,0 +1,42 @@
+"""What the kernel knows of a TCP connection (Linux' TCP_INFO)."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+# Name, how it is packed, where it stands in struct tcp_info (linux/tcp.h), what it is divided by.
+_FIELDS = (
+    ("rtt_s", "I", 68, 1e6),
+    ("rtt_variation_s", "I", 72, 1e6),
+    ("window_segments", "I", 80, 1),
+    ("segment_bytes", "I", 16, 1),
+    ("unacknowledged_segments", "I", 24, 1),
+    ("retransmits", "I", 100, 1),
+    ("acknowledged_bytes", "Q", 120, 1),
+    ("received_bytes", "Q", 128, 1),
+    ("least_rtt_s", "I", 148, 1e6),
+    ("delivery_bytes_per_s", "Q", 160, 1),
+)
+_TCP_INFO_BYTES = 232
+
+
+def tcp_info(connection: socket.socket) -> dict[str, float]:
+    """Return facts of a TCP connection; what this kernel does not tell is left out.
+
+    Keys: ``rtt_s``, ``rtt_variation_s``, ``least_rtt_s`` (round trips, seconds),
+    ``window_segments``, ``segment_bytes``, ``unacknowledged_segments``, ``retransmits``,
+    ``acknowledged_bytes``, ``received_bytes``, ``delivery_bytes_per_s``.
+    """
+    if not hasattr(socket, "TCP_INFO"):
+        return {}
+    try:
+        raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    except OSError:  # closed meanwhile, or no TCP
+        return {}
+    facts: dict[str, float] = {}
+    for name, packed, offset, divisor in _FIELDS:
+        if offset + struct.calcsize(packed) <= len(raw):
+            (value,) = struct.unpack_from(packed, raw, offset)
+            facts[name] = value / divisor if divisor != 1 else value
+    return facts

@@ -1,0 +1,123 @@
+"""Agents in threads of the test, with keys and tickets: ``with running(...) as agent``."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from datacollect.signing import PrivateKey
+from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.run import Agent, run_in_thread
+from datacollect.transfer.wire.session import Hop, SourceSession, connect
+from datacollect.transfer.wire.tickets import Ticket, sign_ticket
+from datacollect.transfer.wire.tls import client_context
+
+KEY = PrivateKey(b"the key of the tests' collector!")
+ENDS_WITHIN_S = 20.0
+
+
+@dataclass
+class RunningAgent:
+    """An agent that listens on a free port of loopback, and what it has logged."""
+
+    name: str
+    agent: Agent
+    records: list[dict] = field(default_factory=list)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return self.agent.address
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.address[1]}"
+
+    def logged(self, what: str, within_s: float = 10.0, n: int = 1) -> list[dict]:
+        """Return its records of a kind, as soon as there are so many."""
+        until = time.monotonic() + within_s
+        while time.monotonic() < until:
+            found = [record for record in list(self.records) if record["what"] == what]
+            if len(found) >= n:
+                return found
+            time.sleep(0.01)
+        raise AssertionError(f"{self.name} has not logged {n} {what}: {self.records}")
+
+
+def write_agent(
+    folder: Path,
+    name: str,
+    *,
+    serve: str | None = None,
+    connect_to: dict[str, str] | None = None,
+    collectors: Sequence[str] = (KEY.public,),
+    more: str = "",
+) -> Path:
+    """Write an agent's file and return its path."""
+    lines = [
+        'format = "datacollect-agent/1"',
+        f'name = "{name}"',
+        'listen = "127.0.0.1:0"',
+        f"collectors = {json.dumps(list(collectors))}",
+    ]
+    if serve is not None:
+        (folder / serve).mkdir(parents=True, exist_ok=True)
+        lines.append(f'serve = "{serve}"')
+    if connect_to:
+        places = ", ".join(f'{key} = "{value}"' for key, value in connect_to.items())
+        lines.append(f"connect_to = {{ {places} }}")
+    path = folder / f"{name}.toml"
+    path.write_text("\n".join([*lines, more, ""]))
+    return path
+
+
+@contextmanager
+def running(path: Path) -> Iterator[RunningAgent]:
+    """Run the agent of a file; in the end it must have ended by itself, soon."""
+    config = AgentConfig.from_file(path)
+    records: list[dict] = []
+    agent = Agent(config, lambda line: records.append(json.loads(line)))
+    thread = run_in_thread(agent)
+    try:
+        yield RunningAgent(config.name, agent, records)
+    finally:
+        agent.stop()
+        agent.stop()
+        thread.join(ENDS_WITHIN_S)
+        assert not thread.is_alive()
+        # Whatever a test does to it: a bug inside would be logged so.
+        assert not [record for record in records if record["what"] == "failed"], records
+
+
+def source_ticket(agent: str, **fields) -> str:
+    """Return the token of a source ticket that counts for ten minutes."""
+    now_s = time.time()
+    values = {"issued_s": now_s, "expires_s": now_s + 600, "most_sockets": 1000, **fields}
+    return sign_ticket(Ticket(KEY.public, agent, "source", "tests", **values), KEY)
+
+
+def relay_ticket(agents: Sequence[str], egress: str, **fields) -> str:
+    """Return the token of a ticket for the last of the agents, to the next host."""
+    now_s = time.time()
+    values = {"issued_s": now_s, "expires_s": now_s + 30, "most_sockets": 1000, **fields}
+    ticket = Ticket(
+        KEY.public, agents[-1], "relay", "tests", egress=egress, agents=tuple(agents), **values
+    )
+    return sign_ticket(ticket, KEY)
+
+
+def session_with(
+    target: RunningAgent, *relays: RunningAgent, timeout_s: float = 20.0
+) -> SourceSession:
+    """Return a session with an agent, through relays, the nearest first."""
+    names = [relay.name for relay in relays]
+    nexts = [*names[1:], target.name]
+    hops = [
+        Hop(relay.name, relay.address, relay_ticket(names[: i + 1], nexts[i]))
+        for i, relay in enumerate(relays)
+    ]
+    context, fingerprint = client_context(), target.agent.fingerprint
+    return connect(hops, target.name, target.address, context, fingerprint, timeout_s=timeout_s)
