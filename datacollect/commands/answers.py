@@ -43,6 +43,8 @@ def show_plan(
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
     if schedule.status == TIME_LIMIT:
         facts.append(("status", "complete, but the time limit ended the search for better"))
+    if problem.manifest is not None:
+        facts.append(("files", files_text(problem, schedule)))
     recurring = _recurring_note(problem)
     if recurring is not None:
         facts.append(("periods", recurring))
@@ -135,6 +137,17 @@ def pull_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
             value.item() if isinstance(value, np.generic) else value for value in values
         ]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def files_text(problem: Problem, schedule: Schedule) -> str:
+    """Say how many files a plan splits."""
+    from datacollect.methods.file_cuts import files_split
+
+    n_files = sum(len(files.paths) for files in (problem.manifest or {}).values())
+    n_split, n_ranges = files_split(problem, schedule)
+    if not n_split:
+        return f"{n_files}, each whole on one route"
+    return f"{n_files}, of which {n_split} split into {n_ranges} ranges, the others whole"
 
 
 def bound_ratio(makespan_s: float, lower_bound_s: float) -> str:

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from datacollect.arrays import FloatArray, IndexArray, IntArray
     from datacollect.clock import Clock
     from datacollect.problem.hosts import DailyPeriods, Held, SharedBottleneck
+    from datacollect.problem.manifest import Files
+
+
+# Plans may take longer by this part so that files need not be split.
+FILE_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +44,5 @@ class ProblemContents:
     held: tuple[Held, ...] = ()
     clock: Clock | None = None
     daily: DailyPeriods | None = None
+    manifest: Mapping[str, Files] | None = None
+    file_tolerance: float = FILE_TOLERANCE

@@ -18,6 +18,7 @@ from datacollect.kinds import (
     Text,
     Whole,
 )
+from datacollect.problem.contents import FILE_TOLERANCE
 
 UNLIMITED = "leave it out for unlimited"
 NONE = "leave it out for 0"
@@ -158,6 +159,18 @@ PROBLEM = Table(
             "timezone",
             Text(),
             "IANA name of the time zone of clock times, such as Europe/Zurich; needs start.",
+        ),
+        Field(
+            "manifest",
+            Text(),
+            "CSV file with the files of hosts, columns host, path, bytes and optionally sha256; "
+            "relative to this file. A backlog is then the sum of its files, in this order.",
+        ),
+        Field(
+            "file_tolerance",
+            Number("the makespan, a part"),
+            "Plans may take longer by this part so that files need not be split.",
+            default=FILE_TOLERANCE,
         ),
         Field("hosts", ByName(HOST), "Every host, by name.", required=True),
         Field("links", Rows(LINK), "Links, each ordered pair of hosts at most once.", default=()),

@@ -18,6 +18,7 @@ from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
 from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.link_table import read_link_table
+from datacollect.problem.manifest import backlogs_of_files, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,10 +76,16 @@ def contents_of(
     table = None
     if values["bandwidth_csv"] is not None:
         table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
+    manifest, backlogs = None, [host["backlog_bytes"] for host in hosts.values()]
+    if values["manifest"] is not None:
+        name = values["manifest"]
+        manifest = read_manifest(Path(base_dir or ".", name))
+        stated = {host for host, said in tree["hosts"].items() if "backlog_bytes" in said}
+        backlogs = backlogs_of_files(manifest, hosts, stated, name)
     contents = ProblemContents(
         names=tuple(hosts),
         destination=values["destination"],
-        backlog_bytes=np.array([h["backlog_bytes"] for h in hosts.values()], dtype=np.int64),
+        backlog_bytes=np.array(backlogs, dtype=object),
         release_s=calendar.releases(hosts, clock),
         periods_s=np.zeros(1) if periods_s is None else np.array(periods_s, dtype=float),
         shared=_shared(values["shared"], index),
@@ -90,6 +97,8 @@ def contents_of(
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
         **link_columns(values["links"], index, periods_s, table),
         clock=clock,
+        manifest=manifest,
+        file_tolerance=values["file_tolerance"],
     )
     if hours is None or clock is None:
         return contents

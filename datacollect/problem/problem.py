@@ -22,6 +22,7 @@ from datacollect.problem.building import contents_of_hosts, contents_of_matrix
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.copies import copied
 from datacollect.problem.hosts import HeldColumns, Parcel, ParcelColumns, SharedBottleneck
+from datacollect.problem.manifest import require_fit
 from datacollect.problem.rules import (
     changed_columns,
     reject_bad_held,
@@ -66,6 +67,9 @@ class Problem(ProblemContents):
         What clocks show at 0 s, where a file says so.
     daily : DailyPeriods or None
         Hours of the day at which periods start anew, and how far ahead `periods_s` lists them.
+    manifest : mapping of str to Files, or None
+        Files of each source, in the backlog's order.
+    file_tolerance : float
 
     Examples
     --------
@@ -444,5 +448,7 @@ def _settle(problem: Problem, changed: Set[str]) -> None:
         object.__setattr__(problem, key, array)
     if changed & {"names", "link_from", "link_to", "shared"}:
         reject_bad_shared(problem.shared, problem)
+    if problem.manifest is not None and changed & {"names", "backlog_bytes", "manifest"}:
+        require_fit(problem, problem.manifest, "manifest")
     if changed & {"names", "destination", "backlog_bytes", "storage_bytes", "held"}:
         reject_bad_held(problem.held, problem)

@@ -356,6 +356,8 @@ def test_fields_are_those_of_the_published_format():
         "daily_periods",
         "start",
         "timezone",
+        "manifest",
+        "file_tolerance",
         "hosts",
         "links",
         "shared",
