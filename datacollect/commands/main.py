@@ -66,9 +66,8 @@ def root(
 # In the order in which help lists them.
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
-    *(replan, explain, front, simulate, sweep, report, agent),
     *(replan, explain, front, simulate, sweep, report),
-    *(pull, status),
+    *(agent, pull, status),
 ):
     app.command()(command)
 app.add_typer(keys, name="keys")

@@ -13,7 +13,8 @@ from collections import Counter, deque
 from functools import partial
 from typing import TYPE_CHECKING
 
-from datacollect.control.connection_counts import LinkRates, first_counts
+from datacollect.control.chain_moves import best_chain_move
+from datacollect.control.connection_counts import LinkRates
 from datacollect.control.connections import Piece, Recovery
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe
@@ -27,10 +28,13 @@ from datacollect.control.events import (
     Timer,
 )
 from datacollect.control.moves import STOCK_S, HostView, Move, best_move, feeds
+from datacollect.control.opening import first_links, most_left
 from datacollect.control.pulls import Pulls
+from datacollect.control.relaying import CHAINS, QUEUES, RELAYING
 from datacollect.control.stock import Stock, home_of
+from datacollect.control.views import host_views
 from datacollect.control.ways import Ways
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,8 +52,6 @@ PIECES_IN_ALL, LEAST_PIECE_BYTES = 4000, 8192
 AHEAD_S = 1.0
 # Connections are moved so often at most.
 TICK_S = 1.0
-# A connection opened for less work than this has hardly begun when the work is done.
-WORTH_OPENING_S = 1.0
 # An idle connection is given to others after this time.
 PATIENCE_S = 3.0
 # What was on a connection that has ended as it should is on its way for no longer than this.
@@ -60,8 +62,8 @@ MOST_COPIES = 2
 class AdaptiveController(Controller):
     """Pull pieces over connections that move to where they bring most.
 
-    It decides at the destination. Data go straight there or over a gateway, where they wait in a
-    queue; a host without a link to the destination sends along the widest way.
+    It decides at the destination. Data go straight there or over a gateway; a host without a link
+    to the destination sends along the widest way.
 
     Parameters
     ----------
@@ -70,6 +72,9 @@ class AdaptiveController(Controller):
     connections : int
         Most at a time, each counted from the decision to open it until its end is known; a route
         of two hops takes two.
+    relays : {"queues", "chains"}
+        Where data that take a detour wait: in a queue at the relay, from which its connections
+        pull them; or nowhere: each is passed on as it comes, on a chain, as real transfers do.
     room_bytes : mapping of str to float, optional
         Room for others' data at relays; unlimited at those left out.
     window_bytes : int, optional
@@ -84,7 +89,7 @@ class AdaptiveController(Controller):
     Raises
     ------
     ProblemError
-        `connections` is less than 1.
+        `connections` is less than 1, or than a chain takes that some host needs.
 
     Examples
     --------
@@ -101,18 +106,25 @@ class AdaptiveController(Controller):
         problem: Problem,
         connections: int,
         *,
+        relays: str = QUEUES,
         room_bytes: Mapping[str, float] | None = None,
         window_bytes: int | None = None,
         recovery: Recovery | None = None,
     ) -> None:
         if connections < 1:
             raise ProblemError(f"connections must be >= 1, got {connections}")
+        if relays not in RELAYING:
+            raise ProblemError(
+                f"relays must be one of {', '.join(RELAYING)}, got {relays!r}"
+                + nearest_hint(relays, RELAYING)
+            )
+        self._chains = relays == CHAINS
         self._budget = connections
         self._recovery = recovery or Recovery()
         self._destination = problem.destination
         self._problem = problem
         self._names = problem.names
-        self._ways = Ways(problem, self._recovery)
+        self._ways = Ways(problem, self._recovery, chains=self._chains)
         self._rates = LinkRates(self._ways.links)
         self._room_bytes = room_bytes or {}
         self._window_bytes = window_bytes
@@ -136,11 +148,8 @@ class AdaptiveController(Controller):
                 self._wake(parcel.release_s, partial(self._release, parcel))
             else:
                 self._lay(parcel)
-        data = {host: self._stock[host].n_bytes for host in self._ways.hosts}
-        expected = {host: self._ways.links[self._ways.link(host)] for host in data}
-        for host, count in first_counts(data, expected, self._budget).items():
-            for _ in range(count):
-                self._open(self._ways.link(host))
+        for link in first_links(self._ways, self._rates, self._stock, self._budget):
+            self._open(link)
         return self._decided()
 
     def handle(self, event: Event) -> list[Decision]:
@@ -213,7 +222,7 @@ class AdaptiveController(Controller):
         link = self._ways.link(host)
         if not self._pulls.active[link] and link not in self._wanted:
             most, n = self._pulls.active.most_common(1)[0]
-            self._move(Move(most if n > 1 else None, (link,)))
+            self._move(Move((most,) if n > 1 else (), (link,)))
 
     def _stalled(self, pull: Pull | None) -> None:
         patience_s = self._recovery.stall_patience_s
@@ -252,7 +261,7 @@ class AdaptiveController(Controller):
 
     def _return(self, link: Link, piece: Piece) -> None:
         """Let a piece that has not got over a link lie where it was before."""
-        host, to_host = link
+        host, to_host = link[0], link[-1]
         if to_host:
             self._pulls.has_left(to_host, piece)
         if host in self._ways.lost:
@@ -295,7 +304,7 @@ class AdaptiveController(Controller):
         while (
             not pull.is_draining and pull.waiting_bytes < ahead_bytes and self._may_take(pull.link)
         ):
-            piece = self._stock[host].pull(own=self._ways.is_detour(pull.link))
+            piece = self._stock[host].pull(own=self._feeds(pull.link))
             if piece is None:
                 self._nothing_left(pull)
                 return
@@ -305,7 +314,7 @@ class AdaptiveController(Controller):
 
     def _may_take(self, link: Link) -> bool:
         """Whether a relay has room for one piece more, and use for it."""
-        host = link[1]
+        host = link[-1]
         if host == self._destination:
             return True
         room_bytes = self._room_bytes.get(host, float("inf"))
@@ -317,13 +326,13 @@ class AdaptiveController(Controller):
 
     def _nothing_left(self, pull: Pull) -> None:
         host = pull.link[0]
-        if self._ways.is_detour(pull.link):
+        if self._feeds(pull.link):
             self._retire(pull)
         elif self._is_fed(host):
             return
         elif self._has_work_elsewhere(host):
             self._retire(pull)
-        elif not pull.waiting and pull.link[1] == self._destination:
+        elif not pull.waiting and pull.link[-1] == self._destination:
             self._duplicate(pull)
 
     def _is_fed(self, host: str) -> bool:
@@ -331,7 +340,7 @@ class AdaptiveController(Controller):
         return (
             self._pulls.coming_bytes[host] > 0
             or bool(self._pulls.into(host))
-            or any(link[1] == host for link in self._wanted)
+            or any(link[-1] == host for link in self._wanted)
         )
 
     def _has_work_elsewhere(self, host: str) -> bool:
@@ -352,7 +361,7 @@ class AdaptiveController(Controller):
 
     def _open(self, link: Link) -> None:
         pull = self._pulls.add(link, self._now_s)
-        most = max(self.answer["most_connections"], len(self._pulls.known))
+        most = max(self.answer["most_connections"], self._pulls.held)
         self.answer["most_connections"] = most
         self._decisions.append(Open(pull.number, link, self._window_bytes))
         self._fill(pull)
@@ -364,35 +373,35 @@ class AdaptiveController(Controller):
 
     def _spend(self) -> None:
         """Open connections while there may be more."""
-        while len(self._pulls.known) < self._budget:
-            link = self._next_wanted() or self._most_left()
+        while (free := self._budget - self._pulls.held) > 0:
+            if self._next_wanted_needs() > free and self._is_draining():
+                return  # those that close make room
+            link = self._next_wanted(free) or most_left(
+                self._views(), lambda link: self._ways.may_open(link, self._now_s), free
+            )
             if link is None:
                 return
             self._open(link)
 
-    def _next_wanted(self) -> Link | None:
+    def _next_wanted_needs(self) -> int:
+        return len(self._wanted[0]) - 1 if self._wanted else 0
+
+    def _is_draining(self) -> bool:
+        return any(pull.is_draining for pull in self._pulls.known.values())
+
+    def _next_wanted(self, free: int) -> Link | None:
         while self._wanted:
             link = self._wanted.popleft()
-            if self._ways.may_open(link, self._now_s) and (
-                self._stock[link[0]].n_bytes or self._is_fed(link[0])
-            ):
+            fits = len(link) - 1 <= free and self._ways.may_open(link, self._now_s)
+            if fits and (self._stock[link[0]].n_bytes or self._is_fed(link[0])):
                 return link
         return None
-
-    def _most_left(self) -> Link | None:
-        """Return the link of the host that has most left to do."""
-        best, longest_s = None, WORTH_OPENING_S
-        for view in self._views():
-            is_longer = view.remaining_s > longest_s and self._stock[view.host].n_bytes > 0
-            if is_longer and self._ways.may_open(view.link, self._now_s):
-                best, longest_s = view.link, view.remaining_s
-        return best
 
     def _tick(self) -> None:
         """Look at rates, and move connections."""
         self._is_ticking = False  # until more is to do
         self._pulls.observe(self._now_s)
-        if not any(pull.is_draining for pull in self._pulls.known.values()):
+        if not self._is_draining():
             self._wanted.clear()  # no place is about to be free
         for pull in list(self._pulls.known.values()):
             self._let_go_if_idle(pull)
@@ -400,13 +409,23 @@ class AdaptiveController(Controller):
             self._refill(name)
         self._spend()
         if not self._wanted:
-            views = self._views()
-            for move in feeds(views, self._rates, self._destination):
-                self._move(move)
-            best = best_move(self._views(), self._rates, self._destination, self._budget)
-            if best is not None and not self._wanted:
-                self._move(best)
+            self._rebalance()
         self._rates.forget(TICK_S)
+
+    def _rebalance(self) -> None:
+        views, rates, destination = self._views(), self._rates, self._destination
+        if self._chains:
+            best = best_chain_move(views, self._pulls.active, rates, self._ways, self._budget)
+        else:
+            for move in feeds(views, rates, destination):
+                self._move(move)
+            best = best_move(self._views(), rates, destination, self._budget)
+        if best is not None and not self._wanted:
+            self._move(best)
+
+    def _feeds(self, link: Link) -> bool:
+        """Whether a link leads to a gateway, where data wait."""
+        return self._ways.is_detour(link) and link[-1] != self._destination
 
     def _let_go_if_idle(self, pull: Pull) -> None:
         is_idle = not pull.waiting and not pull.is_draining
@@ -416,30 +435,11 @@ class AdaptiveController(Controller):
 
     def _move(self, move: Move) -> None:
         """Retire those with least on them; what they make room for opens when they have closed."""
-        if move.from_link is not None:
-            for pull in self._pulls.least_laden(move.from_link, len(move.to_links)):
+        for link, n in Counter(move.from_links).items():
+            for pull in self._pulls.least_laden(link, n):
                 self._retire(pull)
         self._wanted.extend(move.to_links)
         self._spend()
 
     def _views(self) -> list[HostView]:
-        pulls, wanted = self._pulls, Counter(self._wanted)
-        feeders, feeding = Counter[str](), set[str]()
-        for link, n in (pulls.active + wanted).items():
-            if self._ways.is_detour(link):
-                feeders[link[1]] += n
-                feeding.add(link[0])
-        return [
-            HostView(
-                host=host,
-                link=(link := self._ways.link(host)),
-                connections=pulls.active[link] + wanted[link],
-                rate_bytes_per_s=self._rates.rate(link),
-                marginal=self._rates.marginal(link),
-                work_bytes=self._stock[host].n_bytes + pulls.coming_bytes[host],
-                own_bytes=self._stock[host].own_bytes,
-                feeders=feeders[host],
-                feeds=host in feeding,
-            )
-            for host in self._ways.hosts
-        ]
+        return host_views(self._pulls, self._ways, self._rates, self._stock, self._wanted)

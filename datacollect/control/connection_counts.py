@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Link: TypeAlias = tuple[str, str]
+# Two hosts; or all hosts of a chain, whose relays pass on what comes as it comes.
+Link: TypeAlias = tuple[str, ...]
 
 # What was observed counts by half after about three seconds: others come and go within minutes,
 # and a connection's own rate swings within a second or two.
@@ -42,6 +44,8 @@ MOVED_PART = 0.2
 
 class LinkRates:
     """Bytes per second of one connection on each link: probed at first, then observed.
+
+    A chain nobody has tried yet gets what a connection gets on its slowest hop.
 
     Parameters
     ----------
@@ -78,7 +82,9 @@ class LinkRates:
                 observed[link] *= kept
 
     def probed(self, link: Link) -> float:
-        """Return what a probe of the link got; 0 where there is no link."""
+        """Return what a probe of the link got, or of a chain's slowest; 0 where there is none."""
+        if len(link) > 2:
+            return min(self._probed.get(hop, 0.0) for hop in pairwise(link))
         return self._probed.get(link, 0.0)
 
     def rate(self, link: Link) -> float:
@@ -88,6 +94,8 @@ class LinkRates:
     def careful_rate(self, link: Link, connections: int) -> float:
         """Return what each of some connections gets at least: they may share what a probe got."""
         if self._busy_s[link] < LEAST_BUSY_S:
+            if len(link) > 2:
+                return min(self.rate(hop) for hop in pairwise(link)) / max(1, connections)
             return self.probed(link) / max(1, connections)
         return self._moved_bytes[link] / self._busy_s[link]
 
@@ -100,7 +108,10 @@ class LinkRates:
 
 
 def first_counts(
-    data_bytes: Mapping[str, int], probed_bytes_per_s: Mapping[str, float], total: int
+    data_bytes: Mapping[str, int],
+    probed_bytes_per_s: Mapping[str, float],
+    total: int,
+    hops: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """Return how many connections each host begins with: by its data, one where it is far faster.
 
@@ -112,6 +123,8 @@ def first_counts(
     probed_bytes_per_s : mapping of str to float
         Of each host's link towards the destination.
     total : int
+    hops : mapping of str to int, optional
+        As how many connections each of a host's counts; by default 1.
 
     Examples
     --------
@@ -121,12 +134,18 @@ def first_counts(
     hosts = sorted((h for h in data_bytes if data_bytes[h] > 0), key=lambda h: -data_bytes[h])
     if not hosts:
         return {}
-    counts = dict.fromkeys(hosts[:total], 1)
+    each = hops or {}
+    counts: dict[str, int] = {}
+    for host in hosts:
+        if each.get(host, 1) <= total:
+            counts[host] = 1
+            total -= each.get(host, 1)
     middle = sorted(probed_bytes_per_s[host] for host in hosts)[len(hosts) // 2]
     slow = [host for host in counts if probed_bytes_per_s[host] <= FAR_FASTER * middle]
-    for _ in range(total - len(counts)):
-        host = max(slow or hosts, key=lambda h: data_bytes[h] / counts[h])
+    while fits := [host for host in slow or counts if each.get(host, 1) <= total]:
+        host = max(fits, key=lambda h: data_bytes[h] / counts[h])
         counts[host] += 1
+        total -= each.get(host, 1)
     return counts
 
 

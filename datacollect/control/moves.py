@@ -45,6 +45,10 @@ class HostView:
         Connections that bring it others' data.
     feeds : bool
         Whether it feeds another host.
+    stock_bytes : int
+        What lies there.
+    chained_bytes_per_s : float
+        What it sends over chains besides.
     """
 
     host: str
@@ -56,21 +60,28 @@ class HostView:
     own_bytes: int
     feeders: int
     feeds: bool
+    stock_bytes: int = 0
+    chained_bytes_per_s: float = 0.0
+
+    @property
+    def total_bytes_per_s(self) -> float:
+        """What it sends in all."""
+        return self.connections * self.rate_bytes_per_s + self.chained_bytes_per_s
 
     @property
     def remaining_s(self) -> float:
         """When its work is done."""
         if self.work_bytes <= 0:
             return 0.0
-        total = self.connections * self.rate_bytes_per_s
+        total = self.total_bytes_per_s
         return self.work_bytes / total if total > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Take connections off one link (None: those to spare), for others, one each."""
+    """Take connections off links, one for each time a link is named, and open others."""
 
-    from_link: Link | None
+    from_links: tuple[Link, ...]
     to_links: tuple[Link, ...]
 
 
@@ -97,7 +108,8 @@ def best_move(views: Sequence[HostView], rates: LinkRates, destination: str, n: 
     if low is high or moved == 0:
         return None
     links = [high.link] * moved if feeder is None else [feeder, *[high.link] * moved]
-    return Move(low.link, tuple(links[: low.connections - 1]))
+    links = links[: low.connections - 1]
+    return Move((low.link,) * len(links), tuple(links))
 
 
 def feeds(views: Sequence[HostView], rates: LinkRates, destination: str) -> list[Move]:
@@ -115,14 +127,14 @@ def feeds(views: Sequence[HostView], rates: LinkRates, destination: str) -> list
         low = fed or min(spare, key=lambda v: v.marginal, default=None)
         if low is not None:
             donors[low.host] -= 1
-        found.append(Move(low.link if low else None, (feeder,)))
+        found.append(Move((low.link,) if low else (), (feeder,)))
     return found
 
 
 def mean_remaining_s(views: Iterable[HostView]) -> float:
     """Return how long all work takes at today's rates together."""
     views = list(views)
-    rate = sum(view.connections * view.rate_bytes_per_s for view in views)
+    rate = sum(view.total_bytes_per_s for view in views)
     work = sum(view.work_bytes for view in views)
     return work / rate if rate > 0 else 0.0
 

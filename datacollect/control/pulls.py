@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Pull:
-    """A connection, and what was given to it, when, and has not arrived."""
+    """A connection or a chain, and what was given to it, when, and has not arrived."""
 
     number: int
     link: Link
@@ -27,6 +27,11 @@ class Pull:
     busy_since_s: float | None = None
     idle_since_s: float = 0.0
     arrivals: int = 0
+
+    @property
+    def n_hops(self) -> int:
+        """As how many connections it counts."""
+        return len(self.link) - 1
 
 
 class Pulls:
@@ -44,6 +49,8 @@ class Pulls:
     known : dict of int to Pull
         Those that count: from the decision to open them until their ends are known.
     ever : dict of int to Pull
+    held : int
+        As how many connections those known count: chains count their hops.
     active : Counter
         By link, those that are given pieces.
     coming_bytes : Counter
@@ -59,6 +66,7 @@ class Pulls:
         self._destination = destination
         self.known: dict[int, Pull] = {}
         self.ever: dict[int, Pull] = {}
+        self.held = 0
         self.active: Counter[Link] = Counter()
         self.coming_bytes: Counter[str] = Counter()
         self.copies: Counter[Piece] = Counter()
@@ -70,6 +78,7 @@ class Pulls:
         pull = Pull(len(self.ever), link, idle_since_s=time_s)
         self.known[pull.number] = self.ever[pull.number] = pull
         self.active[link] += 1
+        self.held += pull.n_hops
         return pull
 
     def opened(self, pull: Pull, time_s: float) -> None:
@@ -83,8 +92,8 @@ class Pulls:
         pull.waiting[piece] = time_s
         pull.waiting_bytes += piece.n_bytes
         self.copies[piece] += 1
-        self.coming_bytes[pull.link[1]] += piece.n_bytes
-        self.relays(pull.link[1], piece)
+        self.coming_bytes[pull.link[-1]] += piece.n_bytes
+        self.relays(pull.link[-1], piece)
         if pull.is_open and pull.busy_since_s is None:
             pull.busy_since_s = time_s
 
@@ -94,7 +103,7 @@ class Pulls:
             return False
         del pull.waiting[piece]
         pull.waiting_bytes -= piece.n_bytes
-        self.coming_bytes[pull.link[1]] -= piece.n_bytes
+        self.coming_bytes[pull.link[-1]] -= piece.n_bytes
         self.copies[piece] -= 1
         if not self.copies[piece]:
             del self.copies[piece]
@@ -113,6 +122,7 @@ class Pulls:
         """Note that a connection's end is known; None if it was known before."""
         pull = self.known.pop(number, None)
         if pull is not None:
+            self.held -= pull.n_hops
             self._rests(pull, time_s)
         return pull
 
@@ -129,7 +139,7 @@ class Pulls:
 
     def into(self, host: str) -> list[Pull]:
         """Return the connections into a host that are given pieces."""
-        into = [pull for pull in self.known.values() if pull.link[1] == host]
+        into = [pull for pull in self.known.values() if pull.link[-1] == host]
         return [pull for pull in into if not pull.is_draining]
 
     def least_laden(self, link: Link, number: int) -> list[Pull]:

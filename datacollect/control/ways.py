@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,6 +68,9 @@ class Ways:
     problem : Problem
     recovery : Recovery
         How long a link rests after a failure, and after how many in a row it is given up.
+    chains : bool
+        Whether a host without a link to the destination has a chain there; else its data wait at
+        each host on the way.
 
     Attributes
     ----------
@@ -75,8 +79,10 @@ class Ways:
     lost : set of str
     """
 
-    def __init__(self, problem: Problem, recovery: Recovery) -> None:
+    def __init__(self, problem: Problem, recovery: Recovery, *, chains: bool = False) -> None:
         self._destination, self._recovery = problem.destination, recovery
+        self._chains = chains
+        self._given_up: set[Link] = set()
         self.links = _links(problem)
         self.lost: set[str] = set()
         self._failures: Counter[Link] = Counter()
@@ -90,16 +96,27 @@ class Ways:
 
     def link(self, host: str) -> Link:
         """Return a host's link towards the destination; to "" where there is none."""
-        return host, self._next.get(host, "")
+        link: Link = host, self._next.get(host, "")
+        while self._chains and link[-1] not in ("", self._destination):
+            link = *link, self._next.get(link[-1], "")
+        return link
 
     def is_detour(self, link: Link) -> bool:
         """Whether a link is not its host's towards the destination."""
         return self._next.get(link[0]) != link[1]
 
+    def detours(self, host: str) -> list[Link]:
+        """Return the chains that lead from a host over one other to the destination."""
+        over = (other for other, following in self._next.items() if following == self._destination)
+        chains = ((host, other, self._destination) for other in over if other != host)
+        return [chain for chain in chains if chain[:2] in self.links]
+
     def may_open(self, link: Link, time_s: float) -> bool:
         """Whether a connection may be asked for."""
-        is_there = link in self.links and not self.lost & set(link)
-        return is_there and self._rests_until_s.get(link, 0.0) <= time_s
+        is_there = all(hop in self.links for hop in pairwise(link)) and not self.lost & set(link)
+        return (
+            is_there and link not in self._given_up and self._rests_until_s.get(link, 0.0) <= time_s
+        )
 
     def worked(self, link: Link) -> None:
         """Note that something has arrived."""
@@ -113,7 +130,9 @@ class Ways:
         self._failures[link] += 1
         self._rests_until_s[link] = time_s + wait_s
         if self._failures[link] > self._recovery.most_retries:
-            self.links = {other: rate for other, rate in self.links.items() if other != link}
+            self._given_up.add(link)
+            first = link[:2] if self.link(link[0]) == link else link  # another way, if there is one
+            self.links = {other: rate for other, rate in self.links.items() if other != first}
             self._next = next_hosts(self.links, self._destination, self.lost)
 
     def lose(self, host: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.control.adaptive import AdaptiveController
 from datacollect.control.connections import Recovery
 from datacollect.control.direct import DirectController, streams_in_proportion
+from datacollect.control.relaying import QUEUES
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
@@ -64,6 +65,7 @@ class ExecutionOptions:
     streams_shared: str = "by-data"
     connections: int | None = None
     connections_as: str | None = None
+    relays: str | None = None
     at_a_time: int | None = None
     order: tuple[str, ...] | None = None
     stall_patience_s: float = 0.0
@@ -266,6 +268,7 @@ def _adaptive(
     controller = AdaptiveController(
         problem,
         connections,
+        relays=how.relays or QUEUES,
         room_bytes=room_bytes,
         window_bytes=how.window_bytes,
         recovery=how.recovery,

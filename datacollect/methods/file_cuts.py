@@ -21,7 +21,7 @@ from datacollect.errors import ScheduleError
 from datacollect.schedule.transfers import Transfers
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
+    from datacollect.arrays import BoolArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -143,7 +143,7 @@ def stretches(shares: IntArray, ends: IntArray, tolerance: float) -> IntArray:
 
 
 def _fewest_splits(
-    shares: IntArray, choices: IntArray, splits: IntArray, tolerance: float
+    shares: IntArray, choices: IntArray, splits: BoolArray, tolerance: float
 ) -> tuple[int, IntArray]:
     """Choose an end for each stretch, so that no share grows too much and few ends split a file."""
     n = len(shares)

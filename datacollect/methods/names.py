@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datacollect.control.relaying import RELAYING
+
 DIRECT, BEST_PATH, COORDINATED = "direct", "best-path", "coordinated"
 # How a collection may be carried out without following a plan.
 ADAPTIVE = "adaptive"
+# Where its data wait that take a detour.
+ADAPTIVE_RELAYS = RELAYING
 
 # Those whose rates are max-min fair.
 FAIR_METHODS = (DIRECT, BEST_PATH)

@@ -64,12 +64,10 @@ class Problem(ProblemContents):
     shared : tuple of SharedBottleneck
     held : tuple of Held
     clock : Clock or None
-        What clocks show at 0 s, where a file says so.
     daily : DailyPeriods or None
-        Hours of the day at which periods start anew, and how far ahead `periods_s` lists them.
     manifest : mapping of str to Files, or None
-        Files of each source, in the backlog's order.
     file_tolerance : float
+        As in problem files: clock times, hours that recur, files of each source.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, FINISHES
+from datacollect.methods.names import ADAPTIVE, ADAPTIVE_RELAYS, BEST_PATH, COORDINATED, FINISHES
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
@@ -283,6 +283,14 @@ METHOD = _table(
         "connections_as",
         Choice((COORDINATED,)),
         "adaptive: as many as that method's plan has; the default where connections is absent.",
+    ),
+    # None rather than "queues": what is absent is in no hash.
+    _optional(
+        "relays",
+        Choice(ADAPTIVE_RELAYS),
+        "adaptive: where data that take a detour wait: queues, at the relay, from which its "
+        "connections pull them; chains, nowhere, each is passed on as it comes, over one TCP "
+        "connection for each hop. Default: queues.",
     ),
     _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
     _optional("order", ListOf(NAME), "direct: order of the sources."),

@@ -13,7 +13,8 @@ from datacollect.control.events import ConnectionClosed, HostLost, RangeArrived
 class Witness(Controller):
     """Passes all on, and fails where the controller breaks a rule.
 
-    Never more than `connections` between the decision to open and the news of the end; nothing is
+    Never more than `connections` between the decision to open and the news of the end, chains
+    counting their hops; nothing is
     sent that is not at the sender; nothing is given to a connection that was closed; no connection
     that was given nothing is kept while its host has data that were never sent.
     """
@@ -35,7 +36,7 @@ class Witness(Controller):
         self.ends = {}
         self.waiting = {}
         self.closing = set()
-        self.known = set()
+        self.known = {}  # hops of each
         self.peak = 0
         self.arrivals = Counter()  # at the destination
 
@@ -64,7 +65,7 @@ class Witness(Controller):
                 if event.host == self.destination:
                     self.arrivals[piece] += 1
             case ConnectionClosed():
-                self.known.discard(event.connection)
+                self.known.pop(event.connection, None)
             case HostLost():
                 self.at[event.host] = {}
                 self.own_bytes[event.host] = 0
@@ -76,9 +77,9 @@ class Witness(Controller):
                 case Open(number):
                     self.ends[number] = decision.from_host, decision.to_host
                     self.waiting[number] = []
-                    self.known.add(number)
-                    self.peak = max(self.peak, len(self.known))
-                    assert len(self.known) <= self.most
+                    self.known[number] = decision.n_hops
+                    self.peak = max(self.peak, sum(self.known.values()))
+                    assert self.peak <= self.most
                 case Close(number):
                     self.closing.add(number)
                 case Send(number, source, offset_bytes, n_bytes):
@@ -96,7 +97,7 @@ class Witness(Controller):
         self.own_bytes[host] -= new
 
     def _none_idles(self):
-        for number in self.known - self.closing:
+        for number in self.known.keys() - self.closing:
             host, to_host = self.ends[number]
             if to_host == self.destination and not self.waiting[number]:
                 assert self.own_bytes[host] <= 0, f"{number} idles at {host}"

@@ -60,6 +60,11 @@ class RelayBuffers:
         self._into = np.zeros(0, dtype=np.int64)
         self._out_of = np.zeros(0, dtype=np.int64)
 
+    @property
+    def any_bounded(self) -> bool:
+        """Whether any host's room was found to be bounded."""
+        return len(self._room) > 1
+
     def add_connection(self) -> None:
         """Add a connection, with nothing on it."""
         self._into = np.append(self._into, UNBOUNDED)
@@ -125,6 +130,8 @@ class RelayBuffers:
 
     def advance(self, passed_s: float) -> None:
         """Let the relays fill and empty."""
+        if not self.any_bounded:
+            return
         self._stored[: len(self._net)] += self._net * passed_s
 
     def next_s(self) -> float:

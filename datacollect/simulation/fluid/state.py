@@ -76,6 +76,11 @@ class FluidState:
         self.all_rates = np.zeros(self.n_background)
         self._dirty: dict[int, FluidConnection] = {}
         self._solved: tuple[object, ...] | None = None
+        # What most events leave as it is need not be looked at: no gaps, nobody idle, same rates.
+        self._with_gap: set[int] = set()  # by number
+        self._any_idle = False
+        self._is_stale = True  # rates, for some other reason than a gap or a full relay
+        self._divisor = np.zeros(0)  # rates, NaN for 0
         self.refresh_network()
 
     def host(self, name: str) -> FluidHost:
@@ -92,7 +97,7 @@ class FluidState:
         soon_s = self.now_s + self.tie_s
         self._capacity = self.network.capacity_bytes_per_s(soon_s)
         self._background_active = self.network.background_active(soon_s)
-        self._solved = None
+        self._solved, self._is_stale = None, True
 
     def add_connection(
         self,
@@ -108,12 +113,14 @@ class FluidState:
         connection.to_host.incoming[number] = connection
         for name, value in (("left", 0.0), ("gap", math.inf), ("rate", 0.0), ("gap_closes", 0.0)):
             setattr(self, name, np.append(getattr(self, name), value))
+        self._divisor = np.append(self._divisor, math.nan)
         self.active = np.append(self.active, np.False_)
         self.upstream = np.append(self.upstream, NO_FLOW)
         self.idle_since_s = np.append(self.idle_since_s, math.inf)
         self.moved_bytes = np.append(self.moved_bytes, 0.0)
         self.all_rates = np.append(self.all_rates, 0.0)
         self.buffers.add_connection()
+        self._is_stale = True
         return connection
 
     def enqueue(self, connection: FluidConnection, queued: QueuedRange) -> None:
@@ -183,11 +190,16 @@ class FluidState:
         """Return when something here happens next if nothing else does."""
         if not len(self.left):
             return math.inf
-        with np.errstate(divide="ignore", invalid="ignore"):
-            drains = np.where(self.rate > 0, self.left / self.rate, math.inf).min()
-            closes = np.where(self.gap_closes > 0, self.gap / self.gap_closes, math.inf).min()
-        soonest_s = self.now_s + max(0.0, min(drains, closes, self.buffers.next_s()))
-        return float(min(soonest_s, self.idle_since_s.min() + stall_s))
+        drains_s = float(np.fmin.reduce(self.left / self._divisor, initial=math.inf))
+        closes_s = math.inf
+        if self._with_gap:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                closing = np.where(self.gap_closes > 0, self.gap / self.gap_closes, math.inf)
+            closes_s = float(closing.min())
+        soonest_s = self.now_s + max(0.0, min(drains_s, closes_s, self.buffers.next_s()))
+        if not self._any_idle:
+            return soonest_s
+        return min(soonest_s, float(self.idle_since_s.min()) + stall_s)
 
     def advance(self, to_s: float) -> None:
         """Move everything on."""
@@ -195,14 +207,15 @@ class FluidState:
         self.now_s = to_s
         if passed_s > 0:
             self.left -= self.rate * passed_s
-            self.gap -= self.gap_closes * passed_s
+            if self._with_gap:
+                self.gap -= self.gap_closes * passed_s
             self.moved_bytes += self.all_rates * passed_s
             self.buffers.advance(passed_s)
 
     def drained(self) -> list[FluidConnection]:
         """Return the connections whose heads have left entirely."""
-        due = (self.rate > 0) & (self.left <= self.rate * self.tie_s)
-        return [self.connections[i] for i in np.flatnonzero(due).tolist()]
+        due = self.left <= self._divisor * self.tie_s
+        return [self.connections[i] for i in due.nonzero()[0].tolist()]
 
     def all_but_drained(self) -> list[FluidConnection]:
         """Return the connections whose heads have left but for what plans round."""
@@ -212,20 +225,24 @@ class FluidState:
 
     def stalled(self, stall_s: float) -> list[FluidConnection]:
         """Return the connections that have not moved for the stall time; each stall once."""
+        if not self._any_idle:
+            return []
         due = np.flatnonzero(self.idle_since_s + stall_s <= self.now_s + self.tie_s)
         self.idle_since_s[due] = math.inf
         return [self.connections[i] for i in due.tolist()]
 
     def settle(self) -> None:
         """Find out what each connection can do after what has happened, and the rates."""
-        due = np.flatnonzero((self.gap_closes > 0) & (self.gap <= self.gap_closes * self.tie_s))
-        for i in due.tolist():
-            self._dirty[self.connections[i].number] = self.connections[i]
+        if self._with_gap:
+            at_gap = (self.gap_closes > 0) & (self.gap <= self.gap_closes * self.tie_s)
+            for i in np.flatnonzero(at_gap).tolist():
+                self._dirty[self.connections[i].number] = self.connections[i]
         while self._dirty:
             _, connection = self._dirty.popitem()
             if self._evaluate(connection):
                 self._dirty |= connection.to_host.dependents
-        self._solve()
+        if self._is_stale or self._with_gap or self.buffers.any_bounded:
+            self._solve()
         if self._n_closed_rows > max(MOST_CLOSED_ROWS, len(self.connections) // 2):
             self._drop_closed_rows()
 
@@ -263,6 +280,8 @@ class FluidState:
         self.buffers.keep(rows)
         self.flow_rates.keep(flows)
         self.connections, self._n_closed_rows, self._solved = kept, 0, None
+        self._divisor = self._divisor[rows]
+        self._is_stale = True
 
     def _new_head(self, connection: FluidConnection) -> None:
         i = connection.index
@@ -273,7 +292,8 @@ class FluidState:
         # The next range starts without an instant's rest: those behind it look again.
         self._dirty |= connection.to_host.dependents
         if not connection.queue:
-            self.rate[i] = 0.0
+            self.rate[i], self._divisor[i] = 0.0, math.nan
+            self._is_stale = True
 
     def _evaluate(self, connection: FluidConnection) -> bool:
         """Find where a head's next bytes come from; return whether it began or ceased to move."""
@@ -289,6 +309,14 @@ class FluidState:
         self.gap_closes[i] = 0.0
         self.upstream[i] = upstream.index if upstream else NO_FLOW
         self.active[i] = active
+        if active != was_active:
+            self._is_stale = True
+        had_gap = connection.number in self._with_gap
+        if active and gap < math.inf:
+            self._with_gap.add(connection.number)
+        elif had_gap:
+            self._with_gap.remove(connection.number)
+            self._is_stale = True
         if head is None or gap == math.inf:
             host.dependents.pop(connection.number, None)
         else:
@@ -337,6 +365,9 @@ class FluidState:
         closes[waits & (np.abs(closes) <= SAME_RATE * brought)] = 0.0
         closes[self.gap == math.inf] = 0.0
         self.gap_closes = closes
+        self._divisor = np.where(self.rate > 0, self.rate, math.nan)
+        self._any_idle = bool((self.idle_since_s < math.inf).any())
+        self._is_stale = False
 
     def _find_rates(self, waits: BoolArray, upstream: IntArray) -> None:
         """Share the network out, unless all is as it was the last time."""

@@ -1,0 +1,57 @@
+"""Which connections to open at first, and where there is room for one more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from datacollect.control.connection_counts import first_counts
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from datacollect.control.connection_counts import Link, LinkRates
+    from datacollect.control.moves import HostView
+    from datacollect.control.stock import Stock
+    from datacollect.control.ways import Ways
+
+# A connection opened for less work than this has hardly begun when the work is done.
+WORTH_OPENING_S = 1.0
+
+
+def first_links(
+    ways: Ways, rates: LinkRates, stock: Mapping[str, Stock], budget: int
+) -> list[Link]:
+    """Return the links of the connections to begin with, by hosts' data.
+
+    Raises
+    ------
+    ProblemError
+        A host has data and only ways of more hops than there may be connections.
+    """
+    data = {host: stock[host].n_bytes for host in ways.hosts}
+    expected = {host: rates.probed(ways.link(host)) for host in data}
+    hops = {host: len(ways.link(host)) - 1 for host in data}
+    longest = max((n for host, n in hops.items() if data[host]), default=0)
+    if longest > budget:
+        raise ProblemError(
+            f"connections must be >= {longest}, as many as the longest chain has hops that a "
+            f"host needs, got {budget}"
+        )
+    counts = first_counts(data, expected, budget, hops)
+    return [ways.link(host) for host, count in counts.items() for _ in range(count)]
+
+
+def most_left(
+    views: Iterable[HostView], may_open: Callable[[Link], bool], free: int
+) -> Link | None:
+    """Return the link of the host that has most left to do, and something to give to one more.
+
+    None where no host has work for another connection, or its chain more hops than are free.
+    """
+    best, longest_s = None, WORTH_OPENING_S
+    for view in views:
+        is_longer = view.remaining_s > longest_s and view.stock_bytes > 0
+        if is_longer and len(view.link) - 1 <= free and may_open(view.link):
+            best, longest_s = view.link, view.remaining_s
+    return best
