@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import note
-from datacollect.commands.options import How, Names, Output, names_by_address, require_other_file
+from datacollect.commands.console import emit_json, note
+from datacollect.commands.options import (
+    Force,
+    How,
+    Json,
+    Names,
+    Output,
+    names_by_address,
+    require_new,
+    require_other_file,
+)
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
 
@@ -42,6 +51,8 @@ def estimate(
         ),
     ] = None,
     output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
     import pandas as pd
@@ -51,10 +62,14 @@ def estimate(
     columns = columns_by_name(column)
     for file in samples:
         require_other_file(output, file)
+    require_new(output, force=force)
     tables = [_samples_of(file, names_by_address(name), columns) for file in samples]
     table = pd.concat(tables, ignore_index=True)
     found = estimate_bandwidths(table, how.value, a=a, quantile=quantile)
-    write_text(_bandwidth_csv(found), output)
+    if output is not None or not as_json:
+        write_text(_bandwidth_csv(found), output)
+    if as_json:
+        emit_json({"links": found.to_dict("records"), "n_samples": len(table)})
     note(f"{len(found)} links from {len(table)} samples")
 
 

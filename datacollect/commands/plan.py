@@ -11,9 +11,11 @@ from datacollect.commands.console import emit_json, working
 from datacollect.commands.options import (
     AtATime,
     Chunk,
+    Connections,
     Deadline,
     Derate,
     FinishName,
+    Force,
     Json,
     Method,
     MostTransfers,
@@ -28,6 +30,7 @@ from datacollect.commands.options import (
     TimeSlot,
     deadline_seconds,
     require_fit,
+    require_new,
     require_schedule_name,
     split_names,
 )
@@ -54,7 +57,9 @@ def plan(
     time_slot_s: TimeSlot = None,
     derate: Derate = 1.0,
     most_transfers: MostTransfers = None,
+    connections: Connections = None,
     output: ScheduleOutput = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plan: print how long it takes and why, write the schedule."""
@@ -71,10 +76,12 @@ def plan(
             "--deadline": deadline,
             "--finish": finish,
             "--most-transfers": most_transfers,
+            "--connections": connections,
         },
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
+    require_new(output, force=force)
     problem = read_problem(problem_file)
     options: MethodOptions
     if method is Method.direct:
@@ -91,6 +98,7 @@ def plan(
             time_limit_s=time_limit_s,
             finish=EARLY if finish is None else finish.value,
             most_transfers=most_transfers,
+            connections=connections,
         )
     options = replace(options, solver=solver.value, derate=derate)
     with working("planning"):

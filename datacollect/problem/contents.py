@@ -42,6 +42,10 @@ class ProblemContents:
     price_per_gb: FloatArray | None = None
     shared: tuple[SharedBottleneck, ...] = ()
     held: tuple[Held, ...] = ()
+    most_connections: FloatArray | None = None
+    per_connection_bytes_per_s: FloatArray | None = None
+    capacity_bytes_per_s: FloatArray | None = None
+    competitors: FloatArray | None = None
     clock: Clock | None = None
     daily: DailyPeriods | None = None
     manifest: Mapping[str, Files] | None = None
