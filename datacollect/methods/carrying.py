@@ -66,6 +66,7 @@ class ExecutionOptions:
     connections: int | None = None
     connections_as: str | None = None
     relays: str | None = None
+    harm: float | None = None
     at_a_time: int | None = None
     order: tuple[str, ...] | None = None
     stall_patience_s: float = 0.0
@@ -269,6 +270,7 @@ def _adaptive(
         problem,
         connections,
         relays=how.relays or QUEUES,
+        harm=how.harm,
         room_bytes=room_bytes,
         window_bytes=how.window_bytes,
         recovery=how.recovery,
