@@ -22,10 +22,20 @@ NO_CHROMIUM = "no Chromium here: apt install chromium, or set DATACOLLECT_CHROMI
 NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 NO_DASK = "no Dask here: pip install 'datacollect[dask]'"
 NO_PROC = "no /proc here, which shows a process's children"
+NO_NAMESPACES = (
+    "no test bed here: it needs Linux, gcc, iproute2, and root or namespaces for ordinary users"
+)
 OTHER_PLATFORM = "digests of runs were recorded on another platform: here they hold to 1e-9"
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
-SKIPS_ALLOWED_IN_CI = (NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, OTHER_PLATFORM)
+SKIPS_ALLOWED_IN_CI = (
+    NO_MEASURED_DATA,
+    NO_CHROMIUM,
+    NO_NS3,
+    NO_PROC,
+    NO_NAMESPACES,
+    OTHER_PLATFORM,
+)
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.
 settings.register_profile(
@@ -58,6 +68,15 @@ def cloud_grids(measured_data: Path) -> Path:
     Measured by the Skyplane project (Jain et al., NSDI 2023).
     """
     return measured_data / "skyplane"
+
+
+@pytest.fixture(scope="session")
+def beds_possible() -> None:
+    """Take this where a test bed is made (`testbed.bed`)."""
+    from testbed.bed import why_no_bed
+
+    if why_no_bed() is not None:
+        pytest.skip(NO_NAMESPACES)
 
 
 @pytest.fixture(params=["ortools", "networkx", "pulp", "lemon"])

@@ -222,7 +222,7 @@ class ChainedController(Controller):
         if not late:
             return
         given_s, _, piece = min(late)
-        if self._now_s - given_s > LATE_S:
+        if self._now_s >= given_s + LATE_S:
             self.answer["sent_twice_bytes"] += piece.n_bytes
             self._give(chain, piece)
         else:

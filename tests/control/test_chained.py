@@ -1,0 +1,28 @@
+"""The controller of chains, by itself; `tests/transfer` has it carry out whole collections."""
+
+from __future__ import annotations
+
+import datacollect as dc
+from datacollect.control.chained import LATE_S, ChainedController
+from datacollect.control.connections import Recovery
+from datacollect.control.decisions import Send, WakeMe
+from datacollect.control.events import ConnectionOpened, Timer
+
+
+def test_what_another_chain_has_had_for_too_long_is_sent_once_more_at_that_very_instant():
+    """Ten bytes are one chain's at 0 s; the other, which has none, asks to be woken LATE_S later.
+
+    Told the time that it asked for, and no later, it must act: asking again it would ask for ever.
+    """
+    problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    controller = ChainedController(
+        problem, dc.direct(problem), piece_bytes=5, recovery=Recovery(), connections=2
+    )
+    decisions = controller.start()
+    decisions += controller.handle(ConnectionOpened(0.0, 0))
+    decisions += controller.handle(ConnectionOpened(0.0, 1))
+    (wake,) = [one for one in decisions if isinstance(one, WakeMe)]
+    assert wake.time_s == LATE_S
+    (again,) = controller.handle(Timer(wake.time_s, wake.tag))
+    assert isinstance(again, Send)
+    assert (again.connection, again.offset_bytes) == (1, 0)

@@ -1,0 +1,437 @@
+"""One collection by seed: the real core, controllers, store and state; all else is simulated.
+
+A `SimulatedPull` is started again and again, as `datacollect pull` is, until all is there: while
+troubles last, power fails, disks fill, sources change and reset, relays vanish. What is real is the
+code of `datacollect.transfer.collector` below its threads: sessions are stepped one at a time, in
+the order of the simulated clock, and groups are committed when the clock says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import random
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import apsw
+from simulated.disk import Disk, DroppingVfs, PowerLoss
+from simulated.sources import SimulatedSession, Source, Trouble
+from simulated.stepped import Stepped
+
+from datacollect.errors import DatacollectError, TransferError
+from datacollect.transfer.collector import messages, paths, planning, sessions, store, syncing
+from datacollect.transfer.collector.core import CollectorCore, SourceWork
+from datacollect.transfer.collector.inventory import Listing
+from datacollect.transfer.collector.peers import AgentPeer
+from datacollect.transfer.collector.state import FileState
+from datacollect.transfer.collector.store import PieceKey, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DESTINATION = "D"
+TICK_S, COMMIT_S, LONGEST_S = 0.25, 0.4, 3000.0
+PIECE_BYTES = 1024
+IN_FLIGHT_BYTES = 8 * PIECE_BYTES
+
+
+class Wrong(AssertionError):
+    """An invariant does not hold; says after which seed."""
+
+
+class SimulatedPull:
+    """A collection, its sources, its folder and all that goes wrong, by seed."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.seed, self.folder = seed, folder
+        self.draws = random.Random(f"pull {seed}")
+        draw = self.draws
+        self.trouble = draw.choice(_TROUBLES)
+        self.sources = {
+            name: Source(name, random.Random(f"{name} {seed}"), self.trouble)
+            for name in ("S1", "S2", "S3")[: draw.randint(1, 3)]
+        }
+        self.relays = ("R1", "R2")[: draw.randint(0, 2)]
+        self.method = draw.choice(("direct", "best-path", "coordinated", "adaptive"))
+        self.knows_links = draw.random() < 0.5
+        self.connections = draw.choice((2, 5, 16))
+        self.n_bad_starts = draw.choice((0, 1, 2, 4))
+        self.into = folder / "into"
+        self.disk = Disk(seed, folder)
+        self.log = hashlib.sha256()
+        self.n_starts = self.n_power_losses = self.n_recorded = 0
+        self.whys: list[str] = []
+
+    def run(self) -> None:
+        """Start until all is there; judge after each start."""
+        vfs = DroppingVfs(self.disk)
+        try:
+            with (
+                mock.patch.object(store, "os", self.disk),
+                mock.patch.object(paths, "os", self.disk),
+                mock.patch.object(syncing, "os", self.disk),
+                mock.patch.object(syncing, "_syncfs", self.disk.sync_all),
+                # A buffer for each session: pieces are small here.
+                mock.patch.object(sessions, "MOST_BYTES", PIECE_BYTES),
+            ):
+                for number in range(self.n_bad_starts):
+                    self._bad_start(number)
+                self._good_starts()
+        finally:
+            vfs.unregister()
+
+    def _bad_start(self, number: int) -> None:
+        draw, disk = self.draws, self.disk
+        if draw.random() < 0.7:
+            disk.fails_after = draw.choice((5, 30, 100, 300)) + draw.randint(0, 100)
+        disk.room_bytes = draw.choice((None, None, 0, 3000, 20_000))
+        disk.partial_writes = draw.random() < 0.5
+        self._start(is_bad=True)
+        self._judge_names()
+
+    def _good_starts(self) -> None:
+        self.disk.room_bytes = self.disk.fails_after = None
+        for source in self.sources.values():
+            source.is_up, source.trouble = True, Trouble(hostile_names=self.trouble.hostile_names)
+        for _ in range(3):
+            if self._start(is_bad=False):
+                break
+        else:
+            raise Wrong(f"seed {self.seed}: it does not come to an end: {self.whys}")
+        self._judge_end()
+
+    # One start -------------------------------------------------------------------------------
+
+    def _start(self, *, is_bad: bool) -> bool:
+        """Return whether everything is there."""
+        self.n_starts += 1
+        opened: Store | None = None
+        try:
+            opened = Store(self.into)
+            one = Start(self, opened, is_bad)
+            return one.run()
+        except PowerLoss:
+            pass
+        except (TransferError, apsw.Error, DatacollectError) as error:
+            self.whys.append(str(error))
+            if not is_bad:
+                raise Wrong(f"seed {self.seed}: fails without trouble: {error}") from error
+        finally:
+            was_lost = self.disk.is_dead
+            if was_lost:
+                self.n_power_losses += 1
+                self.disk.lose_power()
+            if opened is not None:
+                with suppress(apsw.Error):
+                    opened.state.close()
+            self.disk.close_all()
+            if was_lost:
+                for name in ("state.sqlite-shm",):
+                    Path(self.into, ".datacollect", name).unlink(missing_ok=True)
+                self.disk.revive()
+        return False
+
+    # Judges ----------------------------------------------------------------------------------
+
+    def _judge_names(self) -> None:
+        """What has its final name is whole, whatever has happened."""
+        for name, source in self.sources.items():
+            for path in sorted(Path(self.into, name).rglob("*")):
+                if path.is_file():
+                    known = str(path.relative_to(self.into / name))
+                    if not source.is_some_version(known, path.read_bytes()):
+                        raise Wrong(f"seed {self.seed}: {path} is no version of its file")
+
+    def judge_mended(self, opened: Store) -> None:
+        """What is recorded is on disk."""
+        state = opened.state
+        for number, name in state.source_names().items():
+            source = self.sources[name]
+            for row in state.files_in(number, FileState.DONE):
+                path = Path(self.into, name, row.listed.path)
+                if not path.is_file() or path.read_bytes() != _listed(source, row.listed):
+                    raise Wrong(f"seed {self.seed}: {path} is said to be done, and is not there")
+            waiting = {row.number: row for row in state.files_in(number, FileState.WAITING)}
+            layout = state.layout(number)
+            for piece in state.recorded(number):
+                for span in layout.spans(piece):
+                    if span.file not in waiting:
+                        continue
+                    begun = self.into / ".datacollect" / "incoming" / str(span.file)
+                    there = begun.read_bytes()[span.offset_bytes :][: span.n_bytes]
+                    wanted = _listed(source, waiting[span.file].listed)
+                    if there != wanted[span.offset_bytes :][: span.n_bytes]:
+                        raise Wrong(f"seed {self.seed}: {name} {piece} is recorded, not on disk")
+
+    def _judge_end(self) -> None:
+        """Every file is there, once, as its source has it; nothing else is."""
+        self._judge_names()
+        for name, source in self.sources.items():
+            there = {
+                str(path.relative_to(self.into / name)): path.read_bytes()
+                for path in Path(self.into, name).rglob("*")
+                if path.is_file()
+            }
+            wanted = {path: source.current(path)[1] for path in source.versions}
+            if there != wanted:
+                differ = sorted(p for p in there | wanted if there.get(p) != wanted.get(p))
+                raise Wrong(f"seed {self.seed}: {name}: {differ} are not as at the source")
+        outside = {path.name for path in self.folder.iterdir()} - {"into", "kept"}
+        names = {path.name for path in self.into.iterdir()} - {".datacollect", *self.sources}
+        if outside | names or any((self.into / ".datacollect" / "incoming").iterdir()):
+            raise Wrong(f"seed {self.seed}: something else lies about: {outside | names}")
+
+
+class Start:
+    """One start of a pull: lists, plans, and carries rounds out on a simulated clock."""
+
+    def __init__(self, pull: SimulatedPull, opened: Store, is_bad: bool) -> None:
+        self.pull, self.store, self.is_bad = pull, opened, is_bad
+        self.draws = pull.draws
+        self.now_s = 0.0
+        self.heap: list[tuple[float, int, Callable[[], None]]] = []
+        self.n_events = 0
+        self.threads: dict[int, Any] = {}
+        self.stepping: set[int] = set()
+        self.hops: dict[int, int] = {}
+        self.lost_relays: set[str] = set()
+        self.changed: set[str] = set()
+        self.failure: str | None = None
+        self.core: CollectorCore | None = None
+
+    def run(self) -> bool:
+        self.store.mend()
+        if not self.pull.disk.is_dead:
+            self.pull.judge_mended(self.store)
+        self._list(self.pull.sources)
+        self.store.clean()
+        for _ in range(4):
+            self._round()
+            if self.failure is not None:
+                raise TransferError(self.failure)
+            if not self.changed:
+                break
+            self._list(sorted(self.changed))
+        return not self.store.state.waiting() and not self._needed()
+
+    def _needed(self) -> bool:
+        return any(self.store.needed(name) for name in self.store.known_sources())
+
+    def _list(self, names: Any) -> None:
+        state = self.store.state
+        for name in names:
+            listing = Listing(state, name, self.store.folding)
+            listing.take(self.pull.sources[name].pages())
+            number = state.source_id(name)
+            state.end_listing(number)
+            self.store.know(name, state.lay_new_files(number, PIECE_BYTES))
+
+    # A round ---------------------------------------------------------------------------------
+
+    def _work(self) -> dict[str, SourceWork]:
+        work = {}
+        for name in self.store.known_sources():
+            layout, needed = self.store.layout(name), frozenset(self.store.needed(name))
+            if needed:
+                cut = tuple(layout.pieces.tolist()), tuple(layout.piece_bytes.tolist())
+                work[name] = SourceWork(*cut, needed)
+        return work
+
+    def _round(self) -> None:
+        self.changed = set()
+        work = self._work()
+        if not work:
+            self._commit()
+            return
+        problem = planning.problem_of(self._collection(), work, self._links(), {})
+        found = planning.planned(
+            problem,
+            self.pull.method,
+            connections=self.pull.connections,
+            piece_bytes=PIECE_BYTES,
+            is_known=self.pull.knows_links,
+        )
+        self.plan_rest = found.plan_rest
+        self.core = CollectorCore(
+            work, found.controller, in_flight_bytes=IN_FLIGHT_BYTES, patience_s=200.0
+        )
+        self.heap.clear()
+        self.threads.clear()
+        self.hops.clear()
+        self.now_s = 0.0
+        self._at(TICK_S, self._tick)
+        self._at(COMMIT_S, self._commit_again)
+        if self.is_bad:
+            self._at(self.draws.uniform(0, 3), self._trouble)
+        self._obey(self.core.start())
+        while self.core.finished is None and self.heap:
+            self.now_s, _, act = heapq.heappop(self.heap)
+            if self.now_s > LONGEST_S:
+                raise Wrong(f"seed {self.pull.seed}: nothing moves any more")
+            act()
+        for thread in self.threads.values():
+            thread.end()
+        self._commit()
+        if not self.is_bad and self.core.given_up:
+            raise Wrong(f"seed {self.pull.seed}: gave up {self.core.given_up}")
+
+    def _collection(self) -> Any:
+        network: dict[str, Any] = {"hosts": {}, "links": [], "bandwidth_csv": None, "shared": []}
+        if self.pull.knows_links:
+            network["links"] = [
+                {"from": a, "to": b, "bandwidth_bytes_per_s": 10_000.0 + 1000 * len(a + b)}
+                for a, b in self._links()
+            ]
+        agents = dict.fromkeys((*self.pull.sources, *self.pull.relays))
+        return SimpleNamespace(
+            network=network, destination=DESTINATION, agents=agents, sources=None, folder=Path()
+        )
+
+    def _links(self) -> list[tuple[str, str]]:
+        links = [(name, DESTINATION) for name in (*self.pull.sources, *self.pull.relays)]
+        return links + [(s, r) for s in self.pull.sources for r in self.pull.relays]
+
+    def _at(self, time_s: float, act: Callable[[], None]) -> None:
+        self.n_events += 1
+        heapq.heappush(self.heap, (time_s, self.n_events, act))
+
+    def _tell(self, event: Any) -> None:
+        if self.core is not None and self.core.finished is None:
+            self._obey(self.core.handle(event))
+
+    def _tick(self) -> None:
+        self._at(self.now_s + TICK_S, self._tick)
+        arrived = {n: t.received_bytes for n, t in self.threads.items() if not t.is_over}
+        self._tell(messages.Ticked(self.now_s, arrived))
+
+    def _trouble(self) -> None:
+        """Something happens to a source or a relay; more of it later."""
+        self._at(self.now_s + self.draws.expovariate(1 / 3), self._trouble)
+        source = self.draws.choice(list(self.pull.sources.values()))
+        what = self.draws.randrange(4)
+        if what == 0 and source.trouble.changes:
+            source.change_something()
+        elif what == 1 and self.draws.random() < 0.3:
+            source.is_up = not source.is_up
+        elif what == 2 and self.pull.relays:
+            self.lost_relays ^= {self.draws.choice(self.pull.relays)}
+            for thread in self.threads.values():
+                if self.lost_relays & set(thread.relays) and thread._peer is not None:
+                    thread._peer.abort()
+                    self._step_soon(thread)
+
+    # Commits ---------------------------------------------------------------------------------
+
+    def _commit_again(self) -> None:
+        self._at(self.now_s + COMMIT_S, self._commit_again)
+        self._commit()
+
+    def _commit(self) -> None:
+        """Have the store record what is pending, by the very code of its thread."""
+        self.store._ends = True
+        self.store._record_all(self._recorded)
+        self.store._ends = False
+        self._require_power()
+
+    def _recorded(self, pieces: list[PieceKey], failure: Exception | None) -> None:
+        if failure is not None:
+            self.failure = str(failure)
+            self._tell(messages.StoreFailed(self.now_s, str(failure)))
+        else:
+            self.pull.n_recorded += len(pieces)
+            self._tell(messages.Recorded(self.now_s, tuple(pieces)))
+
+    def _require_power(self) -> None:
+        if self.pull.disk.is_dead:
+            raise PowerLoss
+
+    # Actions ---------------------------------------------------------------------------------
+
+    def _obey(self, actions: list[Any]) -> None:
+        for action in actions:
+            self.pull.log.update(f"{self.now_s:.9g} {action!r}\n".encode())
+            match action:
+                case messages.OpenSession():
+                    self._open(action)
+                case messages.Request() | messages.Ask():
+                    thread = self.threads[action.session]
+                    thread.wanted.put(action)
+                    self._step_soon(thread)
+                    self._judge_budget()
+                case messages.CloseSession(session):
+                    thread = self.threads[session]
+                    self.hops.pop(session, None)
+                    thread.end()
+                    self._step_soon(thread)
+                case messages.Wake(time_s, tag):
+                    at = max(time_s, self.now_s)
+                    self._at(at, lambda tag=tag: self._tell(messages.Woken(self.now_s, tag)))
+                case messages.Plan(number, progress):
+                    self._plan(number, progress)
+                case messages.Retire(source, files, why):
+                    self.changed.add(source)
+                    self.store.retire(source, files, why)
+                case messages.Abandon(source, piece, why):
+                    self.store.abandon(source, piece, why)
+            self._require_power()
+
+    def _plan(self, number: int, progress: Any) -> None:
+        try:
+            schedule = self.plan_rest(progress)
+        except DatacollectError:
+            schedule = None
+        planned = lambda: self._tell(messages.Planned(self.now_s, number, schedule))  # noqa: E731
+        self._at(self.now_s + self.draws.uniform(0, 1), planned)
+
+    def _open(self, wanted: messages.OpenSession) -> None:
+        source = self.pull.sources[wanted.source]
+        session = SimulatedSession(source, self.draws.choice((2_000.0, 10_000.0, 50_000.0)))
+        thread = Stepped(wanted, lambda *_: AgentPeer(session, ""), self.store, self)
+        self.threads[wanted.session] = thread
+        self.hops[wanted.session] = 1 + len(wanted.relays)
+        open_hops = sum(self.hops.values())
+        if open_hops > self._most_hops():
+            raise Wrong(f"seed {self.pull.seed}: {open_hops} connections at a time")
+        self._at(self.now_s + self.draws.uniform(0.01, 0.5), thread.begin)
+
+    def _most_hops(self) -> int:
+        """Each route has one chain at least, and a spare one where it is broken.
+
+        Three sources have three routes each at the most.
+        """
+        return max(self.pull.connections, 16) + 2 * len(self.pull.sources)
+
+    def _judge_budget(self) -> None:
+        asked = sum(session.asked_bytes for session in self.core._sessions.values())
+        most = IN_FLIGHT_BYTES + PIECE_BYTES * len(self.core._sessions)
+        if asked != self.core._asked_bytes or asked > most:
+            raise Wrong(f"seed {self.pull.seed}: {asked} bytes in flight, at most {most}")
+
+    def _step_soon(self, thread: Stepped) -> None:
+        number = thread._opening.session
+        if number not in self.stepping and thread.has_begun and not thread.is_over:
+            self.stepping.add(number)
+            self._at(self.now_s + thread.wait_s(), thread.step)
+
+
+_TROUBLES = (
+    Trouble(),
+    Trouble(refused=0.1, reset=0.05),
+    Trouble(reset=0.02, corrupt=0.05),
+    Trouble(changes=1),
+    Trouble(changes=1, unreadable=0.02, reset=0.02),
+    Trouble(stuck=0.05, reset=0.02),
+    Trouble(hostile_names=True, refused=0.3, corrupt=0.02),
+)
+
+
+def _listed(source: Source, listed: Any) -> bytes:
+    """What a file was when it was listed."""
+    for entry, data in source.versions[listed.path]:
+        if (entry.n_bytes, entry.mtime_ns) == (listed.n_bytes, listed.mtime_ns):
+            return data
+    raise Wrong(f"{listed} was never so")

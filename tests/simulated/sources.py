@@ -1,0 +1,165 @@
+"""Simulated sources: what they hold, how they change, lie and fail, and sessions with them."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from datacollect.errors import TransferError
+from datacollect.transfer.wire.messages import (
+    AS_LISTED,
+    CHANGED,
+    Confirmation,
+    FileEntry,
+    InventoryPage,
+    LeftOut,
+    ReadAnswer,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from datacollect.transfer.wire.messages import Read
+
+UNREADABLE = 2
+PAGE = 3
+NAMES = ("a.bin", "b/c.bin", "b/d e.bin", "b/d/e/f.bin", "g.bin", "h/é.bin", "z.bin", "empty")
+HOSTILE = ("../out", "/abs", "b//c", ".datacollect/state.sqlite", "b/./c", "nul\0", "x" * 300)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """How often what goes wrong, as probabilities for each answer, and times."""
+
+    refused: float = 0.0
+    reset: float = 0.0
+    corrupt: float = 0.0
+    unreadable: float = 0.0
+    stuck: float = 0.0
+    changes: int = 0
+    hostile_names: bool = False
+
+
+class Source:
+    """A host's files, now and before."""
+
+    def __init__(self, name: str, draws: random.Random, trouble: Trouble) -> None:
+        self.name, self.draws, self.trouble = name, draws, trouble
+        self.versions: dict[str, list[tuple[FileEntry, bytes]]] = {}
+        self.clock_ns = 10**18
+        self.is_up = True
+        for path in draws.sample(NAMES, draws.randint(1, len(NAMES))):
+            size = 0 if path == "empty" else draws.choice((1, 700, 1024, 5000, 20_000))
+            self.write(path, size)
+
+    def write(self, path: str, size: int) -> None:
+        """Write a file anew."""
+        self.clock_ns += 1
+        inode = 1 + len(self.versions)
+        data = self.draws.randbytes(size)
+        entry = FileEntry(path, size, self.clock_ns, inode)
+        self.versions.setdefault(path, []).append((entry, data))
+
+    def change_something(self) -> None:
+        """A file gets other bytes, while it is fetched or not."""
+        path = self.draws.choice(sorted(self.versions))
+        self.write(path, max(1, len(self.current(path)[1]) + self.draws.choice((-1, 0, 500))))
+
+    def current(self, path: str) -> tuple[FileEntry, bytes]:
+        """What the file is now."""
+        return self.versions[path][-1]
+
+    def is_some_version(self, path: str, data: bytes) -> bool:
+        """Whether the file has ever been this."""
+        return any(data == known for _, known in self.versions.get(path, ()))
+
+    def pages(self) -> Iterator[InventoryPage]:
+        """The inventory, as an agent gives it; perhaps with names that lead elsewhere."""
+        entries = [self.current(path)[0] for path in self.versions]
+        if self.trouble.hostile_names:
+            entries += [FileEntry(path, 10, 1, 999) for path in HOSTILE]
+        entries.sort(key=lambda entry: entry.path.encode())
+        for first in range(0, len(entries), PAGE):
+            files = tuple(entries[first : first + PAGE])
+            is_last = first + PAGE >= len(entries)
+            left_out = (LeftOut("pipe", "is no regular file"),) if first == 0 else ()
+            yield InventoryPage(files, left_out, None if is_last else files[-1].path)
+
+    def read(self, read: Read) -> tuple[bytes, int]:
+        """The bytes that a request names, and whether they are as listed."""
+        parts = []
+        for segment in read.segments:
+            entry, data = self.current(segment.file.path)
+            if entry != segment.file:
+                return b"", CHANGED
+            parts.append(data[segment.offset_bytes : segment.offset_bytes + segment.n_bytes])
+        return b"".join(parts), AS_LISTED
+
+
+@dataclass
+class SimulatedSession:
+    """What a session thread sees of an agent; time is the driver's."""
+
+    source: Source
+    rate_bytes_per_s: float
+    received_bytes: int = 0
+    is_aborted: bool = False
+    asked: deque[Read] = field(default_factory=deque)
+
+    def has_room(self, read: Read) -> bool:
+        return len(self.asked) < 8
+
+    def send_read(self, read: Read, ticket: str | None = None) -> None:
+        assert read.segments, "a request for nothing"
+        assert all(segment.n_bytes > 0 for segment in read.segments)
+        self._require_alive()
+        self.asked.append(read)
+
+    def receive_into(self, buffer: memoryview) -> ReadAnswer:
+        self._require_alive()
+        read, trouble, draws = self.asked.popleft(), self.source.trouble, self.source.draws
+        data, status = self.source.read(read)
+        if draws.random() < trouble.reset:
+            cut = draws.randint(0, len(data))
+            buffer[:cut] = data[:cut]
+            self.received_bytes += cut
+            raise TransferError("the connection failed: reset in the middle of an answer")
+        if status != AS_LISTED:
+            return ReadAnswer(0, status, b"", Confirmation())
+        digest = blake3(data).digest()
+        buffer[: len(data)] = data
+        self.received_bytes += len(data)
+        if draws.random() < trouble.corrupt:
+            at = draws.randrange(len(data))
+            buffer[at] ^= 1 << draws.randrange(8)
+        elif draws.random() < trouble.unreadable:
+            buffer[: len(data)] = bytes(len(data))
+            return ReadAnswer(len(data), UNREADABLE, blake3(bytes(len(data))).digest(), _NOTHING)
+        return ReadAnswer(len(data), AS_LISTED, digest, _NOTHING)
+
+    def confirm(self, files: list[FileEntry], ticket: str | None = None) -> Confirmation:
+        self._require_alive()
+        gone = [f.path for f in files if f.path not in self.source.versions]
+        changed = [
+            f.path
+            for f in files
+            if f.path in self.source.versions and self.source.current(f.path)[0] != f
+        ]
+        return Confirmation(tuple(changed), tuple(gone))
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+    def close(self) -> None:
+        self.is_aborted = True
+
+    def _require_alive(self) -> None:
+        if self.is_aborted or not self.source.is_up:
+            raise TransferError("the connection failed: reset by peer")
+
+
+_NOTHING = Confirmation()
