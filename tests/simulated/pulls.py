@@ -366,6 +366,8 @@ class Start:
                 case messages.OpenSession():
                     self._open(action)
                 case messages.Request() | messages.Ask():
+                    if action.piece not in self.core.todo[action.source]:
+                        raise Wrong(f"seed {self.pull.seed}: {action} asks for what is there")
                     thread = self.threads[action.session]
                     thread.wanted.put(action)
                     self._step_soon(thread)
