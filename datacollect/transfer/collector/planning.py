@@ -100,12 +100,12 @@ def problem_of(
     tree: dict[str, Any] = {"destination": destination, "hosts": hosts, "held": held}
     if says_links(collection):
         tree["bandwidth_csv"] = network["bandwidth_csv"]
-        # What a link leaves unsaid is None here, which no problem file may say.
-        tree["links"] = [
-            {key: value for key, value in link.items() if value is not None}
-            for link in network["links"]
-        ]
-        tree["shared"] = list(network["shared"])
+        # What a row leaves unsaid is None here, which no problem file may say.
+        for name in ("links", "shared"):
+            tree[name] = [
+                {key: value for key, value in row.items() if value is not None}
+                for row in network[name]
+            ]
         tree = {key: value for key, value in tree.items() if value is not None}
     else:
         tree["links"] = [

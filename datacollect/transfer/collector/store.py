@@ -123,7 +123,7 @@ class Store:
             lost += [
                 row.number
                 for row in self.state.files_in(number, FileState.DONE)
-                if row.listed.n_bytes < 0
+                if size_there(self._folders, name, row.listed.path) != row.listed.n_bytes
             ]
             recorded = set(self.state.recorded(number))
             layout = self.state.layout(number)
