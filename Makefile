@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := setup.cfg pyproject.toml
 EXAMPLE := datacollect/examples/upload.toml
+SITES := datacollect/examples/sites.toml
 SCENARIO := datacollect/examples/scenario_small.toml
 
 # Nothing is looked up in, or written to, the home directory except pip's cache.
@@ -37,6 +38,8 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force
 	@echo
 	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
+	@echo '$$ datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force'
+	@$(BIN)/datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force
 	@for method in direct best-path coordinated; do \
 	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method --force; \
 	    echo; echo "\$$ datacollect $$*"; \
