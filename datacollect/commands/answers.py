@@ -9,6 +9,7 @@ import numpy as np
 
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.schedule.contents import TIME_LIMIT
+from datacollect.schedule.use import connections_by_link, streams_by_hop
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def show_plan(
     ]
     if money is not None:
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
+    if schedule.connections is not None:
+        most = f"{sum(connections_by_link(schedule).values())} of {schedule.connections}"
+        facts.insert(4, ("connections", most))
     if schedule.status == TIME_LIMIT:
         facts.append(("status", "complete, but the time limit ended the search for better"))
     if schedule.bottleneck is not None:
@@ -94,7 +98,7 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
     if table.empty:
         emit(f"{host} requests nothing" if host else "nothing is to be moved")
         return
-    headings = ("from", "source", "first byte", "bytes", "start s", "finish s", "rate")
+    headings = ("from", "source", "first byte", "bytes", "start", "finish", "rate")
     for i, (name, rows) in enumerate(table.groupby("host", sort=False)):
         if i:
             emit("")
@@ -104,9 +108,9 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
                 row["request_from"],
                 row["source"],
                 str(row["offset_bytes"]),
-                str(row["bytes"]),
-                f"{row['start_s']:.3f}",
-                f"{row['finish_s']:.3f}",
+                format_bytes(row["bytes"]),
+                format_duration(row["start_s"]),
+                format_duration(row["finish_s"]),
                 format_rate(row["rate_bytes_per_s"]),
             )
             for row in pull_rows(rows)
@@ -158,6 +162,7 @@ def _peak_storage(schedule: Schedule) -> str:
 def _show_routes(schedule: Schedule) -> None:
     columns = schedule.columns
     first = columns.hop == 0
+    by_hop = streams_by_hop(schedule)
     moved = np.bincount(columns.route[first], columns.n_bytes[first], minlength=schedule.n_routes)
     order = np.argsort(-moved, kind="stable")[:SHOWN_ROUTES].tolist()
     if not order:
@@ -167,11 +172,15 @@ def _show_routes(schedule: Schedule) -> None:
             " → ".join(schedule.routes[i].hosts),
             schedule.routes[i].source,
             format_bytes(float(moved[i])),
+            ", ".join(str(by_hop[i, hop]) for hop in range(schedule.routes[i].n_hops)),
         )
         for i in order
     ]
     emit("")
-    emit_table(("route", "data of", "bytes"), rows, "<<>")
+    if schedule.connections is None:
+        emit_table(("route", "data of", "bytes"), [row[:3] for row in rows], "<<>")
+    else:
+        emit_table(("route", "data of", "bytes", "connections"), rows, "<<>>")
     if schedule.n_routes > SHOWN_ROUTES:
         emit(f"and {schedule.n_routes - SHOWN_ROUTES} more routes")
 

@@ -11,9 +11,11 @@ from datacollect.commands.console import emit_json, working
 from datacollect.commands.options import (
     AtATime,
     Chunk,
+    Connections,
     Deadline,
     Derate,
     FinishName,
+    Force,
     Json,
     Method,
     MostTransfers,
@@ -27,6 +29,7 @@ from datacollect.commands.options import (
     TimeLimit,
     TimeSlot,
     require_fit,
+    require_new,
     require_schedule_name,
     split_names,
 )
@@ -53,7 +56,9 @@ def plan(
     time_slot_s: TimeSlot = None,
     derate: Derate = 1.0,
     most_transfers: MostTransfers = None,
+    connections: Connections = None,
     output: ScheduleOutput = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plan: print how long it takes and why, write the schedule."""
@@ -69,10 +74,12 @@ def plan(
             "--deadline": deadline_s,
             "--finish": finish,
             "--most-transfers": most_transfers,
+            "--connections": connections,
         },
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
+    require_new(output, force=force)
     options: MethodOptions
     if method is Method.direct:
         options = DirectOptions(split_names(order), at_a_time, time_slot_s)
@@ -88,6 +95,7 @@ def plan(
             time_limit_s=time_limit_s,
             finish=EARLY if finish is None else finish.value,
             most_transfers=most_transfers,
+            connections=connections,
         )
     options = replace(options, solver=solver.value, derate=derate)
     problem = read_problem(problem_file)
