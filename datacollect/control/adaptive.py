@@ -28,7 +28,7 @@ from datacollect.control.events import (
     Timer,
 )
 from datacollect.control.gateways import Gateways
-from datacollect.control.harm import Caution
+from datacollect.control.harm import cautious
 from datacollect.control.moves import HostView, Move, best_move, feeds
 from datacollect.control.opening import first_links, most_left
 from datacollect.control.outlook import Forecast, Outlook
@@ -80,8 +80,7 @@ class AdaptiveController(Controller):
         pull them; or nowhere: each is passed on as it comes, on a chain, as real transfers do.
     harm : float, optional
         How much of their rate others may lose, as a part of what direct transfers with one
-        connection per source would leave them; judged by what connections get. It begins with one
-        connection per source.
+        connection per source would leave them (`datacollect.control.harm`).
     room_bytes : mapping of str to float, optional
         Room for others' data at relays; unlimited at those left out.
     piece_bytes : int, optional
@@ -153,7 +152,9 @@ class AdaptiveController(Controller):
         self._now_s = 0.0
         self._decisions: list[Decision] = []
         self._outlook = Outlook(sum(parcel.n_bytes for parcel in problem.parcels))
-        self._caution = None if harm is None else Caution(harm, problem, connections)
+        self._caution = (
+            None if harm is None else cautious(harm, problem, self._ways, self._rates, connections)
+        )
         self.answer: dict[str, Any] = {
             "most_connections": 0,
             "sent_twice_bytes": 0,
