@@ -31,14 +31,14 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	@mkdir -p demo
 	@echo '$$ datacollect compare $(EXAMPLE)'
 	@$(BIN)/datacollect compare $(EXAMPLE)
-	@echo '$$ datacollect plan $(EXAMPLE) -o demo/upload.json'
-	@$(BIN)/datacollect plan $(EXAMPLE) -o demo/upload.json
-	@echo '$$ datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png'
-	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png
+	@echo '$$ datacollect plan $(EXAMPLE) -o demo/upload.json --force'
+	@$(BIN)/datacollect plan $(EXAMPLE) -o demo/upload.json --force
+	@echo '$$ datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force'
+	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force
 	@echo
 	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
 	@for method in direct best-path coordinated; do \
-	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method; \
+	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method --force; \
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || exit; \
 	done
@@ -46,7 +46,7 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo
 	@for method in direct best-path coordinated; do \
-	    set -- simulate $(SCENARIO) --engine ns3 --method $$method -o demo/ns3-$$method; \
+	    set -- simulate $(SCENARIO) --engine ns3 --method $$method -o demo/ns3-$$method --force; \
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || exit; \
 	done
@@ -110,8 +110,8 @@ study: $(VENV)/.installed-study ## repeat the paper's study in ns-3 (STUDY, SCAL
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || [ $$? -eq 3 ] || exit 1; \
 	done
-	@echo; echo '$$ datacollect report results -o report'
-	@$(BIN)/datacollect report results -o report
+	@echo; echo '$$ datacollect report results -o report --force'
+	@$(BIN)/datacollect report results -o report --force
 
 clean: ## remove what was built; .venv stays
 	rm -rf build dist *.egg-info demo docs/_build docs/api/generated .coverage

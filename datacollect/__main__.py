@@ -1,8 +1,53 @@
-"""``python -m datacollect`` is the command line."""
+"""``python -m datacollect``, and the program ``datacollect``, are the command line.
+
+Nothing but the standard library is imported before `main` runs: whoever interrupts while the rest
+is loaded is told so in one line.
+"""
 
 from __future__ import annotations
 
-from datacollect.commands.main import main
+import os
+import sys
+from typing import NoReturn
+
+INTERRUPTED = 130
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    sys.unraisablehook = _unraisable
+    try:
+        _keep_streams_apart()
+        from datacollect.commands.main import main as run_and_leave
+
+        run_and_leave()
+    except KeyboardInterrupt:
+        _say_interrupted()
+    sys.exit(INTERRUPTED)
+
+
+def _keep_streams_apart() -> None:
+    """Occupy the places of closed streams: a file opened there would get what is meant for them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _unraisable(mishap: sys.UnraisableHookArgs) -> None:
+    """End the program by an interruption that Python can only ignore, as in destructors."""
+    if issubclass(mishap.exc_type, KeyboardInterrupt):
+        _say_interrupted()
+        os._exit(INTERRUPTED)
+    sys.__unraisablehook__(mishap)
+
+
+def _say_interrupted() -> None:
+    if sys.stderr is not None:
+        sys.stderr.write("interrupted\n")
+        sys.stderr.flush()
+
 
 if __name__ == "__main__":
     main()

@@ -41,9 +41,14 @@ class ByteRanges:
         return new
 
     def ranges(self) -> list[tuple[int, int]]:
-        """Return all ranges (offset, bytes) of the set, sorted."""
-        ends = zip(self._starts, self._ends, strict=True)
-        return [(start, end - start) for start, end in ends]
+        """Return all ranges (offset, bytes), in order.
+
+        >>> there = ByteRanges()
+        >>> there.add(20, 5), there.add(0, 10), there.ranges()
+        (5, 10, [(0, 10), (20, 5)])
+        """
+        pairs = zip(self._starts, self._ends, strict=True)
+        return [(start, end - start) for start, end in pairs]
 
     def end_after(self, position: float) -> int | None:
         """Return where the range that holds a position ends; None if it is in no range."""

@@ -103,7 +103,7 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
         reason = getattr(error, "strerror", None) or shown_text(str(error))
         remedy = "; make the folder first" if not file.parent.exists() else ""
         message = f"{document_name(path)}: cannot be written: {reason}{remedy}"
-        raise NotWrittenError(message) from None
+        raise NotWrittenError(message, getattr(error, "errno", None)) from None
 
 
 def decode(data: bytes, name: str) -> str:

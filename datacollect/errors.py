@@ -4,7 +4,7 @@
 
     DatacollectError
     ├── ProblemError (also ValueError)   malformed input: exit code 2
-    │   └── NotWrittenError              a file cannot be written
+    │   └── NotWrittenError              a file cannot be written; on a full disk: exit code 3
     ├── InfeasibleError                  no schedule exists: exit code 1
     ├── ScheduleError (also ValueError)  a schedule breaks a rule: exit code 1
     ├── SolverError                      a solver failed: exit code 3
@@ -19,12 +19,17 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+
+# What is no mistake of whoever gave the name.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class DatacollectError(Exception):
@@ -40,7 +45,12 @@ class ProblemError(DatacollectError, ValueError):
 
 
 class NotWrittenError(ProblemError):
-    """A file cannot be written, as on a full disk."""
+    """A file cannot be written: exit code 3 where the disk is full, or fails; else 2."""
+
+    def __init__(self, message: str, errno: int | None = None) -> None:
+        super().__init__(message)
+        if errno in FULL:
+            self.exit_code = 3
 
 
 class InfeasibleError(DatacollectError):
@@ -133,6 +143,8 @@ def naming(place: str) -> Iterator[None]:
     try:
         yield
     except ProblemError as error:
-        raise type(error)(f"{place}: {error}") from None
+        named = type(error)(f"{place}: {error}")
+        named.exit_code = error.exit_code
+        raise named from None
     except InfeasibleError as error:
         raise InfeasibleError(f"{place}: {error}", error.hosts) from None

@@ -1,10 +1,10 @@
 """Predictions before the start: what simulated runs take over what was predicted.
 
-    python experiments/prediction.py learn     # seeds 1 to 100: the factors of methods/prediction.py
+    python experiments/prediction.py learn     # seeds 1 to 100: the factors of the predictions
     python experiments/prediction.py           # seeds 101 to 300: medians, and coverage
 
-Runs of the base scenario at a tenth in the fluid engine, capacities of peering and access wires known; seeds go
-in turn through 0, 20 and 60 flows, divided 1:1, 2:1 and 1:3.
+Runs of the base scenario at a tenth in the fluid engine, capacities of peering and access wires
+known; seeds go in turn through 0, 20 and 60 flows, divided 1:1, 2:1 and 1:3.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "solvers": "root",
     "topologies": "root",
     "schedule": "root problem",
+    "exports": PLANS,
     "measurement": "root problem",
     "flow": f"{PLANS} solvers",
     "control": PLANS,
@@ -43,7 +44,8 @@ MAY_IMPORT = {
     "scenario": f"{PLANS} measurement topologies methods simulation",
     "study": f"{PLANS} examples methods simulation scenario",
     "commands": (
-        f"{PLANS} examples measurement methods explanation simulation scenario study transfer"
+        f"{PLANS} examples exports measurement methods explanation simulation scenario study "
+        "transfer"
     ),
     FRONT: f"{PLANS} measurement flow methods explanation scenario study transfer",
 }

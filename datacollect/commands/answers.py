@@ -98,7 +98,7 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
     if table.empty:
         emit(f"{host} requests nothing" if host else "nothing is to be moved")
         return
-    headings = ("from", "source", "first byte", "bytes", "start s", "finish s", "rate")
+    headings = ("from", "source", "first byte", "bytes", "start", "finish", "rate")
     for i, (name, rows) in enumerate(table.groupby("host", sort=False)):
         if i:
             emit("")
@@ -108,9 +108,9 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
                 row["request_from"],
                 row["source"],
                 str(row["offset_bytes"]),
-                str(row["bytes"]),
-                f"{row['start_s']:.3f}",
-                f"{row['finish_s']:.3f}",
+                format_bytes(row["bytes"]),
+                format_duration(row["start_s"]),
+                format_duration(row["finish_s"]),
                 format_rate(row["rate_bytes_per_s"]),
             )
             for row in pull_rows(rows)

@@ -9,10 +9,11 @@ import shutil
 import sys
 import textwrap
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TextIO
 
-from datacollect.errors import ProblemError
+from datacollect.errors import NotWrittenError, ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +23,19 @@ if TYPE_CHECKING:
 # Progress shows once something takes longer.
 PATIENCE_S = 1.0
 
+# Columns of text do not get narrower, even where a table is then too wide.
+LEAST_COLUMN = 12
+
 # What a shell reports of a program that wrote into a closed pipe.
 CLOSED_PIPE_EXIT_CODE = 141
 
 
 def emit(text: str) -> None:
     """Write a line, or several, to standard output; end quietly where nobody reads any more."""
+    if sys.stdout is None:  # started with >&-
+        raise ProblemError(
+            "standard output: is closed; open it, or send it to /dev/null where nobody reads it"
+        )
     try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -36,13 +44,16 @@ def emit(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise SystemExit(CLOSED_PIPE_EXIT_CODE) from None
-        raise ProblemError(f"standard output: cannot be written: {error.strerror}") from None
+        message = f"standard output: cannot be written: {error.strerror}"
+        raise NotWrittenError(message, error.errno) from None
 
 
 def note(text: str) -> None:
-    """Write a line to standard error."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    """Write a line to standard error; where that is closed or full, nobody can be told."""
+    with suppress(OSError):
+        if sys.stderr is not None:
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
 
 
 def emit_json(tree: Mapping[str, Any]) -> None:
@@ -62,10 +73,10 @@ def emit_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: st
     """
     align = right.ljust(len(headings), "<")
     clean = [[_one_line(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
+    if on_terminal(sys.stdout):
         emit(_rich_table(headings, clean, align))
     else:
-        emit("\n".join(_plain_lines([list(headings), *clean], align)))
+        emit("\n".join(_plain_lines(_folded([list(headings), *clean], align), align)))
 
 
 def emit_facts(facts: Sequence[tuple[str, str]]) -> None:
@@ -83,7 +94,7 @@ def emit_text(text: str, indent: int = 0) -> None:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal's standard error that something is going on, once it takes a while."""
-    if not sys.stderr.isatty():
+    if not on_terminal(sys.stderr):
         yield
         return
     from rich.status import Status
@@ -98,6 +109,11 @@ def working(what: str) -> Iterator[None]:
         timer.cancel()
         timer.join()
         status.stop()
+
+
+def on_terminal(stream: TextIO | None) -> bool:
+    """Tell whether somebody watches a stream, which may be closed."""
+    return stream is not None and stream.isatty()
 
 
 def rich_console(stream: TextIO) -> Console:
@@ -125,6 +141,26 @@ def _rich_table(headings: Sequence[str], rows: Sequence[Sequence[str]], align: s
     with console.capture() as capture:
         console.print(table)
     return capture.get().strip("\n")
+
+
+def _folded(rows: Sequence[Sequence[str]], align: str) -> list[list[str]]:
+    """Fold the widest cells of text into several lines, until rows fit; numbers stay whole."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    texts = [i for i, side in enumerate(align) if side == "<"]
+    room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
+    while texts and sum(widths) > room:
+        widest = max(texts, key=lambda i: widths[i])
+        if widths[widest] <= LEAST_COLUMN:
+            break
+        widths[widest] -= 1
+    lines: list[list[str]] = []
+    for row in rows:
+        cells = [
+            textwrap.wrap(cell, width, break_on_hyphens=False) or [""] if i in texts else [cell]
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines += [list(line) for line in zip_longest(*cells, fillvalue="")]
+    return lines
 
 
 def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import note
-from datacollect.commands.options import How, Names, Output, names_by_address, require_other_file
+from datacollect.commands.console import emit_json, note
+from datacollect.commands.options import (
+    Force,
+    How,
+    Json,
+    Names,
+    Output,
+    names_by_address,
+    require_new,
+    require_other_file,
+)
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
 
@@ -31,6 +40,8 @@ def estimate(
     quantile: Annotated[float, typer.Option("--quantile", help="quantile: which one.")] = 0.25,
     name: Names = None,
     output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
     from datacollect.measurement.estimates import estimate as estimate_bandwidths
@@ -39,6 +50,7 @@ def estimate(
 
     names = names_by_address(name)
     require_other_file(output, samples)
+    require_new(output, force=force)
     if Path(samples).is_dir() or samples.lower().endswith(".json"):
         table = samples_from_iperf3(samples, names)
     elif names is None:
@@ -46,7 +58,10 @@ def estimate(
     else:
         raise ProblemError("--name is for iperf3's output; a CSV of samples names its hosts")
     found = estimate_bandwidths(table, how.value, a=a, quantile=quantile)
-    write_text(_bandwidth_csv(found), output)
+    if output is not None or not as_json:
+        write_text(_bandwidth_csv(found), output)
+    if as_json:
+        emit_json({"links": found.to_dict("records"), "n_samples": len(table)})
     note(f"{len(found)} links from {len(table)} samples")
 
 

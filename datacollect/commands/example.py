@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit_table, note
+from datacollect.commands.console import emit_json, emit_table, note
+from datacollect.commands.options import Force, Json
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError, nearest_hint
 
@@ -20,14 +21,19 @@ def example(
     folder: Annotated[
         str, typer.Option("-o", "--output", metavar="DIR", help="Folder to write to.")
     ] = ".",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
+    force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write a shipped example to start from, or list them all."""
     from datacollect.examples import example_files, example_names, example_summary, scenario_names
 
     names = (*example_names(), *scenario_names())
     if name is None:
-        emit_table(("example", "shows"), [(each, example_summary(each)) for each in names])
+        rows = [(each, example_summary(each)) for each in names]
+        if as_json:
+            emit_json({"examples": [{"name": each, "shows": shows} for each, shows in rows]})
+            return
+        emit_table(("example", "shows"), rows)
         note("write one with: datacollect example NAME")
         return
     if name not in names:
@@ -39,5 +45,7 @@ def example(
             raise ProblemError(f"{path}: exists already; --force overwrites, -o DIR avoids it")
     for path, text in paths.items():
         write_text(text.removesuffix("\n"), path)
+    if as_json:
+        emit_json({"name": name, "files": list(paths)})
     command = "simulate --engine fluid" if name in scenario_names() else "compare"
     note(f"try: datacollect {command} {next(iter(paths))}")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from datacollect.commands.console import emit_json, emit_table, emit_text, note, working
-from datacollect.commands.options import Json, ProblemFile, Solver, SolverName, require_other_file
+from datacollect.commands.options import (
+    Force,
+    Json,
+    ProblemFile,
+    Solver,
+    SolverName,
+    require_new,
+    require_other_file,
+)
 from datacollect.commands.reading import read_problem
 from datacollect.errors import ProblemError
 
@@ -26,6 +35,7 @@ def front(
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Draw (.png, .svg, .pdf) or .csv."),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Show what money waiting saves.
@@ -38,6 +48,7 @@ def front(
     if output is not None and not output.lower().endswith((*PICTURES, ".csv")):
         endings = ", ".join((*PICTURES, ".csv"))
         raise ProblemError(f"-o must name a file that ends in {endings}, got {output!r}")
+    require_new(output, force=force)
     problem = read_problem(problem_file)
     with working("planning for each deadline"):
         table = find_front(problem, solver=solver.value)
@@ -78,15 +89,14 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _save(table: pd.DataFrame, path: Path) -> None:
-    if path.suffix.lower() == ".csv":
-        from datacollect.documents import write_atomically
+    from datacollect.documents import write_atomically
 
+    if path.suffix.lower() == ".csv":
         write_atomically(str(path), table.to_csv(lineterminator="\n").encode())
         return
-    try:
-        _figure(table).savefig(path)
-    except OSError as error:
-        raise ProblemError(f"{path}: cannot be written: {error.strerror}") from None
+    picture = io.BytesIO()
+    _figure(table).savefig(picture, format=path.suffix[1:].lower())
+    write_atomically(str(path), picture.getvalue())
 
 
 def _figure(table: pd.DataFrame) -> Figure:

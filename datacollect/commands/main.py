@@ -8,6 +8,7 @@ that help and mistakes in the usage appear at once.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,6 +26,7 @@ from datacollect.commands.keys import keys
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
+from datacollect.commands.progress import progress
 from datacollect.commands.pull import pull
 from datacollect.commands.pulls import pulls
 from datacollect.commands.replan import replan
@@ -45,7 +47,6 @@ app = typer.Typer(
     name=PROGRAM,
     rich_markup_mode=None,  # rich would double the time that help takes
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -66,7 +67,7 @@ def root(
 # In the order in which help lists them.
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
-    *(replan, explain, front, simulate, sweep, report),
+    *(progress, replan, explain, front, simulate, sweep, report),
     *(agent, pull, status),
 ):
     app.command()(command)
@@ -79,7 +80,10 @@ def main() -> NoReturn:
         # File names and hosts may hold what the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # From here on an interruption would only disturb what is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -100,8 +104,22 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - says which, exit 3
         if hasattr(error, "format_message"):  # typer's own, its class depends on typer's version
             return _usage_error(error)
+        # Loading a library may turn an interruption into an error of its own.
+        if _stems_from_interruption(error):
+            note("interrupted")
+            return INTERRUPTED
         return _internal_error(error)
+    if code == INTERRUPTED:  # typer made a code of it
+        note("interrupted")
     return code if isinstance(code, int) else 0
+
+
+def _stems_from_interruption(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _usage_error(error: Any) -> int:

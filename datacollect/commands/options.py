@@ -69,6 +69,17 @@ class Finish(StrEnum):
     together = "together"
 
 
+class ExportFormat(StrEnum):
+    """What a schedule may be written as."""
+
+    curl = "curl"
+    aria2 = "aria2"
+    rclone = "rclone"
+    rsync = "rsync"
+    fts = "fts"
+    csv = "csv"
+
+
 class How(StrEnum):
     """Ways to estimate."""
 
@@ -121,6 +132,7 @@ ScheduleFile = Annotated[
     typer.Argument(metavar="SCHEDULE", help="Schedule file, JSON or Parquet."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
 Slot = Annotated[
     float | None,
     typer.Option(
@@ -302,6 +314,16 @@ def require_schedule_name(output: str | None, problem_file: str) -> None:
     require_other_file(output, problem_file)
     if output is not None and output.lower().endswith((".toml", ".csv")):
         raise ProblemError(f"-o must name a schedule, .json or .parquet, got {output!r}")
+
+
+def require_new(path: str | None, *, force: bool) -> None:
+    """Refuse to overwrite a file without --force; devices and pipes are written to."""
+    if path is None or force:
+        return
+    if Path(path).is_dir():
+        raise ProblemError(f"{path}: is a folder; name a file")
+    if Path(path).is_file() or Path(path).is_symlink():
+        raise ProblemError(f"{path}: exists already; --force overwrites it, or name another")
 
 
 def require_other_file(output: str | None, *inputs: str) -> None:

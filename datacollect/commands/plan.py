@@ -15,6 +15,7 @@ from datacollect.commands.options import (
     Deadline,
     Derate,
     FinishName,
+    Force,
     Json,
     Method,
     MostTransfers,
@@ -28,6 +29,7 @@ from datacollect.commands.options import (
     TimeLimit,
     TimeSlot,
     require_fit,
+    require_new,
     require_schedule_name,
     split_names,
 )
@@ -56,6 +58,7 @@ def plan(
     most_transfers: MostTransfers = None,
     connections: Connections = None,
     output: ScheduleOutput = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plan: print how long it takes and why, write the schedule."""
@@ -76,6 +79,7 @@ def plan(
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
+    require_new(output, force=force)
     options: MethodOptions
     if method is Method.direct:
         options = DirectOptions(split_names(order), at_a_time, time_slot_s)

@@ -6,8 +6,15 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import note, working
-from datacollect.commands.options import ProblemFile, ScheduleFile, require_other_file
+from datacollect.commands.console import emit_json, note, working
+from datacollect.commands.options import (
+    Force,
+    Json,
+    ProblemFile,
+    ScheduleFile,
+    require_new,
+    require_other_file,
+)
 from datacollect.commands.reading import read_both
 
 
@@ -18,15 +25,20 @@ def plot(
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Picture: .png, .svg or .pdf."),
     ],
+    force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Draw a schedule.
 
     What each host sends, receives and stores over time.
     """
     require_other_file(output, problem_file, schedule_file)
+    require_new(output, force=force)
     problem, schedule = read_both(problem_file, schedule_file)
     with working("drawing"):
         from datacollect.schedule.plot import save_plot
 
         save_plot(problem, schedule, output)
+    if as_json:
+        emit_json({"picture": output, "makespan_s": schedule.makespan_s})
     note(f"saved to {output}")

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit_json
-from datacollect.commands.options import Json, ProblemFile, ScheduleFile
+from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note, working
+from datacollect.commands.options import (
+    ExportFormat,
+    Force,
+    Json,
+    ProblemFile,
+    ScheduleFile,
+    require_new,
+    require_other_file,
+)
 from datacollect.commands.reading import read_both
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
+
+if TYPE_CHECKING:
+    from datacollect.exports.export import Export
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 
 def pulls(
@@ -18,25 +32,208 @@ def pulls(
     host: Annotated[
         str | None, typer.Option("--host", metavar="HOST", help="Only what this host requests.")
     ] = None,
+    kind: Annotated[
+        ExportFormat | None,
+        typer.Option(
+            "--as",
+            help="Write what carries the plan out: a shell script per host that runs curl, aria2, "
+            "rclone or rsync; jobs for FTS; a table.",
+        ),
+    ] = None,
+    manifest_file: Annotated[
+        str | None,
+        typer.Option(
+            "--manifest", metavar="FILE", help="CSV of all files: host, path, bytes, sha256."
+        ),
+    ] = None,
+    url: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--url",
+            metavar="[HOST=]TEMPLATE",
+            help="Where a host, or each, serves files, with {host}, {source} and {path} in it; "
+            "repeatable.",
+        ),
+    ] = None,
+    relay_url: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relay-url",
+            metavar="[HOST=]TEMPLATE",
+            help="Where a relay serves the folder in which its script works, if elsewhere; "
+            "repeatable.",
+        ),
+    ] = None,
+    piece_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--piece-bytes",
+            metavar="N",
+            min=1,
+            help="Most bytes of a piece that passes relays. Default: a fiftieth of its route's.",
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="PATH",
+            help="With --as: the folder to write to; with --as csv the file.",
+        ),
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Print the pull lists.
+    """Print the pull lists, or write scripts that carry them out.
 
     What each host has to request: from whom, which range, when and at what rate.
     """
-    from datacollect.schedule.belonging import require_belonging
-    from datacollect.schedule.pulls import pull_list
-
+    export_options = {
+        "--manifest": manifest_file,
+        "--url": url,
+        "--relay-url": relay_url,
+        "--piece-bytes": piece_bytes,
+        "-o": output,
+    }
+    if kind is None:
+        for option, value in export_options.items():
+            if value is not None:
+                raise ProblemError(f"{option} is for --as; say as what to write the pull lists")
     problem, schedule = read_both(problem_file, schedule_file)
-    require_belonging(problem, schedule)
     if host is not None and host not in problem.names:
         hint = nearest_hint(host, problem.names)
         raise ProblemError(f"--host: {problem_file} has no host {host!r}{hint}")
-    table = pull_list(schedule, host, hosts=problem.names)
-    from datacollect.commands.answers import pull_rows, show_pulls
+    if kind is None:
+        _print_lists(problem, schedule, host, as_json=as_json)
+        return
+    if manifest_file is None:
+        raise ProblemError(
+            "--as needs --manifest FILE: a CSV with the columns host, path, bytes and, where "
+            "known, sha256"
+        )
+    if output is None and (kind is not ExportFormat.csv or as_json):
+        raise ProblemError(f"--as {kind.value} needs -o: where to write")
+    require_other_file(output, problem_file, schedule_file, manifest_file)
+    with working("cutting into pieces"):
+        found = _export(problem, schedule, kind, manifest_file, url, relay_url, piece_bytes)
+    texts = _texts_of(found, host, kind)
+    if output is None:
+        emit(texts[""].removesuffix("\n"))
+        for text in found.notes:
+            note(f"note: {text}")
+        return
+    paths = _write(texts, output, kind, force=force)
+    if as_json:
+        emit_json(
+            {
+                "format": kind.value,
+                "files": paths,
+                "makespan_s": found.makespan_s,
+                "plan_makespan_s": schedule.makespan_s,
+                "pieces": len(found.jobs.jobs),
+                "notes": list(found.notes),
+            }
+        )
+    else:
+        _show(found, texts, schedule, kind, output)
 
+
+def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_json: bool) -> None:
+    from datacollect.commands.answers import pull_rows, show_pulls
+    from datacollect.schedule.belonging import require_belonging
+    from datacollect.schedule.pulls import pull_list
+
+    require_belonging(problem, schedule)
+    table = pull_list(schedule, host, hosts=problem.names)
     if as_json:
         totals = {"destination": schedule.destination, "makespan_s": schedule.makespan_s}
         emit_json({**totals, "pulls": pull_rows(table)})
     else:
         show_pulls(table, host)
+
+
+def _export(
+    problem: Problem,
+    schedule: Schedule,
+    kind: ExportFormat,
+    manifest_file: str,
+    url: list[str] | None,
+    relay_url: list[str] | None,
+    piece_bytes: int | None,
+) -> Export:
+    from datacollect.exports.export import export
+    from datacollect.exports.manifest import read_manifest
+    from datacollect.exports.templates import read_templates
+
+    is_url = kind not in (ExportFormat.rclone, ExportFormat.rsync)
+    templates = read_templates(url or (), relay_url or (), problem.names, is_url=is_url)
+    return export(
+        problem,
+        schedule,
+        read_manifest(manifest_file),
+        kind.value,
+        templates,
+        manifest_name=manifest_file,
+        piece_bytes=piece_bytes,
+    )
+
+
+def _texts_of(found: Export, host: str | None, kind: ExportFormat) -> dict[str, str]:
+    if host is None:
+        return found.texts
+    if not found.hosts:
+        raise ProblemError(f"--host is for scripts; --as {kind.value} is one for all hosts")
+    texts = {name: text for name, text in found.texts.items() if found.hosts[name] == host}
+    if not texts:
+        raise ProblemError(f"--host: {host!r} neither fetches nor forwards anything")
+    return texts
+
+
+def _write(texts: dict[str, str], output: str, kind: ExportFormat, *, force: bool) -> list[str]:
+    from datacollect.documents import write_atomically
+
+    if kind is ExportFormat.csv:
+        paths = {output: texts[""]}
+    else:
+        paths = {str(Path(output, name)): text for name, text in texts.items()}
+        try:
+            Path(output).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"{output}: cannot be made: {error.strerror}; name another"
+            raise NotWrittenError(message, error.errno) from None
+    for path in paths:
+        require_new(path, force=force)
+    for path, text in paths.items():
+        write_atomically(path, text.encode())
+    return list(paths)
+
+
+def _show(
+    found: Export, texts: dict[str, str], schedule: Schedule, kind: ExportFormat, output: str
+) -> None:
+    from datacollect.exports.scripts import summary_lines
+    from datacollect.units import format_duration
+
+    rows: list[tuple[str, ...]] = []
+    for name in texts:
+        if name in found.hosts:
+            n, amount, rate = summary_lines(found.jobs.of(found.hosts[name]))
+            rows.append((name, str(n), amount, rate))
+    if rows:
+        emit_table(("script", "pieces", "bytes", "rate at most"), rows, "<>>>")
+        emit("")
+    facts: list[tuple[str, Any]] = [
+        ("makespan", f"{format_duration(found.makespan_s)}, expected of {kind.value}"),
+        ("plan", format_duration(schedule.makespan_s)),
+        ("saved to", output),
+    ]
+    if kind is ExportFormat.csv:
+        facts[0] = ("makespan", f"{format_duration(found.makespan_s)}, if pieces go as listed")
+    elif kind is ExportFormat.fts:
+        facts.append(("next", "submit each job, such as by fts-rest-transfer-submit --file"))
+    else:
+        facts.append(("next", "at each host: sh SCRIPT FOLDER, all at the same time"))
+    emit_facts(facts)
+    for text in found.notes:
+        note(f"note: {text}")

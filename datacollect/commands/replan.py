@@ -11,6 +11,7 @@ import typer
 from datacollect.commands.console import emit_json, note, working
 from datacollect.commands.options import (
     Chunk,
+    Force,
     Json,
     Prefer,
     ProblemFile,
@@ -21,6 +22,7 @@ from datacollect.commands.options import (
     SolverName,
     TimeLimit,
     require_at_most_one,
+    require_new,
     require_one_standard_input,
     require_other_file,
     require_schedule_name,
@@ -77,6 +79,7 @@ def replan(
             help="Write the remaining problem, by which check judges the new schedule: .json.",
         ),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plan the rest of a collection, from where the data lie now.
@@ -93,6 +96,8 @@ def replan(
     require_schedule_name(output, problem_file)
     require_other_file(output, *inputs)
     _require_problem_name(problem_output, *inputs)
+    require_new(output, force=force)
+    require_new(problem_output, force=force)
     problem, plan, progress, remaining = _read(*inputs)
     with working("planning"):
         schedule = plan_rest(

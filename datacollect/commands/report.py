@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit_facts, emit_table, emit_text, note, working
+from datacollect.commands.console import (
+    emit_facts,
+    emit_json,
+    emit_table,
+    emit_text,
+    note,
+    working,
+)
+from datacollect.commands.options import Force, Json, require_new
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -22,6 +31,8 @@ def report(
         str | None,
         typer.Option("-o", "--output", metavar="OUT", help="Folder to write to: DIR/report."),
     ] = None,
+    force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Draw a sweep's figures, write its tables, judge the paper's claims by it.
 
@@ -30,8 +41,23 @@ def report(
     from datacollect.study.report.report import report as write_report
     from datacollect.study.report.verdicts import NOT_RUN
 
+    # Below the sweep itself is the report's own place: what was there before is written anew.
+    if output is not None:
+        require_new(str(Path(output, "index.html")), force=force)
     with working("reading, drawing"):
         found = write_report(directory, output)
+    if as_json:
+        emit_json(
+            {
+                "runs": found.n_runs,
+                "unreadable": found.n_unreadable,
+                "folder": str(found.folder),
+                "page": str(found.page),
+                "files": list(found.files),
+                "claims": found.claims.to_dict("records"),
+            }
+        )
+        return
     rows = [
         [claim["claim"], claim["part"], claim["paper"], _ours(claim), _verdict(claim)]
         for claim in found.claims.to_dict("records")

@@ -6,17 +6,27 @@ import math
 import sys
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note, rich_console
-from datacollect.commands.options import Json, RunMethod, require_at_most_one
+from datacollect.commands.console import (
+    emit,
+    emit_facts,
+    emit_json,
+    emit_table,
+    note,
+    on_terminal,
+    rich_console,
+)
+from datacollect.commands.options import Force, Json, RunMethod, require_at_most_one, require_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from datacollect.scenario.outcome import Outcome
+    from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.run import Run
 
 NOT_COMPLETE = 1
@@ -27,6 +37,7 @@ class Engine(StrEnum):
 
     ns3 = "ns3"
     fluid = "fluid"
+    auto = "auto"
 
 
 class Tables(StrEnum):
@@ -47,7 +58,11 @@ def simulate(
         RunMethod | None, typer.Option("--method", help="Method, instead of the scenario's.")
     ] = None,
     engine: Annotated[
-        Engine, typer.Option("--engine", help="Packet by packet (ns3), or as a fluid.")
+        Engine,
+        typer.Option(
+            "--engine",
+            help="Packet by packet (ns3), as a fluid, or auto: as a fluid where ns-3 cannot.",
+        ),
     ] = Engine.ns3,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed, instead of the scenario's run.seed.")
@@ -70,11 +85,14 @@ def simulate(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Write run.json and tables there."),
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Folder to write run.json and tables to."
+        ),
     ] = None,
     tables: Annotated[
         Tables, typer.Option("--tables", help="Format of the tables in DIR.")
     ] = Tables.csv,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario: measure, plan, collect, and compare with the plan.
@@ -83,14 +101,24 @@ def simulate(
     """
     from datacollect.scenario.carry_out import carry_out
     from datacollect.scenario.probe_cache import cache_folder
+    from datacollect.scenario.scenario import Scenario
     from datacollect.schedule.schedule import Schedule
 
     require_at_most_one({"--schedule": schedule, "--method": method})
+    require_new(None if output is None else str(Path(output, "run.json")), force=force)
     given = None if schedule is None else Schedule.from_file(schedule)
+    chosen, fallback = engine, None
+    setting: str | Scenario = scenario
+    if engine is Engine.auto:
+        setting = Scenario.from_file(scenario)
+        fallback = why_not_ns3(setting)
+        chosen = Engine.ns3 if fallback is None else Engine.fluid
+    if fallback is not None:
+        note(f"note: the fluid engine is used: {fallback}")
     with showing_progress() as (stage, progress):
         outcome = carry_out(
-            scenario,
-            engine=engine.value,
+            setting,
+            engine=chosen.value,
             method=None if method is None else method.value,
             seed=seed,
             schedule=given,
@@ -108,7 +136,8 @@ def simulate(
     if as_json:
         from datacollect.scenario.outcome_files import outcome_to_dict
 
-        emit_json(outcome_to_dict(outcome))
+        tree = outcome_to_dict(outcome)
+        emit_json(tree if fallback is None else tree | {"fallback": fallback})
     else:
         show_outcome(outcome, output)
     if not outcome.run.complete:
@@ -116,10 +145,24 @@ def simulate(
         raise typer.Exit(NOT_COMPLETE)
 
 
+def why_not_ns3(scenario: Scenario) -> str | None:
+    """Say why a scenario cannot be simulated packet by packet here; None where it can."""
+    from datacollect.errors import SimulationError
+    from datacollect.scenario.carry_out import require_ns3
+
+    if not scenario.has_topology:
+        return f"scenario {scenario.name!r} names a problem, which has no packets to simulate"
+    try:
+        require_ns3(scenario)
+    except SimulationError as error:
+        return str(error).partition("; or use")[0]
+    return None
+
+
 @contextmanager
 def showing_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float, int], None]]]:
     """Show on a terminal's standard error what is going on: stage, simulated time, bytes."""
-    if not sys.stderr.isatty():
+    if not on_terminal(sys.stderr):
         yield (lambda _: None), (lambda _, __: None)
         return
     from rich.status import Status

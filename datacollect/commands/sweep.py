@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit_facts, note, rich_console
-from datacollect.commands.options import require_at_most_one, split_names
+from datacollect.commands.console import emit_facts, emit_json, note, on_terminal, rich_console
+from datacollect.commands.options import Json, require_at_most_one, split_names
 from datacollect.errors import ProblemError
 from datacollect.units import format_duration
 
@@ -78,6 +78,7 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what failed at an earlier start.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Carry out an experiment's runs that DIR does not have yet.
 
@@ -109,14 +110,25 @@ def sweep(
         )
     now = last[0]
     cpu_s = float(table["cpu_s"].sum())  # measurements are shared, also with other sweeps
-    emit_facts(
-        [
-            ("runs", f"{len(table)} in {output}, {format_duration(cpu_s)} of processor time"),
-            ("settings", f"{now.finished_settings} of {now.settings} finished"),
-            ("failed", f"{now.failed}, in {output}/failed" if now.failed else "none"),
-            ("next", f"datacollect report {output}"),
-        ]
-    )
+    tree = {
+        "folder": output,
+        "runs": len(table),
+        "settings": now.settings,
+        "finished_settings": now.finished_settings,
+        "failed": now.failed,
+        "last_failure": now.last_failure if now.failed else None,
+        "cpu_s": cpu_s,
+    }
+    facts = [
+        ("runs", f"{len(table)} in {output}, {format_duration(cpu_s)} of processor time"),
+        ("settings", f"{now.finished_settings} of {now.settings} finished"),
+        ("failed", f"{now.failed}, in {output}/failed" if now.failed else "none"),
+        ("next", f"datacollect report {output}"),
+    ]
+    if as_json:
+        emit_json(tree)
+    else:
+        emit_facts(facts)
     if now.failed:
         note(f"one of the runs that failed: {now.last_failure}")
         raise typer.Exit(FAILED)
@@ -150,7 +162,7 @@ def words_of(now: SweepProgress) -> str:
 @contextmanager
 def showing_progress() -> Iterator[Callable[[SweepProgress], None]]:
     """Show progress on standard error: on a terminal a bar, else a line now and then."""
-    if not sys.stderr.isatty():
+    if not on_terminal(sys.stderr):
         yield _lines()
         return
     from rich.progress import BarColumn, Progress, TextColumn

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.documents import write_atomically
-from datacollect.errors import ProblemError
+from datacollect.errors import NotWrittenError, ProblemError
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -110,7 +110,8 @@ def write_outcome(outcome: Outcome, folder: str | PathLike[str], tables: str = "
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ProblemError(f"{folder}: cannot be made: {error.strerror}; name another") from None
+        message = f"{folder}: cannot be made: {error.strerror}; name another"
+        raise NotWrittenError(message, error.errno) from None
     frames = {name: getattr(outcome.run, name) for name in TABLES}
     if outcome.measurement is not None:
         frames["samples"] = outcome.measurement.samples

@@ -124,6 +124,12 @@ SCHEDULE = Table(
             nullable=True,
         ),
         Field(
+            "first",
+            Text(("direct", "relay")),
+            "What best-path compares its routes with first; null: direct, or another method.",
+            nullable=True,
+        ),
+        Field(
             "derate",
             Number("all bandwidths, a part", positive=True),
             "Planned on this part of all links' bandwidths; null: on all of them.",

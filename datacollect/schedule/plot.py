@@ -5,12 +5,14 @@ Uses matplotlib's objects, never pyplot and its global state: threads may draw a
 
 from __future__ import annotations
 
+import io
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
 from datacollect.schedule.picture import (
     MAX_COLOURS,
@@ -121,10 +123,9 @@ def save_plot(problem: Problem, schedule: Schedule, path: str | PathLike[str]) -
             f"{path}: a picture's name must end in {', '.join(SUFFIXES)}, got {path.suffix!r}"
         )
     figure = plot_schedule(problem, schedule)
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH)
-    except OSError as error:
-        raise ProblemError(f"{path}: cannot be written: {error.strerror}") from None
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=DOTS_PER_INCH, format=path.suffix[1:].lower())
+    write_atomically(path, picture.getvalue())
 
 
 # Drawing ------------------------------------------------------------------------------------

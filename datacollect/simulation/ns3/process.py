@@ -40,9 +40,9 @@ def check_installed() -> None:
     SimulationError
         It is not, with the command that installs it.
     """
-    needs = "It needs a C++ compiler, 500 MB and about 75 s"
+    needs = "it needs a C++ compiler, 500 MB and about 75 s"
     if any(importlib.util.find_spec(name) is None for name in ("ns3", "cppyy")):
-        raise SimulationError(f"ns-3 is not installed: {INSTALL}\n{needs}")
+        raise SimulationError(f"ns-3 is not installed: {INSTALL} ({needs})")
     version = metadata.version("ns3")
     if version != NS3_VERSION:
         raise SimulationError(

@@ -1,0 +1,245 @@
+"""A schedule as scripts, job files or a table: what is written, and what cannot be said in it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from datacollect.errors import ProblemError
+from datacollect.exports.fts import fts_jobs
+from datacollect.exports.jobs import Jobs, jobs_of
+from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
+from datacollect.exports.manifest import require_fit
+from datacollect.exports.scripts import TOOLS, scripts
+from datacollect.exports.templates import folder_of_host
+from datacollect.schedule.belonging import require_belonging
+from datacollect.units import format_bytes, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from datacollect.exports.manifest import Files
+    from datacollect.exports.templates import Templates
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.contents import ScheduleContents
+
+Format = Literal["curl", "aria2", "rclone", "rsync", "fts", "csv"]
+FORMATS: tuple[Format, ...] = ("curl", "aria2", "rclone", "rsync", "fts", "csv")
+
+CSV_COLUMNS = (
+    *("host", "request_from", "source", "path", "offset_bytes", "bytes", "file_bytes", "start_s"),
+    *("rate_bytes_per_s", "finish_s", "at_once", "forward_to", "sha256", "address"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """What has been made of a schedule.
+
+    Attributes
+    ----------
+    texts : dict of str to str
+        By file name.
+    hosts : dict of str to str
+        Whose file each is, by file name; none for FTS, which one client submits.
+    jobs : Jobs
+    makespan_s : float
+        When the last piece has reached the destination if links are as the problem says;
+        infinite where that is never.
+    notes : tuple of str
+        What the format cannot say, and what to know before starting.
+    """
+
+    texts: dict[str, str]
+    hosts: dict[str, str]
+    jobs: Jobs
+    makespan_s: float
+    notes: tuple[str, ...]
+
+
+def export(
+    problem: Problem,
+    schedule: ScheduleContents,
+    manifest: Mapping[str, Files],
+    kind: Format,
+    templates: Templates,
+    *,
+    manifest_name: str = "manifest",
+    piece_bytes: int | None = None,
+) -> Export:
+    """Turn a schedule into files for a tool.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        Of this problem.
+    manifest : mapping of str to Files
+        By source; together they are exactly the backlogs.
+    kind : str
+        ``"curl"``, ``"aria2"``, ``"rclone"``, ``"rsync"``: a shell script per host; ``"fts"``: job
+        files; ``"csv"``: a table.
+    templates : Templates
+        Where the tool finds what a host serves. For ``"csv"`` there may be none.
+    manifest_name : str
+        For messages.
+    piece_bytes : int, optional
+        Most bytes of a piece that passes relays.
+
+    Raises
+    ------
+    ProblemError
+        Schedule, manifest and problem do not belong together, or an address is missing.
+    """
+    require_belonging(problem, schedule)
+    require_fit(problem, manifest, manifest_name)
+    tool = TOOLS.get(kind)
+    may_cut: Callable[[str], bool] = lambda _: kind == "csv"  # noqa: E731
+    jobs = jobs_of(
+        problem,
+        schedule,
+        manifest,
+        may_cut=may_cut if tool is None else tool.may_cut,
+        piece_bytes=piece_bytes,
+    )
+    finish_s = finish_times_s(problem, jobs.jobs, timed=kind != "fts")
+    address = _address_of(templates, kind)
+    hosts: dict[str, str] = {}
+    if kind == "csv":
+        texts = {"": _table(jobs, finish_s.tolist(), templates, address)}
+    elif kind == "fts":
+        streams = int(schedule.columns.streams.max(initial=1))
+        trees = fts_jobs(jobs.jobs, address, streams)
+        width = len(str(len(trees)))
+        texts = {f"job-{k:0{width}}.json": _json(tree) for k, tree in enumerate(trees, 1)}
+    else:
+        by_host = scripts(jobs, manifest, address, TOOLS[kind], problem.destination)
+        hosts = {script_name(host): host for host in by_host}
+        texts = {script_name(host): text for host, text in by_host.items()}
+    makespan_s = float(finish_s.max(initial=0.0))
+    notes = tuple(_notes(problem, schedule, jobs, kind))
+    return Export(texts, hosts, jobs, makespan_s, notes)
+
+
+def script_name(host: str) -> str:
+    """Return the name of a host's script.
+
+    >>> script_name("lab/4")
+    'lab%2F4.sh'
+    """
+    return f"{folder_of_host(host)}.sh"
+
+
+def _address_of(templates: Templates, kind: Format) -> Callable[[str, str, str], str]:
+    if kind != "rsync":
+        return templates.address
+
+    def address(host: str, source: str, path: str) -> str:
+        # Names go to rsync by a list, relative to a base.
+        base = templates.address(host, source, "")
+        if not base.endswith("/") or "/./" in base:
+            raise ProblemError(
+                f"--url for {host!r}: rsync needs an address that ends in /{{path}}, without /./ "
+                f"in it, got {base + '{path}'!r}"
+            )
+        return f"{base}./{path}"
+
+    return address
+
+
+def _json(tree: dict[str, Any]) -> str:
+    return json.dumps(tree, ensure_ascii=False, indent=1) + "\n"
+
+
+def _table(
+    jobs: Jobs,
+    finish_s: list[float],
+    templates: Templates,
+    address: Callable[[str, str, str], str],
+) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for job, end_s in zip(jobs.jobs, finish_s, strict=True):
+        piece = job.piece
+        where = ""
+        if templates.own or templates.relayed:
+            where = address(job.request_from, piece.source, piece.path)
+        writer.writerow(
+            [
+                *(job.host, job.request_from, piece.source, piece.path, piece.offset_bytes),
+                *(piece.n_bytes, piece.file_bytes, job.start_s, job.rate_bytes_per_s, end_s),
+                *(job.lane, job.forward_to or "", piece.sha256, where),
+            ]
+        )
+    return text.getvalue()
+
+
+# What to know -------------------------------------------------------------------------------
+
+
+def _notes(problem: Problem, schedule: ScheduleContents, jobs: Jobs, kind: Format) -> Iterable[str]:
+    yield from _about_relays(problem, jobs)
+    if jobs.n_cut:
+        yield (
+            f"{kind} fetches whole files: {jobs.n_cut} that the plan cuts go whole, by the route "
+            "that carries most of each."
+        )
+    if kind == "fts":
+        yield (
+            "FTS knows no start times and no rate limits by file: it chooses both itself; the "
+            "makespan assumes that all begin at once, at the plan's rates."
+        )
+        if not any(job.piece.sha256 for job in jobs.jobs):
+            yield "No SHA-256 is known: FTS compares sizes only."
+        yield from _not_for_fts(jobs)
+    elif kind != "csv":
+        yield (
+            "Rates are means over each piece, and start times are kept to a second, by each "
+            "host's own clock; what requests take by themselves is not in the makespan."
+        )
+        missing = {job.piece.path for job in jobs.jobs if not job.piece.sha256}
+        if missing:
+            yield f"Of {len(missing)} files no SHA-256 is known: their sizes are compared only."
+    if len(jobs.jobs) > MOST_JOBS_SHARED:
+        yield (
+            f"The makespan of so many pieces ({len(jobs.jobs)}) takes each at its own rate, even "
+            "where late ones meet others on a link."
+        )
+    if schedule.slot_s is not None and kind != "fts":
+        yield f"Slots of {format_duration(schedule.slot_s)} are kept as start times."
+
+
+def _about_relays(problem: Problem, jobs: Jobs) -> Iterable[str]:
+    relayed: dict[str, int] = {}
+    longest = 0
+    for job in jobs.jobs:
+        if job.forward_to is not None:
+            relayed[job.host] = relayed.get(job.host, 0) + job.piece.n_bytes
+            longest = max(longest, job.piece.n_bytes)
+    if relayed:
+        yield (
+            "Relays forward whole pieces, here of at most "
+            f"{format_bytes(longest)}: the plan has them forward chunks as they arrive."
+        )
+    for host, n_bytes in relayed.items():
+        room = float(problem.storage_bytes[problem.host_index[host]])
+        if n_bytes > room:
+            yield (
+                f"Nothing deletes at {host} what has been forwarded: it needs "
+                f"{format_bytes(n_bytes)}, its storage_bytes is {format_bytes(room)}; delete "
+                "there what has arrived at the destination, or plan with less relaying."
+            )
+
+
+def _not_for_fts(jobs: Jobs) -> Iterable[str]:
+    odd = {job.piece.path for job in jobs.jobs if re.search(r"[\x00-\x1f\x7f]", job.piece.path)}
+    if odd:
+        yield (
+            f"{len(odd)} names hold control characters: they are percent-encoded in URLs, which "
+            "not every storage system takes."
+        )

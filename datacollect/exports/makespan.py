@@ -1,0 +1,148 @@
+"""How long scripts take: tools store and forward whole pieces, one after another in each lane."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.fairshare import max_min_fair_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.exports.jobs import Job
+    from datacollect.problem.problem import Problem
+
+# Of more jobs each is taken at its own rate limit: shares would take minutes to compute.
+MOST_JOBS_SHARED = 4000
+
+
+def finish_times_s(problem: Problem, jobs: Sequence[Job], *, timed: bool = True) -> FloatArray:
+    """Return when each job ends if tools keep to their rate limits and share what is too little.
+
+    Parameters
+    ----------
+    problem : Problem
+    jobs : sequence of Job
+        None comes before what it waits for.
+    timed : bool
+        Whether jobs wait for the instant at which the plan has them begin.
+
+    Returns
+    -------
+    ndarray of float, shape (n_jobs,)
+        Without the time that requests take by themselves.
+    """
+    if len(jobs) > MOST_JOBS_SHARED:
+        return _at_own_rates(jobs, timed=timed)
+    return _Run(problem, jobs, timed=timed).finish_s()
+
+
+def _at_own_rates(jobs: Sequence[Job], *, timed: bool) -> FloatArray:
+    finish_s = np.zeros(len(jobs))
+    lanes: dict[int, float] = {}
+    for i, job in enumerate(jobs):
+        start_s = max(lanes.get(job.lane, 0.0), job.start_s if timed else 0.0)
+        if job.after is not None:
+            start_s = max(start_s, float(finish_s[job.after]))
+        finish_s[i] = start_s + job.piece.n_bytes / job.rate_bytes_per_s
+        lanes[job.lane] = float(finish_s[i])
+    return finish_s
+
+
+class _Run:
+    """From event to event: a job begins, a job ends, a forecast's period begins."""
+
+    def __init__(self, problem: Problem, jobs: Sequence[Job], *, timed: bool) -> None:
+        self._problem, self._jobs, self._timed = problem, jobs, timed
+        self._done_s = np.full(len(jobs), math.inf)
+        lanes: dict[int, list[int]] = {}
+        for i, job in enumerate(jobs):
+            lanes.setdefault(job.lane, []).append(i)
+        self._lanes = list(lanes.values())
+        self._flow, self._resource, self._constant = self._resources()
+
+    def _resources(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return who uses what; resources are all links, uplinks, downlinks, bottlenecks."""
+        problem = self._problem
+        n, index = problem.n_hosts, problem.host_index
+        row_of = {
+            pair: row
+            for row, pair in enumerate(
+                zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
+            )
+        }
+        flow, resource = [], []
+        n_links = len(row_of)
+        for k, lane in enumerate(self._lanes):
+            job = self._jobs[lane[0]]
+            tail, head = index[job.request_from], index[job.host]
+            used = [row_of[tail, head], n_links + tail, n_links + n + head]
+            used += [
+                n_links + 2 * n + s
+                for s, shared in enumerate(problem.shared)
+                if (job.request_from, job.host) in shared.links
+            ]
+            flow += [k] * len(used)
+            resource += used
+        constant = np.concatenate(
+            [
+                problem.uplink_bytes_per_s,
+                problem.downlink_bytes_per_s,
+                [shared.bandwidth_bytes_per_s for shared in problem.shared],
+            ]
+        )
+        return np.array(flow, np.int64), np.array(resource, np.int64), constant
+
+    def finish_s(self) -> FloatArray:
+        now, at = 0.0, [0] * len(self._lanes)
+        left = np.array([self._jobs[lane[0]].piece.n_bytes for lane in self._lanes], float)
+        periods_s = np.append(self._problem.periods_s, math.inf)
+        while any(k < len(lane) for k, lane in zip(at, self._lanes, strict=True)):
+            active, limit, next_s = self._ready(now, at)
+            period = int(np.searchsorted(periods_s, now, side="right")) - 1
+            rates = self._rates(period, active, limit)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ends_s = now + np.where(rates > 0, left / rates, math.inf)
+            later_s = min(next_s, float(periods_s[period + 1]), float(ends_s.min()))
+            if not math.isfinite(later_s):
+                break  # what is left has no capacity: it never ends
+            left = np.maximum(left - rates * (later_s - now), 0.0)
+            for k in np.flatnonzero(active & (ends_s <= later_s)).tolist():
+                lane = self._lanes[k]
+                self._done_s[lane[at[k]]] = later_s
+                at[k] += 1
+                if at[k] < len(lane):
+                    left[k] = self._jobs[lane[at[k]]].piece.n_bytes
+            now = later_s
+        return self._done_s
+
+    def _ready(self, now: float, at: list[int]) -> tuple[BoolArray, FloatArray, float]:
+        """Return which lanes move data, their limits, and when the next one sets in."""
+        n = len(self._lanes)
+        active, limit, next_s = np.zeros(n, bool), np.zeros(n), math.inf
+        for k, lane in enumerate(self._lanes):
+            if at[k] == len(lane):
+                continue
+            job = self._jobs[lane[at[k]]]
+            if job.after is not None and self._done_s[job.after] > now:
+                continue
+            if self._timed and job.start_s > now:
+                next_s = min(next_s, job.start_s)
+                continue
+            active[k], limit[k] = True, job.rate_bytes_per_s
+        return active, limit, next_s
+
+    def _rates(self, period: int, active: BoolArray, limit: FloatArray) -> FloatArray:
+        links = np.atleast_2d(self._problem.bandwidth_bytes_per_s)[period]
+        return max_min_fair_rates(
+            np.concatenate([links, self._constant]),
+            self._flow,
+            self._resource,
+            len(self._lanes),
+            rate_limit=limit,
+            active=active,
+        )

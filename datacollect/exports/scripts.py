@@ -1,0 +1,235 @@
+"""Shell scripts, one for each host that fetches or forwards: the plan, and what does it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+from dataclasses import dataclass
+from importlib.resources import files as package_files
+from typing import TYPE_CHECKING
+
+from datacollect.exports.manifest import MARK
+from datacollect.exports.templates import folder_of_host
+from datacollect.units import format_bytes, format_duration, format_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from datacollect.exports.jobs import Job, Jobs
+    from datacollect.exports.manifest import Files
+
+# What a destination has not whole yet; a relay's folder is all of this kind, and what it serves.
+PARTIAL = ".datacollect/partial"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that fetches.
+
+    Attributes
+    ----------
+    name : str
+    is_url : bool
+        Whether its addresses are URLs, in which names are percent-encoded.
+    may_cut : callable
+        Whether it can fetch ranges of a file of this path.
+    """
+
+    name: str
+    is_url: bool
+    may_cut: Callable[[str], bool]
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("curl", True, lambda _: True),
+        Tool("aria2", True, lambda _: False),
+        # `rclone cat` takes the name for a pattern of one line, and finds nothing.
+        Tool("rclone", False, lambda path: "\n" not in path),
+        Tool("rsync", False, lambda _: False),
+    )
+}
+
+
+def scripts(
+    jobs: Jobs,
+    manifest: Mapping[str, Files],
+    address: Callable[[str, str, str], str],
+    tool: Tool,
+    destination: str,
+) -> dict[str, str]:
+    """Return the scripts' texts by host.
+
+    Parameters
+    ----------
+    jobs : Jobs
+    manifest : mapping of str to Files
+    address : callable
+        From a host, a source and a path to where the tool finds the file.
+    tool : Tool
+    destination : str
+    """
+    forwards = {job.request_from for job in jobs.jobs if job.request_from != job.piece.source}
+    hosts = dict.fromkeys([*(job.host for job in jobs.jobs), *sorted(forwards), destination])
+    plan = hashlib.sha256(repr(jobs).encode()).hexdigest()
+    return {host: _script(host, plan, jobs, manifest, address, tool, destination) for host in hosts}
+
+
+def _script(
+    host: str,
+    plan: str,
+    jobs: Jobs,
+    manifest: Mapping[str, Files],
+    address: Callable[[str, str, str], str],
+    tool: Tool,
+    destination: str,
+) -> str:
+    mine, is_last = jobs.of(host), host == destination
+    about = {
+        "format": "datacollect-export/1",
+        "host": host,
+        "destination": destination,
+        "partial": PARTIAL if is_last else ".",
+    }
+    lanes: dict[int, list[Job]] = {}
+    for job in mine:
+        lanes.setdefault(job.lane, []).append(job)
+    numbers = _file_numbers(manifest) if is_last else {}
+    text = package_files("datacollect.exports")
+    parts = [
+        *_head(host, mine, len(lanes), tool, is_last=is_last),
+        f"host={_word(host)}",
+        f"plan={plan}",
+        f"partial={PARTIAL if is_last else '.'}",
+        f"about={_word(json.dumps(about))}",
+        f"lanes={_word(' '.join(str(k) for k in range(len(lanes))))}",
+        "every_s=${DATACOLLECT_EVERY_S:-5}",
+        "most_tries=${DATACOLLECT_TRIES:-20}",
+        "patience_s=${DATACOLLECT_PATIENCE_S:-3600}",
+        "",
+        (text / f"{tool.name}.sh").read_text(encoding="utf-8"),
+        (text / "frame.sh").read_text(encoding="utf-8"),
+        "# ---- The plan ".ljust(100, "-"),
+        "",
+        "# get START_S BYTES_PER_S OFFSET BYTES FILE_BYTES FILE ADDRESS READY_ADDRESS",
+    ]
+    for k, lane in enumerate(lanes.values()):
+        parts += [
+            f"lane_{k}() {{",
+            "    bad=0",
+            *(line for job in lane for line in _get(job, address, numbers)),
+            '    return "$bad"',
+            "}",
+        ]
+    parts += _held(host, jobs)
+    parts += _files(manifest, mine, numbers)
+    parts += ["", 'main "${1:-.}"', ""]
+    return "\n".join(parts)
+
+
+def _head(host: str, mine: Sequence[Job], n_lanes: int, tool: Tool, *, is_last: bool) -> list[str]:
+    amount = format_bytes(sum(job.piece.n_bytes for job in mine))
+    sources = len({job.request_from for job in mine})
+    end = "what others fetch from here lies in it, too: let the web server serve it."
+    return [
+        "#!/bin/sh",
+        f"# What {json.dumps(host)} fetches: {amount} from {sources} hosts, in {len(mine)} pieces,",
+        f"# at most {n_lanes} at a time, by {tool.name}. Written by datacollect.",
+        "#",
+        "# sh THIS_FILE [FOLDER]   fetches into FOLDER, by default the working folder"
+        + ("." if is_last else ";"),
+        *([] if is_last else [f"# {end}"]),
+        "#",
+        "# Start all hosts' scripts at the same time, or give each the same instant as",
+        "# DATACOLLECT_START, in seconds since 1970. However one ends, the same command goes on.",
+        "# Exit code 0: all is there; 1: something is missing; 3: something is not installed.",
+        "set -u",
+        "",
+    ]
+
+
+def _word(text: str) -> str:
+    """Quote a word for the shell."""
+    return shlex.quote(text)
+
+
+def _place(job: Job) -> str:
+    return f"{folder_of_host(job.piece.source)}/{job.piece.path}"
+
+
+def _get(
+    job: Job, address: Callable[[str, str, str], str], numbers: Mapping[tuple[str, str], int]
+) -> list[str]:
+    piece = job.piece
+    where = address(job.request_from, piece.source, piece.path)
+    ready = ""
+    if job.request_from != piece.source:
+        mark = f"{piece.path}{MARK}{piece.offset_bytes}-{piece.n_bytes}"
+        ready = address(job.request_from, piece.source, mark)
+    words = [
+        str(int(job.start_s)),
+        str(max(1, math.ceil(job.rate_bytes_per_s))),
+        str(piece.offset_bytes),
+        str(piece.n_bytes),
+        str(piece.file_bytes),
+        _word(_place(job)),
+        _word(where),
+        _word(ready),
+    ]
+    number = numbers.get((piece.source, piece.path))
+    then = "" if number is None else f" && {{ file_{number} || :; }}"
+    return [f"    {{ get {' '.join(words)}{then}; }} || bad=1"]
+
+
+def _held(host: str, jobs: Jobs) -> list[str]:
+    """Return what makes known that data which lie here already may be fetched."""
+    lines = [
+        f"    have {job.piece.offset_bytes} {job.piece.n_bytes} {_word(_place(job))} || bad=1"
+        for job in jobs.jobs
+        if job.request_from == host != job.piece.source and job.after is None
+    ]
+    return ["held() {", "    bad=0", *lines, '    return "$bad"', "}"]
+
+
+def _file_numbers(manifest: Mapping[str, Files]) -> dict[tuple[str, str], int]:
+    names = [(source, path) for source, files in manifest.items() for path in files.paths]
+    return {name: number for number, name in enumerate(names)}
+
+
+def _files(
+    manifest: Mapping[str, Files], mine: Sequence[Job], numbers: Mapping[tuple[str, str], int]
+) -> list[str]:
+    """Return a function for each file, which moves it to its place once it is complete."""
+    ranges: dict[tuple[str, str], list[str]] = {}
+    for job in mine:
+        piece = job.piece
+        if numbers:
+            text = f"{piece.offset_bytes}-{piece.n_bytes}"
+            ranges.setdefault((piece.source, piece.path), []).append(text)
+    lines = []
+    for (source, path), number in numbers.items():
+        files = manifest[source]
+        i = number - numbers[source, files.paths[0]]
+        place = _word(f"{folder_of_host(source)}/{path}")
+        words = [str(files.n_bytes[i]), files.sha256[i] or "''", place]
+        words += ranges.get((source, path), [])
+        lines.append(f"file_{number}() {{ finish {' '.join(words)}; }}")
+    every = [f"    file_{number} || bad=1" for number in numbers.values()]
+    return [*lines, "files() {", "    bad=0", *every, '    return "$bad"', "}"]
+
+
+def summary_lines(jobs: Sequence[Job]) -> tuple[int, str, str]:
+    """Return how many jobs, how much, and at which rate at most, in words."""
+    n_bytes = sum(job.piece.n_bytes for job in jobs)
+    rates: dict[int, float] = {}
+    for job in jobs:
+        rates[job.lane] = max(rates.get(job.lane, 0.0), job.rate_bytes_per_s)
+    return len(jobs), format_bytes(n_bytes), format_rate(sum(rates.values()))
+
+
+def planned_start(jobs: Sequence[Job]) -> str:
+    """Return when the first job begins, in words."""
+    return format_duration(min((job.start_s for job in jobs), default=0.0))

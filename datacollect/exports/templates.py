@@ -1,0 +1,128 @@
+"""Where tools find what a host serves: templates of addresses, and what may not stand in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from datacollect.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+FIELDS = ("host", "source", "path")
+
+# What grants access would be written into files that are copied to many hosts.
+_PASSWORD = re.compile(r"//[^/@\s]*:[^/@\s]*@")
+_SECRET_KEY = re.compile(
+    r"[?&;]([^=&;]*(?:token|signature|password|passwd|secret|credential|api_?key|sig)[^=&;]*)=",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Templates:
+    """Templates by host, and one for all others.
+
+    Attributes
+    ----------
+    own : mapping of str to str
+        By host, of the files that it has itself; the empty name stands for all others.
+    relayed : mapping of str to str
+        Of others' data at a host; where there is none, what `own` says.
+    is_url : bool
+        Whether names are percent-encoded, as in URLs.
+    """
+
+    own: Mapping[str, str]
+    relayed: Mapping[str, str]
+    is_url: bool = True
+
+    def address(self, host: str, source: str, path: str) -> str:
+        """Return where a tool finds a file of a source at a host.
+
+        >>> Templates({"": "https://{host}.example/{source}/{path}"}, {}).address("K", "S", "a b")
+        'https://K.example/S/a%20b'
+
+        Raises
+        ------
+        ProblemError
+            No template says so.
+        """
+        template = self.own.get(host, self.own.get(""))
+        if host != source:
+            template = self.relayed.get(host, self.relayed.get("", template))
+        if template is None:
+            raise ProblemError(
+                f"no address is known for what {host!r} serves; give --url '{host}=TEMPLATE', "
+                "such as 'https://{host}.example/{path}'"
+            )
+        if host != source and "{source}" not in template:
+            raise ProblemError(
+                f"{host!r} forwards data of {source!r}, and {template!r} does not tell sources "
+                f"apart; give --relay-url '{host}=TEMPLATE' with {{source}} in it"
+            )
+        values = {"host": host, "source": folder_of_host(source), "path": path}
+        if self.is_url:
+            values = {key: quote(value, safe="/") for key, value in values.items()}
+        return re.sub(r"\{(host|source|path)\}", lambda found: values[found[1]], template)
+
+
+def folder_of_host(name: str) -> str:
+    """Return the name of a folder for a host: a host's name may hold what no folder's may.
+
+    >>> folder_of_host("lab/4"), folder_of_host(".."), folder_of_host("zürich")
+    ('lab%2F4', '%2E.', 'zürich')
+    """
+    safe = "".join(quote(c, safe="") if c in "/%\\" or not c.isprintable() else c for c in name)
+    return f"%{ord(safe[0]):02X}{safe[1:]}" if safe[0] in ".-" else safe
+
+
+def read_templates(
+    own: Iterable[str], relayed: Iterable[str], hosts: Collection[str], *, is_url: bool
+) -> Templates:
+    """Read ``TEMPLATE`` and ``HOST=TEMPLATE``.
+
+    Raises
+    ------
+    ProblemError
+        A template lacks ``{path}``, has other fields, or holds what grants access.
+    """
+    return Templates(_by_host(own, "--url", hosts), _by_host(relayed, "--relay-url", hosts), is_url)
+
+
+def _by_host(texts: Iterable[str], option: str, hosts: Collection[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        # An address may hold "=", too: only what stands before the first one can be a host.
+        host, equals, template = text.partition("=")
+        if not (equals and host in hosts):
+            host, template = "", text
+        _require_template(template, option)
+        if host in found:
+            whom = f"of {host!r}" if host else "for all hosts"
+            raise ProblemError(f"{option}: two templates {whom}; keep one")
+        found[host] = template
+    return found
+
+
+def _require_template(template: str, option: str) -> None:
+    if _PASSWORD.search(template):
+        raise ProblemError(
+            f"{option}: a password may not stand in an address that is written into files; keep "
+            "it where the tool looks for it: ~/.netrc, ~/.aria2/aria2.conf, rclone config, ~/.ssh"
+        )
+    secret = _SECRET_KEY.search(template)
+    if secret:
+        raise ProblemError(
+            f"{option}: {secret[1]!r} in an address that is written into files may grant access; "
+            "keep it where the tool looks for it"
+        )
+    fields = set(re.findall(r"\{([^{}]*)\}", template))
+    if "path" not in fields or not fields <= set(FIELDS) or not template.isprintable():
+        raise ProblemError(
+            f"{option} must be an address with {{path}} and, where wanted, {{host}} and {{source}} "
+            f"in it, after HOST= if it is for one host of the problem, got {template!r}"
+        )

@@ -1,0 +1,314 @@
+"""Manners of all commands: JSON, overwriting, closed streams, full disks, interruptions."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from instances.command_line import start, strict_json
+
+from datacollect.commands.main import run
+
+BOTH = ("figure1.toml", "plan.json")
+LISTED = ("--manifest", "files.csv")
+CURL = ("--as", "curl", *LISTED, "--url", "http://{host}/{source}/{path}")
+SWEEP = """
+engine = "fluid"
+scenario = "scenario_small.toml"
+seeds = {least = 1, most = 1, batch = 1}
+axes = [{name = "flows", key = "background.flows", values = [0]}]
+"""
+
+# Every command as it is used, without --json and -o.
+COMMANDS = {
+    "plan": ("plan", "figure1.toml"),
+    "compare": ("compare", "figure1.toml"),
+    "check": ("check", *BOTH),
+    "pulls": ("pulls", *BOTH),
+    "pulls --as": ("pulls", *BOTH, *CURL, "-o", "scripts"),
+    "plot": ("plot", *BOTH, "-o", "new.png"),
+    "schema": ("schema", "problem"),
+    "example": ("example", "minimal"),
+    "examples": ("example",),
+    "estimate": ("estimate", "samples.csv"),
+    "progress": ("progress", "into", *LISTED, "--host", "D"),
+    "replan": ("replan", *BOTH, "progress.json"),
+    "explain": ("explain", "figure1.toml"),
+    "front": ("front", "prices.toml"),
+    "simulate": ("simulate", "scenario_small.toml", "--engine", "fluid"),
+    "sweep": ("sweep", "experiment.toml", "-o", "swept", "--workers", "0"),
+    "report": ("report", "done"),
+}
+# Seconds each; `tests/commands/test_simulate.py` and its neighbours look at what they show.
+SLOW = ("plot", "front", "simulate", "sweep", "report")
+# Where files are written: the option's value, and the file that must not be overwritten.
+WRITES = {
+    "plan": ("new.json", "new.json"),
+    "pulls --as": (None, "scripts/D.sh"),
+    "plot": (None, "new.png"),
+    "schema": ("new.json", "new.json"),
+    "example": (".", "minimal.toml"),
+    "estimate": ("new.csv", "new.csv"),
+    "progress": ("new.toml", "new.toml"),
+    "replan": ("new.json", "new.json"),
+    "front": ("new.png", "new.png"),
+    "simulate": ("outcome", "outcome/run.json"),
+    "report": ("page", "page/index.html"),
+}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A folder with all that commands read."""
+    folder, before = tmp_path_factory.mktemp("manners"), Path.cwd()
+    os.chdir(folder)
+    try:
+        for name in ("figure1", "prices", "scenario_small"):
+            assert run(["example", name]) == 0
+        assert run(["plan", "figure1.toml", "-o", "plan.json"]) == 0
+        Path("files.csv").write_text("host,path,bytes\nS1,a,1000000\nS2,b,1000000\n")
+        Path("samples.csv").write_text(
+            "time,from,to,bandwidth_bytes_per_s\n2026-01-01T00:00:00Z,S,D,5.0\n"
+        )
+        Path("progress.json").write_text('{"format": "datacollect-progress/1", "at_s": 0.5}')
+        Path("experiment.toml").write_text(SWEEP)
+        Path("into").mkdir()
+        assert run(["sweep", "experiment.toml", "-o", "done", "--workers", "0"]) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def here(prepared, tmp_path, monkeypatch):
+    """A copy of it that a test may write to."""
+    import shutil
+
+    folder = shutil.copytree(prepared, tmp_path / "here")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    return folder
+
+
+def test_all_commands_are_looked_at(call):
+    _, out, _ = call("--help")
+    listed = re.findall(r"^  ([a-z]+) ", out.partition("Commands:")[2], re.MULTILINE)
+    # What carries collections out needs hosts that answer: it has tests of its own.
+    assert set(listed) - {words[0] for words in COMMANDS.values()} == {
+        *("agent", "keys", "pull", "status")
+    }
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_is_one_object_and_nothing_else(name, here, call):
+    code, out, err = call(*COMMANDS[name], "--json")
+    assert code == 0, err
+    assert strict_json(out)
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_whether_o_is_a_file_or_a_folder(name, call):
+    _, out, _ = call(COMMANDS[name][0], "--help")
+    words = " ".join(out.split())
+    said = re.search(r"-o, --output (\S+)", words)
+    if said is not None:
+        assert said[1] in ("FILE", "DIR", "OUT", "PATH")
+    # Shown at least where one can write at all.
+    assert (said is not None) == (COMMANDS[name][0] in {n.split()[0] for n in WRITES} | {"sweep"})
+
+
+@pytest.mark.parametrize("name", [n for n in COMMANDS if n not in (*SLOW, "schema")])
+def test_tables_fit_80_columns(name, here, call):
+    _, out, _ = call(*COMMANDS[name])
+    assert max(map(len, out.splitlines()), default=0) <= 80
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_nothing_is_overwritten_without_force(name, here, call):
+    target, file = WRITES[name]
+    arguments = [*COMMANDS[name], *(() if target is None else ("-o", target))]
+    path = here / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("precious")
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert "exists already; --force overwrites" in err
+    assert path.read_text() == "precious"
+
+
+def test_a_sweep_goes_on_in_its_folder(here, call):
+    for _ in range(2):
+        assert call("sweep", "experiment.toml", "-o", "done", "--workers", "0")[0] == 0
+
+
+def test_an_invalid_schedule_is_said_in_json_too(here, call):
+    text = (here / "plan.json").read_text()
+    (here / "plan.json").write_text(re.sub('"makespan_s": [0-9.]+', '"makespan_s": 99.0', text))
+    code, out, err = call("check", *BOTH, "--json")
+    assert code == 1
+    assert strict_json(out)["valid"] is False
+    assert "plan.json: invalid: " in err
+
+
+# Streams ------------------------------------------------------------------------------------
+
+
+def in_shell(line, folder):
+    command = line.replace("datacollect", f"{sys.executable} -m datacollect")
+    return subprocess.run(
+        ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=folder
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("datacollect compare figure1.toml >&-", 2, "error: standard output: is closed"),
+        ("datacollect example --json >&-", 2, "error: standard output: is closed"),
+        ("datacollect compare figure1.toml > /dev/full", 3, "error: standard output: cannot be"),
+        ("datacollect compare nothing.toml 2>&-", 2, ""),
+        ("datacollect compare nothing.toml 2> /dev/full", 2, ""),
+        # Nothing goes to standard output here, and the picture is not what is closed.
+        ("datacollect plot figure1.toml plan.json -o new.png >&-", 0, "saved to new.png"),
+        ("datacollect plan figure1.toml -o /dev/full", 3, "error: /dev/full: cannot be written"),
+    ],
+)
+def test_closed_and_full_streams_end_in_one_line(line, code, said, here):
+    done = in_shell(line, here)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) <= 1
+
+
+# Disks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_full_disk_is_three_and_leaves_no_empty_file(name, here, call, monkeypatch):
+    import errno
+
+    target, file = WRITES[name]
+    arguments = [*COMMANDS[name], *(() if target is None else ("-o", target)), "--force"]
+    real = Path.write_bytes
+
+    def full(path, data):
+        if ".tmp" not in path.name:
+            return real(path, data)
+        real(path, data[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    code, _, err = call(*arguments)
+    # Nor had it been refused: --force overwrites what is there.
+    assert code == 3
+    assert [line for line in err.splitlines() if line.startswith("error: ")]
+    assert "cannot be written: No space left on device" in err
+    assert not (here / file).exists()
+    assert not list(here.rglob("*.tmp"))
+
+
+def test_a_folder_that_is_read_only_is_two(here, call, monkeypatch):
+    def refuse(_path, _data):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    code, out, err = call("plan", "figure1.toml", "-o", "new.json")
+    assert (code, out) == (2, "")
+    assert err == "error: new.json: cannot be written: Permission denied\n"
+
+
+# Interruptions ------------------------------------------------------------------------------
+
+# What runs, once it says that it is up: Python's own start is nobody's to shape.
+BEGIN = "import sys, datacollect.__main__ as m; print(flush=True); sys.argv[1:] = {}; m.main()"
+
+
+def interrupted(arguments, after_s, folder):
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEGIN.format(list(arguments))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+    process.stdout.readline()
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+def test_ctrl_c_at_any_instant_ends_in_one_line(prepared):
+    """Five instants, from the first import to the end of planning; fifty: the slow test."""
+    at_instants(prepared, 5)
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_fifty_instants_ends_in_one_line(prepared):
+    at_instants(prepared, 50)
+
+
+def at_instants(folder, n):
+    rng = random.Random(n)
+    began = time.monotonic()
+    assert start("compare", "figure1.toml", cwd=folder).returncode == 0
+    length_s = time.monotonic() - began
+    for i in range(n):
+        # A little longer, too: what is done is done.
+        after_s = 1.1 * length_s * (i + rng.random()) / n
+        code, err = interrupted(("compare", "figure1.toml"), after_s, folder)
+        # It may have ended before.
+        assert (code, err) in ((130, "interrupted\n"), (0, "")), (after_s, err)
+
+
+# Completion ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell, here):
+    environment = os.environ | {
+        "_DATACOLLECT_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": "datacollect pu",
+        "COMP_CWORD": "1",
+        "_TYPER_COMPLETE_ARGS": "datacollect pu",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    done = start(env=environment)
+    assert done.returncode == 0
+    assert "pulls" in done.stdout
+
+
+# ns-3 ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_ns3(monkeypatch):
+    def missing():
+        from datacollect.errors import SimulationError
+
+        raise SimulationError("ns-3 is not installed: pip install 'datacollect[ns3]'")
+
+    monkeypatch.setattr("datacollect.simulation.ns3.process.check_installed", missing)
+
+
+def test_without_ns3_both_remedies_are_said(here, call, no_ns3):
+    code, out, err = call("simulate", "scenario_small.toml")
+    assert (code, out) == (3, "")
+    assert "pip install 'datacollect[ns3]'" in err
+    assert "or use the fluid engine: --engine fluid" in err
+
+
+def test_auto_falls_back_and_says_so(here, call, no_ns3):
+    code, out, err = call("simulate", "scenario_small.toml", "--engine", "auto", "--json")
+    tree = strict_json(out)
+    assert (code, tree["engine"]) == (0, "fluid")
+    assert "ns-3 is not installed" in tree["fallback"]
+    assert "note: the fluid engine is used: " in err

@@ -1,0 +1,104 @@
+"""``datacollect pulls --as`` and ``datacollect progress``: what they write and refuse."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+from instances.command_line import strict_json
+
+URL = ("--url", "http://{host}.example/{source}/{path}")
+CURL = ("pulls", "figure1.toml", "plan.json", "--as", "curl", "--manifest", "files.csv", *URL)
+
+
+@pytest.fixture
+def listed(planned):
+    """A manifest of the example's two sources."""
+    (planned / "files.csv").write_text("host,path,bytes\nS1,a,1000000\nS2,b,1000000\n")
+    return planned
+
+
+def test_scripts_are_written_into_a_folder(listed, call):
+    code, out, err = call(*CURL, "-o", "scripts")
+    assert code == 0, err
+    assert {path.name for path in (listed / "scripts").iterdir()} == {"D.sh", "K.sh"}
+    assert "expected of curl" in out
+    assert "note: Relays forward whole pieces" in err
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_nothing_is_overwritten_unless_asked_for(listed, call):
+    assert call(*CURL, "-o", "scripts")[0] == 0
+    code, out, err = call(*CURL, "-o", "scripts")
+    assert (code, out) == (2, "")
+    assert "exists already; --force overwrites it" in err
+    assert call(*CURL, "-o", "scripts", "--force")[0] == 0
+
+
+def test_programs_learn_what_was_written(listed, call):
+    code, out, _ = call(*CURL, "-o", "scripts", "--json")
+    tree = strict_json(out)
+    assert code == 0
+    assert sorted(tree["files"]) == ["scripts/D.sh", "scripts/K.sh"]
+    assert tree["makespan_s"] >= tree["plan_makespan_s"]
+    assert tree["format"] == "curl"
+
+
+def test_one_hosts_script(listed, call):
+    assert call(*CURL, "-o", "scripts", "--host", "K")[0] == 0
+    assert [path.name for path in (listed / "scripts").iterdir()] == ["K.sh"]
+    code, _, err = call(*CURL, "-o", "other", "--host", "S1")
+    assert (code, err) == (2, "error: --host: 'S1' neither fetches nor forwards anything\n")
+
+
+def test_a_table_goes_to_standard_output_or_to_a_file(listed, call):
+    table = ("pulls", "figure1.toml", "plan.json", "--as", "csv", "--manifest", "files.csv")
+    code, out, _ = call(*table)
+    assert code == 0
+    assert out.startswith("host,request_from,source,path,offset_bytes,bytes,")
+    assert call(*table, "-o", "jobs.csv")[0] == 0
+    assert (listed / "jobs.csv").read_text() == out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--as", "curl"), "--as needs --manifest FILE"),
+        (("--url", "http://x/{path}"), "--url is for --as"),
+        (("--as", "curl", "--manifest", "files.csv"), "--as curl needs -o"),
+        (("--as", "curl", "--manifest", "files.csv", "-o", "x"), "no address is known for what"),
+        (("--as", "curll"), "did you mean 'curl'"),
+        (("--as", "fts", "--manifest", "none.csv", "-o", "x"), "none.csv: no such file"),
+        (("--as", "csv", "--manifest", "files.csv", "-o", "files.csv"), "overwrite the input"),
+    ],
+)
+def test_what_is_refused(listed, call, arguments, message):
+    code, out, err = call("pulls", "figure1.toml", "plan.json", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_progress_of_folders(listed, call):
+    (listed / "into" / "S1").mkdir(parents=True)
+    (listed / "into" / "S1" / "a").write_bytes(bytes(1_000_000))
+    begin = ("progress", "into", "--manifest", "files.csv", "--host", "D", "--at", "2")
+    code, out, err = call(*begin, "-o", "progress.toml")
+    assert (code, err) == (0, "saved to progress.toml\n")
+    assert out.splitlines()[-1].split() == ["S1", "D", "1", "MB", "100.0%"]
+    assert tomllib.loads((listed / "progress.toml").read_text())["at_s"] == 2.0
+    assert call(*begin, "-o", "progress.toml")[0] == 2
+    code, out, _ = call(*begin, "--json", "-o", "progress.json")
+    assert strict_json(out) == json.loads((listed / "progress.json").read_text())
+    code, out, err = call("replan", "figure1.toml", "plan.json", "progress.json", "--json")
+    assert (code, strict_json(out)["at_s"]) == (0, 2.0), err
+
+
+def test_progress_of_nothing(listed, call):
+    (listed / "into").mkdir()
+    code, out, err = call("progress", "into", "--manifest", "files.csv", "--host", "D")
+    assert (code, out) == (0, "")
+    assert "nothing has arrived" in err
+    code, out, err = call("progress", "into", "--manifest", "files.csv", "-o", "x.csv")
+    assert (code, out) == (2, "")
+    assert "-o must name a progress file, .toml or .json, got 'x.csv'" in err

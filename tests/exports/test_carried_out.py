@@ -1,0 +1,232 @@
+"""Exported scripts move real files: by a relay, in ranges, at limited rates, hostile names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import NO_ARIA2, NO_RCLONE, NO_RSYNC
+from instances.range_server import serving
+from instances.real_files import RELAY, make_files, problem_of_files, same_files
+
+import datacollect as dc
+from datacollect.commands.main import run
+from datacollect.exports.arrived import progress_tree, read_arrived
+from datacollect.exports.export import export, script_name
+from datacollect.exports.manifest import read_manifest
+from datacollect.exports.templates import read_templates
+
+SKIPS = {
+    "aria2": ("aria2c", NO_ARIA2),
+    "rclone": ("rclone", NO_RCLONE),
+    "rsync": ("rsync", NO_RSYNC),
+}
+
+
+STARTED = []
+
+
+@pytest.fixture
+def files(tmp_path):
+    make_files(tmp_path)
+    (tmp_path / "K").mkdir()
+    (tmp_path / "into").mkdir()
+    yield tmp_path
+    # Where a test fails, nothing of it runs on.
+    for process in STARTED:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    STARTED.clear()
+
+
+def exported(folder, problem, plan, kind, base):
+    is_url = kind in ("curl", "aria2")
+    own = [f"{base}/{{source}}/{{path}}"]
+    relayed = [f"{RELAY}={base}/K/{{source}}/{{path}}"]
+    templates = read_templates(own, relayed, problem.names, is_url=is_url)
+    manifest = read_manifest(folder / "files.csv")
+    found = export(problem, plan, manifest, kind, templates, piece_bytes=140_000)
+    scripts = folder / "scripts"
+    scripts.mkdir(exist_ok=True)
+    for name, text in found.texts.items():
+        (scripts / name).write_text(text, encoding="utf-8")
+    return found
+
+
+def start(folder, host, into, shell="sh"):
+    environment = {"DATACOLLECT_PATIENCE_S": "20", **os.environ, "RCLONE_CONFIG": os.devnull}
+    environment |= {"DATACOLLECT_EVERY_S": "0.05", "DATACOLLECT_TRIES": "2"}
+    script = folder / "scripts" / script_name(host)
+    process = subprocess.Popen(
+        [shell, str(script), str(folder / into)],
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    STARTED.append(process)
+    return process
+
+
+def ended(process):
+    output, _ = process.communicate(timeout=60)
+    STARTED.remove(process)
+    return process.returncode, output
+
+
+def both(folder):
+    """Run the relay's and the destination's scripts; return exit codes and all that they say."""
+    relay, destination = start(folder, RELAY, "K"), start(folder, "D", "into")
+    (last, said), (first, also) = ended(destination), ended(relay)
+    return (first, last), said + also
+
+
+def wait_until(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    pytest.fail("nothing arrives")
+
+
+def arrived_bytes(folder, into):
+    ranges = read_arrived(str(folder / into), read_manifest(folder / "files.csv"), "D").ranges
+    return sum(each.total_bytes for each in ranges.values())
+
+
+@pytest.mark.parametrize("kind", ["curl", "aria2", "rclone", "rsync"])
+def test_all_files_arrive_as_they_are(files, kind):
+    if kind in SKIPS and shutil.which(SKIPS[kind][0]) is None:
+        pytest.skip(SKIPS[kind][1])
+    problem = problem_of_files(4_000_000.0)
+    plan = dc.coordinated(problem)
+    with serving(files) as url:
+        exported(files, problem, plan, kind, url if kind in ("curl", "aria2") else files)
+        assert both(files) == ((0, 0), "D: done\nre/lay: done\n")
+    assert same_files(files, files / "into")
+    assert not (files / "pwned").exists()
+    left = [path for path in (files / "into" / ".datacollect").rglob("*") if path.is_file()]
+    assert {path.name for path in left} <= {"export.json", "lock", "plan", "started"}, left
+
+
+def test_killed_half_way_measured_planned_anew_and_finished(files, capsys):
+    """As users do it: the plan, scripts, a break, progress, replan, the rest; in some 4 s."""
+    problem = problem_of_files(150_000.0)
+    (files / "problem.json").write_text(json_of(problem.to_dict()))
+    call = lambda *words: run([str(files / word) if word in FILES else word for word in words])  # noqa: E731
+    assert call("plan", "problem.json", "-o", "plan.json") == 0
+    with serving(files) as url:
+        where = ["--url", f"{url}/{{source}}/{{path}}"]
+        where += ["--relay-url", f"{RELAY}={url}/K/{{source}}/{{path}}"]
+        as_curl = ["--as", "curl", "--manifest", "files.csv", *where, "--piece-bytes", "60000"]
+        assert call("pulls", "problem.json", "plan.json", *as_curl, "-o", "scripts") == 0
+        processes = [start(files, RELAY, "K"), start(files, "D", "into")]
+        wait_until(lambda: arrived_bytes(files, "into") > 150_000 and arrived_bytes(files, "K"))
+        for process in processes:
+            os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
+            ended(process)
+        progress = ["progress", "into", "K", "--manifest", "files.csv", "-o", "progress.toml"]
+        assert call(*progress) == 0
+        held = dc.Progress.from_file(files / "progress.toml", problem).held
+        arrived = {host: sum(h.n_bytes for h in held if h.host == host) for host in ("D", RELAY)}
+        assert 150_000 < arrived["D"] < 900_000
+        assert arrived[RELAY] > 0
+        rest = ["-o", "plan2.json", "--problem-output", "rest.json"]
+        assert call("replan", "problem.json", "plan.json", "progress.toml", *rest) == 0
+        assert call("pulls", "rest.json", "plan2.json", *as_curl, "-o", "scripts", "--force") == 0
+        assert both(files)[0] == (0, 0), capsys.readouterr()
+        assert same_files(files, files / "into")
+        # All that had arrived was used: nothing was fetched a second time.
+        plan2 = dc.Schedule.from_file(files / "plan2.json")
+        moved = plan2.transfers[plan2.transfers["to"] == "D"]["bytes"].sum()
+        assert moved + arrived["D"] == problem.total_bytes
+        # Once more does nothing.
+        assert both(files)[0] == (0, 0)
+
+
+FILES = ("problem.json", "plan.json", "files.csv", "scripts", "into", "K", "progress.toml")
+FILES += ("plan2.json", "rest.json")
+
+
+def json_of(tree):
+    import json
+
+    return json.dumps(tree)
+
+
+def test_an_interrupted_script_goes_on_within_its_pieces(files):
+    problem = problem_of_files()
+    plan = dc.direct(problem)
+    with serving(files) as url:
+        exported(files, problem, plan, "curl", url)
+        process = start(files, "D", "into")
+        wait_until(lambda: any(p.stat().st_size for p in files.rglob("into/**/*.part")))
+        process.send_signal(signal.SIGINT)
+        code, said = ended(process)
+        assert (code, said) == (130, "D: interrupted; the same command goes on\n")
+        parts = {p: p.stat().st_size for p in (files / "into").rglob("*.part")}
+        assert any(parts.values())
+        again = start(files, "D", "into")
+        time.sleep(0.2)
+        grown = {p: p.stat().st_size for p in (files / "into").rglob("*.part")}
+        assert all(grown[p] >= size for p, size in parts.items() if p in grown)
+        assert ended(again) == (0, "D: done\n")
+    assert same_files(files, files / "into")
+
+
+def test_two_starts_in_one_folder_are_told_apart(files):
+    if shutil.which("flock") is None:
+        pytest.skip("no flock here")
+    problem = problem_of_files()
+    with serving(files) as url:
+        exported(files, problem, dc.direct(problem), "curl", url)
+        first = start(files, "D", "into")
+        wait_until((files / "into" / ".datacollect" / "started").exists)
+        code, said = ended(start(files, "D", "into"))
+        first.terminate()
+        assert code == 1
+        assert "another start is still at work in this folder" in said
+        assert ended(first)[0] == 130
+
+
+def test_a_server_without_ranges_is_refused_and_nothing_wrong_is_kept(files, monkeypatch):
+    problem = problem_of_files(4_000_000.0)
+    with serving(files, knows_ranges=False) as url:
+        exported(files, problem, dc.coordinated(problem), "curl", url)
+        monkeypatch.setenv("DATACOLLECT_PATIENCE_S", "1")
+        codes, said = both(files)
+    assert codes == (1, 1)
+    assert "gave up after 2 tries: http://127.0.0.1:" in said
+    assert "gave up after 1 s: its relay does not have http://127.0.0.1:" in said
+    assert "something is missing; the same command goes on" in said
+    # Whole files need no ranges.
+    assert (files / "into" / "S2" / "deep/er/big.tar").is_file()
+
+
+def test_a_file_that_is_not_what_was_listed_is_not_put_in_its_place(files):
+    problem = problem_of_files(4_000_000.0)
+    (files / "S 1" / "-rf").write_bytes(bytes(60_000))
+    with serving(files) as url:
+        exported(files, problem, dc.direct(problem), "curl", url)
+        code, said = ended(start(files, "D", "into"))
+    assert code == 1
+    assert "S 1/-rf: its SHA-256 is not" in said
+    assert not (files / "into" / "S 1" / "-rf").exists()
+    held = progress_tree([read_arrived(str(files / "into"), read_manifest(files / "files.csv"))], 1)
+    assert sum(h["bytes"] for h in held["held"]) == problem.total_bytes - 60_000
+
+
+def test_bash_runs_the_scripts_too(files):
+    problem = problem_of_files(4_000_000.0)
+    with serving(files) as url:
+        exported(files, problem, dc.direct(problem), "curl", url)
+        assert ended(start(files, "D", "into", shell="bash")) == (0, "D: done\n")
+    assert same_files(files, files / "into")

@@ -1,0 +1,119 @@
+"""Job files and tables, against their schemas; what is said about what cannot be expressed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+from instances.real_files import RELAY, make_files, problem_of_files
+
+import datacollect as dc
+from datacollect.exports.export import export
+from datacollect.exports.manifest import read_manifest
+from datacollect.exports.templates import read_templates
+
+# What FTS serves at /api-docs/schema/submit says: fts-rest-flask, lib/api/submit_schema.py, 2024,
+# shortened to what is used here, and closed, so that nothing it does not know passes.
+NULL_OR = lambda kind: {"type": [kind, "null"]}  # noqa: E731
+URLS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+FILE = {
+    "sources": URLS,
+    "destinations": URLS,
+    "metadata": NULL_OR("object"),
+    "filesize": {"type": ["integer", "null"], "minimum": 0},
+    "checksum": NULL_OR("string"),
+}
+PARAMS = {
+    "verify_checksum": NULL_OR("boolean"),
+    "overwrite": NULL_OR("boolean"),
+    "retry": NULL_OR("integer"),
+    "multihop": NULL_OR("boolean"),
+    "nostreams": NULL_OR("integer"),
+}
+CLOSED = {"type": "object", "additionalProperties": False}
+FTS_SCHEMA = CLOSED | {
+    "properties": {
+        "files": {
+            "type": "array",
+            "items": CLOSED | {"properties": FILE, "required": ["sources", "destinations"]},
+        },
+        "params": CLOSED | {"properties": PARAMS},
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    problem = problem_of_files()
+    return problem, dc.coordinated(problem), read_manifest(make_files(folder))
+
+
+def exported(setting, kind, *own, **options):
+    problem, plan, manifest = setting
+    templates = read_templates(own, [], problem.names, is_url=kind not in ("rsync", "rclone"))
+    return export(problem, plan, manifest, kind, templates, **options)
+
+
+def test_fts_jobs_fit_its_schema_and_chain_what_is_relayed(setting):
+    found = exported(setting, "fts", "davs://{host}.example:443/{source}/{path}")
+    trees = [json.loads(text) for text in found.texts.values()]
+    for tree in trees:
+        jsonschema.validate(tree, FTS_SCHEMA)
+    chains = [tree["files"] for tree in trees if tree["params"]["multihop"]]
+    assert chains
+    for first, second in chains:
+        # FTS: each source of a chain is the destination before it.
+        assert first["destinations"] == second["sources"]
+        assert first["metadata"]["to"] == RELAY
+        assert first["checksum"].startswith("SHA256:")
+    moved = sum(
+        file["filesize"]
+        for tree in trees
+        for file in tree["files"]
+        if file["metadata"]["to"] == "D"
+    )
+    assert moved == setting[0].total_bytes
+    assert any("FTS knows no start times and no rate limits" in text for text in found.notes)
+    assert any("fts fetches whole files: 1 that the plan cuts" in text for text in found.notes)
+
+
+def test_tables_say_all_that_is_known(setting):
+    found = exported(setting, "csv")
+    rows = list(csv.DictReader(io.StringIO(found.texts[""], newline="")))
+    assert sum(int(row["bytes"]) for row in rows if row["host"] == "D") == setting[0].total_bytes
+    assert {row["forward_to"] for row in rows if row["host"] == RELAY} == {"D"}
+    assert max(float(row["finish_s"]) for row in rows) == found.makespan_s
+    assert {row["address"] for row in rows} == {""}
+    assert "two\nlines" in {row["path"] for row in rows}
+
+
+def test_scripts_stand_in_one_folder_and_say_how_long_they_take(setting):
+    found = exported(setting, "curl", "http://{host}.example/{source}/{path}")
+    assert set(found.texts) == {"re%2Flay.sh", "D.sh"}
+    assert found.makespan_s >= setting[1].makespan_s
+    assert any("Relays forward whole pieces" in text for text in found.notes)
+
+
+def test_a_relay_without_the_room_is_said(setting):
+    problem, plan, manifest = setting
+    tight = problem.replace(storage_bytes=[float("inf"), float("inf"), 5000.0, float("inf")])
+    url = read_templates(["http://{host}/{source}/{path}"], [], problem.names, is_url=True)
+    notes = export(tight, plan, manifest, "curl", url).notes
+    assert any("Nothing deletes at re/lay" in text and "is 5 kB" in text for text in notes)
+
+
+def test_rsync_needs_a_folder_to_list_names_in(setting):
+    with pytest.raises(dc.ProblemError, match=r"rsync needs an address that ends in /\{path\}"):
+        exported(setting, "rsync", "{host}:/data/{source}/x{path}.tar")
+
+
+def test_no_credentials_and_no_other_addresses_than_given_are_written(setting):
+    for kind in ("curl", "aria2", "rclone", "rsync", "fts"):
+        for text in exported(setting, kind, "h://{host}/{source}/{path}").texts.values():
+            assert "password" not in text.lower()
+            # Kind words about where credentials are kept, nothing else.
+            assert "Authorization" not in text

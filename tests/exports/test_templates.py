@@ -1,0 +1,69 @@
+"""Addresses: what stands for what, and that nothing that grants access is written."""
+
+from __future__ import annotations
+
+import pytest
+
+import datacollect as dc
+from datacollect.exports.templates import folder_of_host, read_templates
+
+HOSTS = ("S", "K", "a=b")
+
+
+def test_names_are_encoded_in_urls_and_left_elsewhere():
+    given = ["https://{host}.example/{path}", "K=https://k.example/own/{path}"]
+    relayed = ["K=https://k.example/relay/{source}/{path}"]
+    urls = read_templates(given, relayed, HOSTS, is_url=True)
+    assert urls.address("S", "S", "a b/ü?#%") == "https://S.example/a%20b/%C3%BC%3F%23%25"
+    assert urls.address("K", "K", "x") == "https://k.example/own/x"
+    assert urls.address("K", "S", "{host}") == "https://k.example/relay/S/%7Bhost%7D"
+    paths = read_templates(["/data/{source}/{path}"], [], HOSTS, is_url=False)
+    assert paths.address("S", "S", "a b {host}") == "/data/S/a b {host}"
+
+
+def test_an_equals_sign_may_belong_to_the_address():
+    found = read_templates(
+        ["https://x/?file={path}", "a=https://y/{path}"], [], ("a",), is_url=True
+    )
+    assert found.address("a", "a", "p") == "https://y/p"
+    assert found.address("b", "b", "p") == "https://x/?file=p"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("https://me:secret@x/{path}", "a password may not stand in an address"),
+        ("rsync://me:secret@x/{path}", "a password may not stand"),
+        ("https://x/{path}?X-Amz-Signature=1", "'X-Amz-Signature' .* may grant access"),
+        ("https://x/{path}?access_token=1", "may grant access"),
+        ("https://x/data", "must be an address with {path}"),
+        ("https://x/{path}/{user}", "must be an address with {path}"),
+        ("https://x/\n{path}", "must be an address"),
+    ],
+)
+def test_what_is_refused(template, message):
+    with pytest.raises(dc.ProblemError, match=message):
+        read_templates([template], [], HOSTS, is_url=True)
+    with pytest.raises(dc.ProblemError, match=f"--relay-url.*{message}"):
+        read_templates([], [template], HOSTS, is_url=True)
+
+
+def test_what_is_missing_is_said():
+    found = read_templates(["S=https://s/{path}", "K=https://k/{path}"], [], HOSTS, is_url=True)
+    with pytest.raises(dc.ProblemError, match="no address is known for what 'X' serves"):
+        found.address("X", "X", "p")
+    with pytest.raises(dc.ProblemError, match=r"'K' forwards data of 'S', .* --relay-url 'K="):
+        found.address("K", "S", "p")
+    with pytest.raises(dc.ProblemError, match="two templates for all hosts"):
+        read_templates(["https://s/{path}", "https://k/{path}"], [], HOSTS, is_url=True)
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "-x", "%2F", "a\nb", "\\", ".hidden", "zürich"])
+def test_folders_of_hosts_are_single_names_that_differ(name):
+    from urllib.parse import unquote
+
+    folder = folder_of_host(name)
+    assert "/" not in folder
+    assert folder[0] not in "-."
+    assert folder.isprintable()
+    assert unquote(folder) == name
