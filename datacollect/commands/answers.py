@@ -9,6 +9,7 @@ import numpy as np
 
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.schedule.contents import TIME_LIMIT
+from datacollect.schedule.transfers import UNKNOWN
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def show_plan(
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
     if schedule.status == TIME_LIMIT:
         facts.append(("status", "complete, but the time limit ended the search for better"))
-    if schedule.bottleneck is not None:
+    if schedule.bottleneck != UNKNOWN:
         facts.append(("binds", schedule.bottleneck.text))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
