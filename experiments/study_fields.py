@@ -2,7 +2,7 @@
 
     python experiments/study_fields.py
 
-In docs/study.md a number in a sentence stands in a field:
+In docs/study.md and docs/study_*.md a number in a sentence stands in a field:
 `<!-- = figure3.summary over_coordinated method=direct flows=60 -->2.7<!-- . -->`. The first word
 names where it comes from, what follows the column and a choice of rows; several rows give their
 range. This script writes the text of all fields anew from experiments/results/study; a test
@@ -44,6 +44,8 @@ PAPER = {
 # How a value is written.
 WAYS = {
     "number": lambda value: f"{value:.2g}",
+    "three digits": lambda value: f"{value:.3g}",
+    "inverse": lambda value: f"{1 / value:.2g}",
     "whole": lambda value: f"{value:.0f}",
     "percent": lambda value: f"{100 * value:.0f} %",
     "percent more": lambda value: f"{100 * (value - 1):.0f} %",
@@ -59,8 +61,14 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    text = options.page.read_text(encoding="utf-8")
-    options.page.write_text(with_fields(text, options.results), encoding="utf-8")
+    for page in pages(options.page):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_fields(text, options.results), encoding="utf-8")
+
+
+def pages(first: Path = PAGE) -> list[Path]:
+    """Return the study's first page and those that follow it."""
+    return [first, *sorted(first.parent.glob(f"{first.stem}_*{first.suffix}"))]
 
 
 def with_fields(text: str, results: Path = RESULTS) -> str:

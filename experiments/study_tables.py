@@ -3,12 +3,13 @@
     datacollect report RESULTS -o REPORT
     python experiments/study_tables.py REPORT --sweeps RESULTS
 
-Between `<!-- table: NAME -->` and `<!-- end -->` in docs/study.md and experiments/README.md the
-table NAME is written anew where the report has such runs; all else stays. NAME is "claims", "claims
-in short", "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan",
-"figure3 prediction" or "figure3 across", with a choice of rows as in "figure3 makespan flows=60".
-The sweeps' pictures go to docs/figures/study_NAME.png; the report's CSV files of means, predictions
-and claims to experiments/results/study/, from which numbers in sentences are filled
+The report's CSV files of means, predictions and claims go to experiments/results/study/; what was
+published before stays there until the same world, or the same sweep, is reported anew. Between
+`<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md and experiments/README.md the table NAME
+is written anew from these files. NAME is "claims", "claims side by side", "claims in short",
+"readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 prediction"
+or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps'
+pictures go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
 (study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
 experiments/results/study/rows` makes all of it again. Makes no number of its own.
 """
@@ -23,7 +24,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from study_fields import with_fields
+from study_fields import pages, with_fields
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
@@ -34,6 +35,27 @@ MEASURES_FROM = "connections"
 ACROSS_FROM = "settings"
 # What stands below the table of sweeps, since it is long.
 COMMAND = "to add or tighten"
+# Tables that speak of several worlds or sweeps, and the columns that name one.
+WORLDS = {"claims.csv": ["where", "method"], "sweeps.csv": ["sweep"]}
+# The paper's claims in a few words.
+IN_WORDS = {
+    "C1": "under 1:1 the others take more than 2 times coordinated's time",
+    "C2": "under 2:1 direct takes 2.56 and best-path 1.64 times of it",
+    "C3": "under 1:1 direct and best-path are alike",
+    "C4": "under unequal load best-path beats direct",
+    "C5": "the same with 0, 5 and 20 % of UDP",
+    "C6": "wrong estimates: coordinated takes 1.46 and 1.24 times its own time",
+    "C7": "wrong estimates: best-path against coordinated, and against itself",
+    "C8": "storage over direct's: at most 1.04; best-path up to 1.73",
+    "C9": "background TCP keeps 0.91 to 0.98 of what direct leaves it",
+    "C10": "means known to 5 %",
+    "C11": "planning takes a few seconds",
+    "C12": "Figure 1's example",
+    "C13": "direct in parallel is as fast as direct in turns",
+    "C14": "where one wire is far better, best-path and coordinated are alike",
+    "C15": "at +70 or +50 % best-path can be slower than direct",
+    "C16": "to under-estimate the congested wire does not touch best-path",
+}
 
 
 def main() -> None:
@@ -57,15 +79,45 @@ def main() -> None:
     for table in sorted(options.report.glob("*.csv")):
         # Single runs are many; the sweep's folder has them.
         if not table.name.endswith("_runs.csv"):
-            shutil.copy(table, options.results / table.name)
-    for page in (options.page, options.readme):
-        text = filled(page.read_text(encoding="utf-8"), options.report)
+            keep(table, options.results / table.name)
+    for page in (*pages(options.page), options.readme):
+        text = filled(page.read_text(encoding="utf-8"), options.results)
         page.write_text(text, encoding="utf-8")
         try:
             page.write_text(with_fields(text, options.results), encoding="utf-8")
         except ValueError as error:
             # Tables are written; a sentence may speak of runs that results have no more.
             sys.exit(f"{page}: {error}; write its sentence anew, and then run study_fields.py")
+
+
+def keep(table: Path, published: Path) -> None:
+    """Publish a table; of claims and sweeps those stay that the report does not speak of."""
+    named = WORLDS.get(table.name)
+    if named is None or not published.exists():
+        shutil.copy(table, published)
+        return
+    new, old = read(table), read(published)
+    is_new = set(new[named].itertuples(index=False, name=None))
+    kept = [row not in is_new for row in old[named].itertuples(index=False, name=None)]
+    found = pd.concat([new, old[kept]], ignore_index=True)
+    if table.name == "claims.csv":
+        found = by_claim(found)
+    else:
+        found = found.sort_values("sweep", kind="stable")
+    found.to_csv(published, index=False)
+
+
+def by_claim(table: pd.DataFrame) -> pd.DataFrame:
+    """Return rows by claim and part; what was run nowhere has one row, if no other speaks of it."""
+    parts = list(zip(table["claim"], table["part"], strict=True))
+    is_run = table["where"] != ""
+    spoken = {part for part, run in zip(parts, is_run, strict=True) if run}
+    once = ~table.duplicated(["claim", "part", "where", "method"])
+    kept = is_run | pd.Series([part not in spoken for part in parts], index=table.index)
+    place = {part: i for i, part in enumerate(dict.fromkeys(parts))}
+    order = [(int(claim.removeprefix("C")), place[claim, part]) for claim, part in parts]
+    table = table.assign(order=order)[kept & once].sort_values("order", kind="stable")
+    return table.drop(columns="order")
 
 
 def keep_rows(sweeps: Path, folder: Path) -> None:
@@ -77,11 +129,11 @@ def keep_rows(sweeps: Path, folder: Path) -> None:
         publish(sweep, folder / sweep.name)
 
 
-def filled(text: str, report: Path) -> str:
+def filled(text: str, results: Path) -> str:
     """Return the page with its tables made anew; those of which nothing was run stay."""
 
     def table(found: re.Match[str]) -> str:
-        made = table_of(found["name"], report)
+        made = table_of(found["name"], results)
         return found[0] if made is None else f"{found[1]}\n{made}\n\n{found[3]}"
 
     return MARKED.sub(table, text)
@@ -91,7 +143,8 @@ def table_of(name: str, report: Path) -> str | None:
     """Return one table in Markdown; None where the report has no such runs."""
     sweep, *words = shlex.split(name)
     if sweep == "claims":
-        return (claims_in_short if words else claims)(read(report / "claims.csv"))
+        make = {"": claims, "in short": claims_in_short, "side by side": side_by_side}
+        return make[" ".join(words)](read(report / "claims.csv"))
     if sweep == "readings":
         file = report / "readings.csv"
         return readings(read(file)) if file.exists() else None
@@ -172,6 +225,41 @@ def claims_in_short(table: pd.DataFrame) -> str:
         "|direct with as many connections, over coordinated|where"
     )
     return markdown(head.split("|"), rows)
+
+
+def side_by_side(table: pd.DataFrame) -> str:
+    """Return a row for each claim: what it says, the verdict on the paper's method, and on ours."""
+    rows = []
+    for claim, of_claim in table.groupby("claim", sort=False):
+        statements = list(dict.fromkeys(of_claim["part"]))
+        cells = []
+        for whose in ("the paper's", "ours"):
+            # What has no coordinated plan in it is said of both.
+            mine = of_claim[of_claim["method"].str.startswith(whose) | (of_claim["method"] == "")]
+            words = [part_words(part, best_row(mine[mine["part"] == part])) for part in statements]
+            cells.append("<br>".join(words))
+        rows.append([f"{claim}: {IN_WORDS[str(claim)]}", *cells])
+    return markdown(["claim", "the paper's method", "ours, pipelined"], rows)
+
+
+def best_row(rows: pd.DataFrame) -> dict[str, str] | None:
+    """Return the row of the world that is most like the paper's, among those with a verdict."""
+    judged = rows[(rows["verdict"] != "not run")]
+    ranked = sorted(
+        judged.to_dict("records"),
+        key=lambda row: ("probes of 5 MB, mean" not in row["where"], "full" in row["where"]),
+    )
+    return ranked[0] if ranked else None
+
+
+def part_words(part: str, row: dict[str, str] | None) -> str:
+    """Return one verdict with its number and seeds."""
+    named = f"{part}: " if part else ""
+    if row is None:
+        return f"{named}not run yet"
+    seeds = f", {row['seeds']} seeds" if row["seeds"] != "0" else ""
+    found = interval(row, "value", "low", "high")
+    return f"{named}**{row['verdict']}**{settled_words(row)}, {found}{seeds}"
 
 
 def settled_words(row: dict[str, str]) -> str:

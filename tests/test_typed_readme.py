@@ -14,6 +14,7 @@ from conftest import NO_MYPY
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.slow
 def test_the_readme_passes_strict_mypy(tmp_path):
     pytest.importorskip("mypy", reason=NO_MYPY)
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")

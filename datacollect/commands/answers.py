@@ -10,6 +10,7 @@ import numpy as np
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.schedule.contents import TIME_LIMIT
 from datacollect.schedule.transfers import UNKNOWN
+from datacollect.schedule.use import connections_by_link, streams_by_hop
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def show_plan(
     ]
     if money is not None:
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
+    if schedule.connections is not None:
+        most = f"{sum(connections_by_link(schedule).values())} of {schedule.connections}"
+        facts.insert(4, ("connections", most))
     if schedule.status == TIME_LIMIT:
         facts.append(("status", "complete, but the time limit ended the search for better"))
     if schedule.bottleneck != UNKNOWN:
@@ -159,6 +163,7 @@ def _peak_storage(schedule: Schedule) -> str:
 def _show_routes(schedule: Schedule) -> None:
     columns = schedule.columns
     first = columns.hop == 0
+    by_hop = streams_by_hop(schedule)
     moved = np.bincount(columns.route[first], columns.n_bytes[first], minlength=schedule.n_routes)
     order = np.argsort(-moved, kind="stable")[:SHOWN_ROUTES].tolist()
     if not order:
@@ -168,11 +173,15 @@ def _show_routes(schedule: Schedule) -> None:
             " → ".join(schedule.routes[i].hosts),
             schedule.routes[i].source,
             format_bytes(float(moved[i])),
+            ", ".join(str(by_hop[i, hop]) for hop in range(schedule.routes[i].n_hops)),
         )
         for i in order
     ]
     emit("")
-    emit_table(("route", "data of", "bytes"), rows, "<<>")
+    if schedule.connections is None:
+        emit_table(("route", "data of", "bytes"), [row[:3] for row in rows], "<<>")
+    else:
+        emit_table(("route", "data of", "bytes", "connections"), rows, "<<>>")
     if schedule.n_routes > SHOWN_ROUTES:
         emit(f"and {schedule.n_routes - SHOWN_ROUTES} more routes")
 

@@ -202,6 +202,15 @@ MostTransfers = Annotated[
         help="coordinated: each host sends and receives at most N transfers at once.",
     ),
 ]
+Connections = Annotated[
+    int | None,
+    typer.Option(
+        "--connections",
+        metavar="N",
+        min=1,
+        help="coordinated: share out N connections at a time, where they bring most.",
+    ),
+]
 FinishName = Annotated[
     Finish | None,
     typer.Option(

@@ -11,6 +11,7 @@ from datacollect.commands.console import emit_json, working
 from datacollect.commands.options import (
     AtATime,
     Chunk,
+    Connections,
     Deadline,
     Derate,
     FinishName,
@@ -55,6 +56,7 @@ def plan(
     time_slot_s: TimeSlot = None,
     derate: Derate = 1.0,
     most_transfers: MostTransfers = None,
+    connections: Connections = None,
     output: ScheduleOutput = None,
     force: Force = False,
     as_json: Json = False,
@@ -72,6 +74,7 @@ def plan(
             "--deadline": deadline_s,
             "--finish": finish,
             "--most-transfers": most_transfers,
+            "--connections": connections,
         },
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
@@ -92,6 +95,7 @@ def plan(
             time_limit_s=time_limit_s,
             finish=EARLY if finish is None else finish.value,
             most_transfers=most_transfers,
+            connections=connections,
         )
     options = replace(options, solver=solver.value, derate=derate)
     problem = read_problem(problem_file)

@@ -44,11 +44,12 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 # A chain has so many seconds of its rate on its way, two pieces at least.
-AHEAD_S = 4.0
+AHEAD_S, LEAST_AHEAD_BYTES = 1.5, 2**20
 # Nobody waits longer for a broken chain than this before it is tried again.
 LONGEST_REST_S = 8.0
-# What a chain has had for longer than this is sent over an idle one too.
-LATE_S, MOST_COPIES = 2.0, 2
+# What a chain has had for longer than this, and than several times what it used to take, is sent
+# over an idle one too.
+LATE_S, LATE_TIMES, MOST_COPIES = 2.0, 3.0, 2
 
 
 class ChainedController(Controller):
@@ -106,6 +107,10 @@ class ChainedController(Controller):
         for source, parts in parcels_of(problem).items():
             share_out(parts, self._ways.get(source, []), shares, piece_bytes)
         self._chains: dict[int, Chain] = {}
+        self._ending: dict[int, int] = {}  # hops of chains whose end is asked for, not known
+        # One chain for each route must be possible, whatever was asked for.
+        first = sum(counts[hosts] * (len(hosts) - 1) for hosts in counts)
+        self._most_hops = None if connections is None else max(connections, first)
         self._n_opened = 0
         self._copies: Counter[Piece] = Counter()
         self._there: set[Piece] = set()
@@ -131,8 +136,10 @@ class ChainedController(Controller):
                 if chain := self._chains.get(number):
                     chain.is_open, chain.since_s = True, self._now_s
             case ConnectionClosed(_, number):
+                self._ending.pop(number, None)
                 if chain := self._chains.pop(number, None):
                     self._broke(chain)
+                self._open_what_lacks()
             case ConnectionStalled(_, number):
                 if number in self._chains:
                     chain = self._chains[number]
@@ -141,6 +148,7 @@ class ChainedController(Controller):
             case HostLost(_, host):
                 for chain in [c for c in self._chains.values() if host in c.way.hosts]:
                     del self._chains[chain.number]
+                    self._ending[chain.number] = len(chain.way.hosts) - 1
                     self._broke(chain)
             case Timer(_, tag):
                 self._alarms[tag]()
@@ -174,7 +182,7 @@ class ChainedController(Controller):
     def _fill(self, chain: Chain) -> None:
         """Give a chain work: of its route's share, of others', or late pieces once more."""
         way = chain.way
-        ahead = max(2 * self._piece_bytes, AHEAD_S * self._rate(way))
+        ahead = max(2 * self._piece_bytes, LEAST_AHEAD_BYTES, AHEAD_S * self._rate(way))
         while not chain.is_draining and chain.waiting_bytes < ahead:
             if not way.stock and not self._steal(way):
                 break
@@ -213,7 +221,7 @@ class ChainedController(Controller):
     def _duplicate(self, chain: Chain) -> None:
         """Send once more what another chain of the source has had for too long."""
         late = [
-            (given_s, other.number, piece)
+            (given_s + self._patience_s(other), other.number, piece)
             for other in self._chains.values()
             if other.source == chain.source and other is not chain
             for piece, given_s in other.waiting.items()
@@ -221,12 +229,19 @@ class ChainedController(Controller):
         ]
         if not late:
             return
-        given_s, _, piece = min(late)
-        if self._now_s >= given_s + LATE_S:
+        late_s, _, piece = min(late)
+        if self._now_s >= late_s:
             self.answer["sent_twice_bytes"] += piece.n_bytes
             self._give(chain, piece)
         else:
-            self._wake(given_s + LATE_S, partial(self._fill_if_idle, chain.number))
+            self._wake(late_s, partial(self._fill_if_idle, chain.number))
+
+    def _patience_s(self, chain: Chain) -> float:
+        """Return after what time a piece on a chain is late, by what the chain used to bring."""
+        way = chain.way
+        if way.busy_s <= 0:
+            return LATE_S
+        return LATE_S + LATE_TIMES * chain.waiting_bytes * way.busy_s / max(1, way.arrived_bytes)
 
     def _fill_if_idle(self, number: int) -> None:
         chain = self._chains.get(number)
@@ -243,6 +258,7 @@ class ChainedController(Controller):
 
     def _close(self, chain: Chain, *, drop: bool = False) -> None:
         del self._chains[chain.number]
+        self._ending[chain.number] = len(chain.way.hosts) - 1
         self._decisions.append(Close(chain.number, drop_queue=drop))
 
     def _rate(self, way: ChainWay) -> float:
@@ -261,13 +277,12 @@ class ChainedController(Controller):
             return
         most = max(1, -(-self._left_bytes(way.hosts[0]) // self._piece_bytes))
         for _ in range(min(way.connections, most) - len(there)):
-            if not self._has_work(way.hosts[0]):
+            if not self._has_work(way.hosts[0]) or not self._may_open(way):
                 return
             chain = Chain(self._n_opened, way, self._now_s)
             self._n_opened += 1
             self._chains[chain.number] = chain
-            hops = sum(len(c.way.hosts) - 1 for c in self._chains.values())
-            self.answer["most_connections"] = max(self.answer["most_connections"], hops)
+            self.answer["most_connections"] = max(self.answer["most_connections"], self._hops())
             self._decisions.append(Open(chain.number, way.hosts))
             self._fill(chain)
 
@@ -298,6 +313,40 @@ class ChainedController(Controller):
                 chain.is_draining = True
                 self._fill(chain)
             self._fill_up(way)
+
+    def _hops(self) -> int:
+        """Return how many connections there are, until their ends are known."""
+        live = sum(len(chain.way.hosts) - 1 for chain in self._chains.values())
+        return live + sum(self._ending.values())
+
+    def _may_open(self, way: ChainWay) -> bool:
+        return self._most_hops is None or self._hops() + len(way.hosts) - 1 <= self._most_hops
+
+    def _open_what_lacks(self) -> None:
+        """Open chains where a place has become free, first for sources that have none."""
+        used = Counter(chain.source for chain in self._chains.values())
+        for source in sorted(self._ways, key=lambda source: used[source]):
+            for way in self._ways[source]:
+                self._fill_up(way)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Let a chain of the source that has most end, for a source that has none and could."""
+        used = Counter(c.source for c in self._chains.values() if not c.is_draining)
+        waits = any(
+            not used[source]
+            and self._has_work(source)
+            and any(way.rests_until_s <= self._now_s for way in ways)
+            for source, ways in self._ways.items()
+        )
+        if not waits or self._ending or any(c.is_draining for c in self._chains.values()):
+            return
+        richest, n = max(used.items(), key=lambda item: item[1], default=("", 0))
+        if n > 1:
+            chains = [c for c in self._chains.values() if c.source == richest]
+            least = min(chains, key=lambda chain: chain.waiting_bytes)
+            least.is_draining = True
+            self._fill(least)
 
     def _left_bytes(self, source: str) -> int:
         return sum(way.stock_bytes for way in self._ways[source])
@@ -334,6 +383,7 @@ class ChainedController(Controller):
         way = ChainWay(hosts, connections)
         self._ways[hosts[0]].append(way)
         self._fill_up(way)
+        self._make_room()
 
     def _remove_way(self, hosts: tuple[str, ...]) -> None:
         """Give a route's stock to the source's first, and forget it."""
@@ -357,6 +407,7 @@ class ChainedController(Controller):
 
     def _try_again(self, way: ChainWay) -> None:
         self._fill_up(way)
+        self._make_room()
 
     def _wake(self, time_s: float, act: Callable[[], None]) -> None:
         self._decisions.append(WakeMe(time_s, len(self._alarms)))

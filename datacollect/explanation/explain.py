@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import ScheduleError
 from datacollect.explanation.again import Anew
+from datacollect.explanation.connection_gains import explain_connections
 from datacollect.explanation.excess import Excess, excess_parts
 from datacollect.explanation.findings import Deadline, Explanation, PlanExplanation
 from datacollect.explanation.plan_limits import PlanLimits, plan_limits
@@ -56,6 +57,8 @@ def explain(problem: Problem, plan: Schedule | None = None, *, solver: str = "au
     differences of lower bounds, each by solving the changed problem. At most ten constraints are
     tried, the largest of those that cross the binding cut.
 
+    A plan that shares out connections is explained by what a few more would save, and where.
+
     A plan's own constraints are read from its transfers (see
     `datacollect.explanation.plan_limits`). Gains in a plan are differences of two plans by its own
     method; at most five constraints are tried (see `datacollect.explanation.plan_relaxations`).
@@ -79,6 +82,9 @@ def explain(problem: Problem, plan: Schedule | None = None, *, solver: str = "au
     >>> best.names, round(best.saves_s, 3)
     (("link 'S' -> 'D'",), 0.364)
     """
+    if plan is not None and plan.connections is not None:
+        found = explain_connections(problem, plan, _broken(problem, plan), solver)
+        return replace(found, text="\n".join(explanation_lines(found)))
     budget = Budget.begin(solver)
     optimum = fluid_optimum(problem, budget)
     curve = arrival_curve(problem, budget)

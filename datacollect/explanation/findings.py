@@ -46,6 +46,23 @@ class Deadline:
 
 
 @dataclass(frozen=True)
+class ConnectionGain:
+    """What more connections save.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Links, one more connection on each, or all on one; none: wherever they are best.
+    connections : int
+    saves_s : float
+    """
+
+    names: tuple[str, ...]
+    connections: int
+    saves_s: float
+
+
+@dataclass(frozen=True)
 class PlanExplanation:
     """What a plan is, when its constraints bind, and what relaxing them gains.
 
@@ -73,6 +90,10 @@ class PlanExplanation:
         What holds data back in the plan, and when; those that do so to the end first.
     advice : PlanAdvice
         What to relax first in it.
+    connections : int or None
+        So many it was to share out; None: one per hop of each route.
+    more : tuple of ConnectionGain
+        What a few more would save, the links where most first, all shared out anew last.
     """
 
     method: str
@@ -87,6 +108,8 @@ class PlanExplanation:
     coordinated_s: float | None = None
     binds: tuple[Limit, ...] = ()
     advice: PlanAdvice = field(default_factory=PlanAdvice)
+    connections: int | None = None
+    more: tuple[ConnectionGain, ...] = ()
 
     @property
     def is_fair(self) -> bool:
@@ -108,7 +131,11 @@ class PlanExplanation:
             "coordinated_s": self.coordinated_s,
             "binds": [limit.to_dict() | {"sources": list(limit.sources)} for limit in self.binds],
             "relax": self.advice.to_dict(),
-        }
+        } | (
+            {}
+            if self.connections is None
+            else {"connections": self.connections, "more": [asdict(gain) for gain in self.more]}
+        )
 
 
 @dataclass(frozen=True, eq=False)

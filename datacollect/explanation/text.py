@@ -16,7 +16,12 @@ from datacollect.units import format_bytes, format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.explanation.findings import Deadline, Explanation, PlanExplanation
+    from datacollect.explanation.findings import (
+        ConnectionGain,
+        Deadline,
+        Explanation,
+        PlanExplanation,
+    )
     from datacollect.explanation.plan_limits import Limit
     from datacollect.explanation.plan_relaxations import PlanRelaxation
     from datacollect.explanation.relaxations import Advice, Relaxation
@@ -80,8 +85,22 @@ def _plan_lines(plan: PlanExplanation, lower_bound_s: float) -> Iterable[str]:
         yield from _wrapped(_deadline_text(plan, plan.deadline), "")
     elif plan.money is not None:
         yield from _wrapped(f"The price of all links is {plan.money:.4g}.", "")
+    for gain in plan.more:
+        yield from _wrapped(_more_text(gain), "")
     if plan.coordinated_s is not None:
         yield from _wrapped(_coordination_text(plan.makespan_s, plan.coordinated_s), "")
+
+
+def _more_text(gain: ConnectionGain) -> str:
+    number = {1: "One more connection", 2: "Two more connections"}.get(
+        gain.connections, f"{gain.connections} more connections"
+    )
+    verb = "saves" if gain.connections == 1 else "save"
+    saved = format_duration(gain.saves_s) if gain.saves_s > 0 else "nothing"
+    if not gain.names:
+        return f"{number} {verb} {saved} if all are shared out anew."
+    each = " and ".join(gain.names)
+    return f"{number} on {each}{', one each,' if len(gain.names) > 1 else ''} {verb} {saved}."
 
 
 def _deadline_text(plan: PlanExplanation, found: Deadline) -> str:

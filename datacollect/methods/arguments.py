@@ -40,6 +40,15 @@ def require_finish(finish: str) -> None:
         raise ProblemError(f"finish must be {ways}, got {finish!r}{nearest_hint(finish, FINISHES)}")
 
 
+def require_only(name: str, **others: object) -> None:
+    """Refuse what means nothing beside an option."""
+    given = [other for other, value in others.items() if value is not None]
+    if given:
+        raise ProblemError(
+            f"{name} excludes {', '.join(given)}, which it leaves no choice for; give one of them"
+        )
+
+
 def default_chunk_s(lower_bound_s: float, n_changes: int = 0) -> float:
     """Return a thousandth of the lower bound, shared by all instants at which pipelines drain.
 

@@ -21,7 +21,7 @@ from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_p
 from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.long_chunks import require_room_for_chunks
-from datacollect.methods.names import BEST_PATH
+from datacollect.methods.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
 from datacollect.methods.shared_twice import planned_despite_rounding
 from datacollect.methods.slots import require_slots
 from datacollect.schedule.contents import HEURISTIC
@@ -41,13 +41,15 @@ def best_path(
     slot_s: float | None = None,
     chunk_s: float | None = None,
     hysteresis: float = HYSTERESIS,
+    first: str = VIA_DIRECT,
     solver: str = "auto",
     derate: float = NOT_DERATED,
 ) -> Schedule:
     """Let each host choose the best route for its data alone, then run all at once.
 
     Candidates, in this order: the direct link, then one intermediate host after the other in the
-    problem's order. A candidate replaces the current best only if its available bandwidth, the
+    problem's order; or, with ``first="relay"``, the best route with one intermediate host, then the
+    direct link. A candidate replaces the current best only if its available bandwidth, the
     least capacity along it, exceeds `hysteresis` times the current one's. What a host chooses
     does not depend on the others; what its data then get does: rates are max-min fair.
 
@@ -64,6 +66,9 @@ def best_path(
         bound, or less where bandwidths change often: pipelines drain at each change.
     hysteresis : float
         At least 1.
+    first : {"direct", "relay"}
+        What others have to exceed by so much: the direct link, or the best route with one
+        intermediate host, where there is a usable one.
     solver : str
         For the lower bound that the schedule reports.
     derate : float
@@ -79,7 +84,10 @@ def best_path(
     Notes
     -----
     The non-coordinated method of Chou et al. (2002), after Andersen, Balakrishnan, Kaashoek and
-    Morris, "Resilient Overlay Networks" (SOSP 2001), whose 5 % hysteresis it takes over.
+    Morris, "Resilient Overlay Networks" (SOSP 2001), whose 5 % hysteresis it takes over. The paper
+    says "we first choose a path, p, with one intermediate host, and consider p as the current
+    'best' path": that is ``first="relay"``, which leaves the direct link only to sources that gain
+    more than the hysteresis by it.
 
     Examples
     --------
@@ -94,15 +102,22 @@ def best_path(
     require_shape(slot_s, chunk_s)
     if not hysteresis >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
+    if first not in FIRSTS:
+        raise ProblemError(f"first must be one of {', '.join(FIRSTS)}, got {first!r}")
     require_part(derate)
     if derate != NOT_DERATED:
         same = partial(
-            best_path, slot_s=slot_s, chunk_s=chunk_s, hysteresis=hysteresis, solver=solver
+            best_path,
+            slot_s=slot_s,
+            chunk_s=chunk_s,
+            hysteresis=hysteresis,
+            first=first,
+            solver=solver,
         )
         schedule = planned_on_part(problem, derate, Budget(solver), same)
         return schedule.replace(plan_time_s=time.perf_counter() - began)
     jobs = [
-        RouteJob(pool, _best_route(problem, pool, hysteresis, stores=slot_s is not None))
+        RouteJob(pool, _best_route(problem, pool, hysteresis, first, stores=slot_s is not None))
         for pool in pools_by_owner(problem)
     ]
     optimum = fluid_optimum(problem, Budget(solver))
@@ -122,6 +137,7 @@ def best_path(
             status=HEURISTIC,
             bottleneck=optimum.bottleneck,
             hysteresis=hysteresis,
+            first=first,
         )
 
     def pipelined(problem: Problem) -> Schedule:
@@ -140,7 +156,7 @@ def best_path(
 
 
 def _best_route(
-    problem: Problem, pool: Pool, hysteresis: float, *, stores: bool
+    problem: Problem, pool: Pool, hysteresis: float, first_choice: str, *, stores: bool
 ) -> tuple[int, ...]:
     """Choose for one host; `stores` excludes relays without storage."""
     host, destination = pool.host, problem.destination_index
@@ -150,8 +166,11 @@ def _best_route(
         if stores:
             relay = np.arange(problem.n_hosts) != host
             bandwidth[relay & (problem.storage_bytes < 1)] = 0.0
-        # The direct link is the candidate "via the host itself": try it first.
+        # The direct link is the candidate "via the host itself".
         order = np.concatenate([[host], np.delete(np.arange(problem.n_hosts), host)])
+        if first_choice == VIA_RELAY and problem.n_hosts > 1:
+            best_relay = 1 + int(np.argmax(bandwidth[order[1:]]))
+            order = order[[best_relay, 0]]
         best = order[_pick(bandwidth[order], hysteresis)]
         if bandwidth[best] > 0:
             return (host, destination) if best == host else (host, int(best), destination)

@@ -24,7 +24,7 @@ from datacollect.methods.choice import (
     DirectOptions,
     plan,
 )
-from datacollect.methods.names import ADAPTIVE, COORDINATED, EARLY
+from datacollect.methods.names import ADAPTIVE, COORDINATED, EARLY, VIA_DIRECT
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
 
@@ -65,8 +65,10 @@ class ExecutionOptions:
     streams_shared: str = "by-data"
     connections: int | None = None
     connections_as: str | None = None
+    first: str | None = None
     relays: str | None = None
     at_a_time: int | None = None
+    time_slot_s: float | None = None
     order: tuple[str, ...] | None = None
     stall_patience_s: float = 0.0
     retry_s: float = 1.0
@@ -78,14 +80,22 @@ class ExecutionOptions:
         Examples
         --------
         >>> ExecutionOptions().planning("best-path")
-        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, solver='auto', derate=1.0)
+        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, first='direct', solver='auto',
+        derate=1.0)
         """
         solver, derate = self.solver, self.derate or 1.0
         match name or self.name:
             case "direct":
-                return DirectOptions(self.order, self.at_a_time, solver=solver, derate=derate)
+                turns = self.order, self.at_a_time, self.time_slot_s
+                return DirectOptions(*turns, solver=solver, derate=derate)
             case "best-path":
-                return BestPathOptions(self.slot_s, self.chunk_s, solver=solver, derate=derate)
+                return BestPathOptions(
+                    self.slot_s,
+                    self.chunk_s,
+                    first=self.first or VIA_DIRECT,
+                    solver=solver,
+                    derate=derate,
+                )
             case "coordinated" | "adaptive":
                 return CoordinatedOptions(
                     self.slot_s,
@@ -218,7 +228,8 @@ def carrying(
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
         plan_rest = RestPlanner(problem, schedule, how.solver, how.time_limit_s)
         return Carrying(schedule, controller, plan_rest, n_connections(schedule, how))
-    if schedule.method == "direct":
+    # In time slots direct keeps to its plan, as the others do: no host begins as another ends.
+    if schedule.method == "direct" and how.time_slot_s is None:
         streams = _streams(problem, how)
         controller = _direct(problem, schedule, how, streams)
         return Carrying(schedule, controller, None, sum(streams.values()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from datacollect.methods.arguments import HYSTERESIS
-from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT, EARLY
+from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT, EARLY, VIA_DIRECT
 
 if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
@@ -45,6 +45,7 @@ class BestPathOptions:
     slot_s: float | None = None
     chunk_s: float | None = None
     hysteresis: float = HYSTERESIS
+    first: str = VIA_DIRECT
     solver: str = "auto"
     derate: float = 1.0
 
@@ -53,7 +54,8 @@ class BestPathOptions:
         """Return those that a schedule records."""
         hysteresis = schedule.hysteresis or HYSTERESIS
         shape = schedule.slot_s, _chunk_s(schedule)
-        return cls(*shape, hysteresis, solver, schedule.derate or 1.0)
+        first = schedule.first or VIA_DIRECT
+        return cls(*shape, hysteresis, first, solver, schedule.derate or 1.0)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class CoordinatedOptions:
     derate: float = 1.0
     most_transfers: int | None = None
     finish: str = EARLY
+    connections: int | None = None
 
     @classmethod
     def like(cls, schedule: Schedule, solver: str) -> CoordinatedOptions:
@@ -81,6 +84,7 @@ class CoordinatedOptions:
             solver,
             derate=schedule.derate or 1.0,
             most_transfers=schedule.most_transfers,
+            connections=schedule.connections,
         )
 
 
@@ -140,6 +144,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 slot_s=options.slot_s,
                 chunk_s=options.chunk_s,
                 hysteresis=options.hysteresis,
+                first=options.first,
                 solver=options.solver,
                 derate=options.derate,
             )
@@ -157,6 +162,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
                 time_limit_s=options.time_limit_s,
                 derate=options.derate,
                 most_transfers=options.most_transfers,
+                connections=options.connections,
             )
 
 

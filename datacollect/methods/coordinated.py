@@ -12,6 +12,7 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.preference import preference_or_default
 from datacollect.methods.arguments import (
     require_finish,
+    require_only,
     require_positive,
     require_shape,
 )
@@ -46,6 +47,7 @@ def coordinated(
     time_limit_s: float | None = None,
     derate: float = NOT_DERATED,
     most_transfers: int | None = None,
+    connections: int | None = None,
 ) -> Schedule:
     """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
 
@@ -83,6 +85,13 @@ def coordinated(
     most_transfers : int, optional
         Each host sends and receives at most so many transfers at once. A heuristic plans that; its
         `gap` is counted from the lower bound without this limit.
+    connections : int, optional
+        Share out so many connections at a time, a route of two hops takes two at least: where rates
+        grow with connections (`Link.capacity_bytes_per_s` and its neighbours), and hosts may limit
+        them (`Host.most_connections`). The plan says in ``streams`` how many each hop has. A
+        heuristic, never slower than direct with as many, whose `gap` is counted from the optimum
+        with parts of connections. Pipelined, for bandwidths that do not change; excludes all other
+        options but `chunk_s`, `solver` and `time_limit_s`.
 
     Returns
     -------
@@ -128,6 +137,20 @@ def coordinated(
     require_part(derate)
     require_transfers(most_transfers, slot_s)
     budget = Budget.begin(solver, time_limit_s)
+    if connections is not None:
+        from datacollect.methods.connected import connected
+
+        require_only(
+            "connections",
+            slot_s=slot_s,
+            prefer=prefer,
+            deadline_s=deadline_s,
+            finish=None if finish == EARLY else finish,
+            derate=None if derate == NOT_DERATED else derate,
+            most_transfers=most_transfers,
+        )
+        schedule = connected(problem, connections, chunk_s, budget)
+        return schedule.replace(plan_time_s=time.perf_counter() - began)
     if derate != NOT_DERATED:
         same = partial(
             coordinated,

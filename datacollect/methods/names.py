@@ -13,5 +13,8 @@ ADAPTIVE_RELAYS = RELAYING
 # Those whose rates are max-min fair.
 FAIR_METHODS = (DIRECT, BEST_PATH)
 
+# What best-path compares the other routes with: the direct one, or the best with one relay.
+VIA_DIRECT, VIA_RELAY = FIRSTS = ("direct", "relay")
+
 # How coordinated's sources finish: each as early as capacities allow, or all with the last.
 EARLY, TOGETHER = FINISHES = ("early", "together")

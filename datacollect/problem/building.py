@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.rules import index_of_names, one_per_host, whole_backlogs
 
@@ -62,7 +63,19 @@ def contents_of_hosts(
         price_per_gb=np.array([link.price_per_gb for link in links], dtype=float),
         shared=tuple(shared),
         held=tuple(held),
+        most_connections=np.array([host.most_connections for host in hosts], dtype=float),
+        **_rates_of_links(links),
     )
+
+
+def _rates_of_links(links: Sequence[Link]) -> dict[str, Any]:
+    columns: dict[str, FloatArray | None] = {}
+    for key in RATE_COLUMNS:
+        values = [getattr(link, key) for link in links]
+        given = any(value is not None for value in values)
+        filled = [np.nan if value is None else value for value in values]
+        columns[key] = np.array(filled, dtype=float) if given else None
+    return columns
 
 
 def contents_of_matrix(
@@ -75,6 +88,8 @@ def contents_of_matrix(
     periods_s: npt.ArrayLike | None = None,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
+    most_connections: npt.ArrayLike | None = None,
+    rates: Mapping[str, npt.ArrayLike | None] | None = None,
 ) -> ProblemContents:
     """Bring a matrix of bandwidth into columns, see `Problem.from_matrix`.
 
@@ -85,6 +100,11 @@ def contents_of_matrix(
     limits : mapping of str to array_like
         ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s`` and ``downlink_bytes_per_s``: a
         number for all hosts or one each.
+    most_connections : array_like, optional
+        A number for all hosts or one each.
+    rates : mapping of str to array_like, optional
+        ``per_connection_bytes_per_s``, ``capacity_bytes_per_s``, ``competitors``: a number for all
+        links, or a matrix; NaN where a link has none.
 
     Raises
     ------
@@ -126,8 +146,28 @@ def contents_of_matrix(
         periods_s=starts,
         shared=tuple(shared),
         held=tuple(held),
+        most_connections=None
+        if most_connections is None
+        else one_per_host("most_connections", most_connections, n),
+        **_rates_of_pairs(rates or {}, used),
         **{key: one_per_host(key, value, n) for key, value in limits.items()},
     )
+
+
+def _rates_of_pairs(rates: Mapping[str, npt.ArrayLike | None], used: BoolArray) -> dict[str, Any]:
+    return {
+        key: None if values is None else _of_pairs(key, values, used)
+        for key, values in rates.items()
+    }
+
+
+def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
+    matrix = np.asarray(values, dtype=float)
+    if matrix.shape not in ((), used.shape):
+        raise ProblemError(
+            f"{key} must be a number or have shape {used.shape}, got shape {matrix.shape}"
+        )
+    return np.broadcast_to(matrix, used.shape)[used]
 
 
 def _starts(periods_s: npt.ArrayLike | None) -> FloatArray:

@@ -34,3 +34,7 @@ class ProblemContents:
     price_per_gb: FloatArray | None = None
     shared: tuple[SharedBottleneck, ...] = ()
     held: tuple[Held, ...] = ()
+    most_connections: FloatArray | None = None
+    per_connection_bytes_per_s: FloatArray | None = None
+    capacity_bytes_per_s: FloatArray | None = None
+    competitors: FloatArray | None = None

@@ -1,14 +1,23 @@
-"""Copies of problems: what they take over from the original, and what they forget."""
+"""Copies of problems: what they take over, what they forget, and what is checked of them."""
 
 from __future__ import annotations
 
 import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
+from datacollect.problem.rules import (
+    changed_columns,
+    reject_bad_held,
+    reject_bad_shared,
+    require_hosts,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Set
 
 _P = TypeVar("_P", bound=ProblemContents)
 _ATTRIBUTES = frozenset(ProblemContents.__dataclass_fields__)
@@ -56,3 +65,55 @@ def copied(problem: _P, changes: Mapping[str, Any]) -> _P:
     for key, value in changes.items():
         object.__setattr__(other, key, value)
     return other
+
+
+def with_rates(problem: ProblemContents, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes with those of rates by connections that follow from them.
+
+    A link that is estimated twice as fast has twice the capacity and twice the rate of a
+    connection, among as many competitors. Of other links nothing is known.
+    """
+    changes = dict(changes)
+    columns = {key: getattr(problem, key) for key in RATE_COLUMNS}
+    if columns["competitors"] is None or not changes.keys().isdisjoint(columns):
+        return changes
+    if not changes.keys().isdisjoint(("names", "link_from", "link_to")):
+        return changes | dict.fromkeys(RATE_COLUMNS)
+    if "bandwidth_bytes_per_s" in changes:
+        before = problem.bandwidth_bytes_per_s[0]
+        after = np.atleast_2d(np.asarray(changes["bandwidth_bytes_per_s"], dtype=float))[0]
+        if after.shape == before.shape:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                factor = after / before
+                for key in RATE_COLUMNS:
+                    scaled = columns[key] * (1.0 if key == "competitors" else factor)
+                    # Without any capacity they say nothing.
+                    changes[key] = np.where(after > 0, scaled, np.nan)
+    return changes
+
+
+def settle(problem: Any, changed: Set[str]) -> None:
+    """Check what has changed of a `Problem`, and what refers to it; freeze arrays.
+
+    What has not changed needs no second look: there may be millions of links.
+    """
+    if "names" in changed:
+        # numpy's text becomes plain text: equal problems are equal however they were built.
+        names = tuple(str(name) if isinstance(name, str) else name for name in problem.names)
+        object.__setattr__(problem, "names", names)
+    for key in changed & {"shared", "held"}:
+        object.__setattr__(problem, key, tuple(getattr(problem, key)))
+    if "price_per_gb" in changed and not np.any(problem.price_per_gb):
+        object.__setattr__(problem, "price_per_gb", None)  # all free: no prices
+    if problem.most_connections is not None and not np.isfinite(problem.most_connections).any():
+        object.__setattr__(problem, "most_connections", None)  # nowhere limited
+    if changed & {"names", "destination"}:
+        require_hosts(problem.names, problem.destination)
+    for key, array in changed_columns(problem, changed).items():
+        object.__setattr__(problem, key, array)
+    if changed & {"names", "link_from", "link_to", "shared"}:
+        reject_bad_shared(problem.shared, problem)
+    if "shared" in changed:
+        wire_rates(problem)  # refuses what contradicts itself
+    if changed & {"names", "destination", "backlog_bytes", "storage_bytes", "held"}:
+        reject_bad_held(problem.held, problem)

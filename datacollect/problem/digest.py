@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.rules import HOST_COLUMNS
 
 if TYPE_CHECKING:
@@ -33,7 +34,13 @@ def of_shared(problem: ProblemContents, shared_links: Sequence[IntArray]) -> byt
     """Hash shared bottlenecks, given the indices of each one's links."""
     # One type each: the hash reads 5, 5.0 and np.float64(5) as they are written.
     rates = [(str(s.name), float(s.bandwidth_bytes_per_s)) for s in problem.shared]
-    return _sha256(repr(rates).encode(), *(np.sort(members) for members in shared_links))
+    wires = [_numbers(s.capacity_bytes_per_s, s.competitors) for s in problem.shared]
+    more = [repr(wires).encode()] if any(any(wire) for wire in wires) else []
+    return _sha256(repr(rates).encode(), *(np.sort(members) for members in shared_links), *more)
+
+
+def _numbers(*values: float | None) -> tuple[str, ...]:
+    return tuple("" if value is None else repr(float(value)) for value in values)
 
 
 def of_all(
@@ -52,7 +59,16 @@ def of_all(
         bandwidth,
         b"" if problem.price_per_gb is None else problem.price_per_gb,
         shared,
+        *_parts_of_connections(problem),
     ).hex()
+
+
+def _parts_of_connections(problem: ProblemContents) -> list[bytes | npt.NDArray[Any]]:
+    """Return what is known of connections: nothing where nothing is, lest older hashes change."""
+    columns = [getattr(problem, key) for key in (*RATE_COLUMNS, "most_connections")]
+    if all(column is None for column in columns):
+        return []
+    return [b"" if column is None else column for column in columns]
 
 
 def _sha256(*parts: bytes | npt.NDArray[Any]) -> bytes:

@@ -55,7 +55,37 @@ HOST = Table(
             "What all links into the host carry together, in bytes per second; unlimited if "
             "absent.",
         ),
+        Field(
+            "most_connections",
+            Whole("connections", stop=None, remedy=UNLIMITED),
+            "Connections that begin or end at the host at a time, where plans count connections; "
+            "unlimited if absent.",
+        ),
     ),
+)
+
+_CAPACITY = Field(
+    "capacity_bytes_per_s",
+    Number("bytes per second", positive=True, remedy="leave it out where it is not known"),
+    "What all connections together get, ours and others', in bytes per second: n of ours get "
+    "capacity n / (n + competitors).",
+)
+_COMPETITORS = Field(
+    "competitors",
+    Number("connections", remedy="leave it out where it is not known"),
+    "Connections of others on the narrowest wire; absent where the capacity is given: as many as "
+    "leave one connection of ours the bandwidth.",
+)
+
+# What of a link says how its rate grows with connections.
+RATES = (
+    Field(
+        "per_connection_bytes_per_s",
+        Number("bytes per second", positive=True, remedy="leave it out where it is not known"),
+        "What one connection gets at most, however idle the wire, in bytes per second.",
+    ),
+    _CAPACITY,
+    _COMPETITORS,
 )
 
 LINK = Table(
@@ -77,6 +107,7 @@ LINK = Table(
             "Price per 10^9 bytes, in any currency.",
             default=0.0,
         ),
+        *RATES,
     ),
 )
 
@@ -97,6 +128,8 @@ SHARED = Table(
             'Its links as pairs ["from", "to"]; each must be a link of the problem.',
             required=True,
         ),
+        _CAPACITY,
+        _COMPETITORS,
     ),
 )
 
@@ -128,7 +161,8 @@ PROBLEM = Table(
             Text(),
             "CSV file with links, besides or instead of the list of links; relative to this file. "
             "Columns from, to, one of bandwidth_bytes_per_s, bandwidth_bit_per_s and "
-            "bandwidth_mbit_per_s; optionally period (from 0) and price_per_gb.",
+            "bandwidth_mbit_per_s; optionally period (from 0), price_per_gb, "
+            "per_connection_bytes_per_s, capacity_bytes_per_s and competitors.",
         ),
         Field(
             "periods_s",

@@ -11,6 +11,7 @@ import numpy as np
 from datacollect.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import join, shown
+from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
 from datacollect.problem.hosts import Held, SharedBottleneck
@@ -81,6 +82,7 @@ def contents_of(
         storage_bytes=_or_unlimited("storage_bytes", hosts),
         uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
+        most_connections=_or_unlimited("most_connections", hosts),
         **link_columns(values["links"], index, periods_s, table),
     )
 
@@ -108,6 +110,11 @@ def tree_of(problem: ProblemContents) -> dict[str, Any]:
                 "name": shared.name,
                 "bandwidth_bytes_per_s": float(shared.bandwidth_bytes_per_s),
                 "links": [list(pair) for pair in shared.links],
+            }
+            | {
+                key: float(value)
+                for key in ("capacity_bytes_per_s", "competitors")
+                if (value := getattr(shared, key)) is not None
             }
             for shared in problem.shared
         ]
@@ -189,7 +196,12 @@ def link_columns(
     bandwidth = np.empty((n_periods, len(links)))
     for i, link in enumerate(links):
         bandwidth[:, i] = _forecast(link["bandwidth_bytes_per_s"], i, periods_s)
+    rates = {
+        key: np.array([link.get(key) for link in links], dtype=float)  # None becomes NaN
+        for key in RATE_COLUMNS
+    }
     if table is not None:
+        rates = {key: np.concatenate([rates[key], table.rates[key]]) for key in RATE_COLUMNS}
         tail = np.concatenate([tail, table.link_from])
         head = np.concatenate([head, table.link_to])
         price = np.concatenate([price, table.price_per_gb])
@@ -200,6 +212,7 @@ def link_columns(
         "link_to": head.astype(np.int32),
         "bandwidth_bytes_per_s": bandwidth,
         "price_per_gb": price if price.any() else None,
+        **{key: None if np.isnan(column).all() else column for key, column in rates.items()},
     }
 
 
@@ -258,6 +271,8 @@ def _shared(
             tree["name"],
             tree["bandwidth_bytes_per_s"],
             tuple((a, b) for a, b in tree["links"]),
+            tree["capacity_bytes_per_s"],
+            tree["competitors"],
         )
         for tree in trees
     )
@@ -276,6 +291,8 @@ def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
         value = float(getattr(problem, key)[i])
         if value < math.inf:
             tree[key] = value
+    if problem.most_connections is not None and problem.most_connections[i] < math.inf:
+        tree["most_connections"] = int(problem.most_connections[i])
     if "storage_bytes" in tree:
         tree["storage_bytes"] = int(tree["storage_bytes"])
     return tree
@@ -297,4 +314,7 @@ def _link_trees(problem: ProblemContents) -> list[dict[str, Any]]:
     if problem.price_per_gb is not None:
         for link, price in zip(links, problem.price_per_gb.tolist(), strict=True):
             link["price_per_gb"] = price
+    if problem.competitors is not None:
+        for i, link in enumerate(links):
+            link |= rates_of(problem, i)
     return links

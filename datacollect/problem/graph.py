@@ -10,10 +10,11 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.problem.building import contents_of_hosts
+from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import networkx as nx
 
@@ -25,8 +26,9 @@ NODE_ATTRIBUTES = (
     "storage_bytes",
     "uplink_bytes_per_s",
     "downlink_bytes_per_s",
+    "most_connections",
 )
-EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb")
+EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
 GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
 
 
@@ -37,9 +39,11 @@ def contents_of_graph(graph: nx.DiGraph[Any], destination: str | None = None) ->
     ----------
     graph : networkx.DiGraph
         Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
-        ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``), all
+        ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
+        ``most_connections``), all
         optional. Edges are links, with ``bandwidth_bytes_per_s`` (a number, or a list with one
-        per period) and optionally ``price_per_gb``. Attributes of the graph, all optional:
+        per period) and optionally ``price_per_gb``, ``per_connection_bytes_per_s``,
+        ``capacity_bytes_per_s`` and ``competitors``. Attributes of the graph, all optional:
         ``destination``, ``periods_s``, ``shared`` (of `SharedBottleneck`), ``held`` (of `Held`).
         Other attributes are ignored, unless they look like one of these that is missing.
     destination : str, optional
@@ -106,23 +110,27 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
     for key in ("shared", "held"):
         if getattr(problem, key):
             graph.graph[key] = getattr(problem, key)
-    per_host = {key: getattr(problem, key).tolist() for key in NODE_ATTRIBUTES}
+    per_host = {
+        key: column.tolist()
+        for key in NODE_ATTRIBUTES
+        if (column := getattr(problem, key)) is not None
+    }
     for i, name in enumerate(problem.names):
         values = {key: column[i] for key, column in per_host.items()}
         graph.add_node(name, **{key: x for key, x in values.items() if x != math.inf})
-    columns = problem.bandwidth_bytes_per_s
-    bandwidth: list[Any] = columns.T.tolist() if several else columns[0].tolist()
-    names = problem.names
+    names, (key, price) = problem.names, EDGE_ATTRIBUTES[:2]
     tails = [names[i] for i in problem.link_from.tolist()]
     heads = [names[i] for i in problem.link_to.tolist()]
-    key, price = EDGE_ATTRIBUTES
-    data: Iterable[dict[str, Any]]
-    if problem.price_per_gb is None:
-        data = ({key: rate} for rate in bandwidth)
-    else:
-        both = zip(bandwidth, problem.price_per_gb.tolist(), strict=True)
-        data = ({key: rate, price: cost} for rate, cost in both)
-    # One call for all: a million edges one by one would take twice as long.
+    columns = problem.bandwidth_bytes_per_s
+    bandwidth: list[Any] = columns.T.tolist() if several else columns[0].tolist()
+    data: list[dict[str, Any]] = [{key: rate} for rate in bandwidth]
+    if problem.price_per_gb is not None:
+        for values, cost in zip(data, problem.price_per_gb.tolist(), strict=True):
+            values[price] = cost
+    if problem.competitors is not None:
+        for i, values in enumerate(data):
+            values |= rates_of(problem, i)
+    # One call for all: a million edges one by one would take longer.
     graph.add_edges_from(zip(tails, heads, data, strict=True))
     return graph
 
@@ -143,7 +151,8 @@ def _host_of_node(node: Any, data: Mapping[str, Any]) -> Host:
 
 def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
     where = f"edge {tail!r} -> {head!r}"
-    _reject_near_misses(data, EDGE_ATTRIBUTES, where)
+    # Graphs may carry capacities of their own.
+    _reject_near_misses(data, [a for a in EDGE_ATTRIBUTES if a not in RATE_COLUMNS], where)
     if "bandwidth_bytes_per_s" not in data:
         raise ProblemError(
             f"{where}: bandwidth_bytes_per_s is missing, got attributes {list(data)}"
@@ -154,7 +163,10 @@ def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
         _require_number(value, f"{where}: bandwidth_bytes_per_s")
     price = data.get("price_per_gb", 0.0)
     _require_number(price, f"{where}: price_per_gb")
-    return Link(tail, head, bandwidth, price)
+    rates = {key: data[key] for key in RATE_COLUMNS if key in data}
+    for key, value in rates.items():
+        _require_number(value, f"{where}: {key}")
+    return Link(tail, head, bandwidth, price, **rates)
 
 
 def _require_number(value: Any, where: str) -> None:

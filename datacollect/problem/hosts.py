@@ -30,6 +30,8 @@ class Host:
         Room for other hosts' data; infinite by default; 0: never a store-and-forward relay.
     uplink_bytes_per_s, downlink_bytes_per_s : float
         What all links out of it, or into it, carry together; infinite by default.
+    most_connections : int or float
+        Connections that begin or end there at a time, where plans count them; infinite by default.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Host:
     storage_bytes: float = math.inf
     uplink_bytes_per_s: float = math.inf
     downlink_bytes_per_s: float = math.inf
+    most_connections: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,19 @@ class Link:
         One number, or one per period of the problem's ``periods_s``; 0 means no capacity.
     price_per_gb : float
         Price per 10^9 bytes in any currency.
+    per_connection_bytes_per_s, capacity_bytes_per_s, competitors : float, optional
+        How the rate grows with connections, see `datacollect.problem.connection_rates`: what one
+        gets at most, what all get together, how many are others'. The bandwidth is then what one
+        connection gets. All None: a constant.
     """
 
     from_host: str
     to_host: str
     bandwidth_bytes_per_s: float | Sequence[float]
     price_per_gb: float = 0.0
+    per_connection_bytes_per_s: float | None = None
+    capacity_bytes_per_s: float | None = None
+    competitors: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +82,16 @@ class SharedBottleneck:
         What its links carry together.
     links : sequence of (str, str)
         Pairs (from, to); each must be a link of the problem.
+    capacity_bytes_per_s, competitors : float, optional
+        Of a wire that gives to each connection: what all get together, how many are others'. The
+        bandwidth is then what a single connection of ours gets. Both None: a constant.
     """
 
     name: str
     bandwidth_bytes_per_s: float
     links: Sequence[tuple[str, str]]
+    capacity_bytes_per_s: float | None = None
+    competitors: float | None = None
 
 
 @dataclass(frozen=True)

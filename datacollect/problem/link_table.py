@@ -18,6 +18,7 @@ import numpy as np
 from datacollect.documents import decode, document_name, read_bytes
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
+from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from datacollect.arrays import FloatArray, IntArray
 
-COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb")
+COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *RATE_COLUMNS)
 
 # Below this Arrow's import takes longer than reading row by row.
 LARGE_BYTES = 200_000
@@ -47,6 +48,8 @@ class LinkTable:
     row : ndarray of int64, shape (n_links,)
         Data row, from 0, of each link: the first, where there is one per period.
     source : CsvText
+    rates : mapping of str to ndarray of float, shape (n_links,)
+        How the rate grows with connections, by the columns' names; NaN where nothing is said.
     """
 
     link_from: IntArray
@@ -55,6 +58,7 @@ class LinkTable:
     price_per_gb: FloatArray
     row: IntArray
     source: CsvText
+    rates: Mapping[str, FloatArray]
 
     def place(self, link: int) -> str:
         """Return file and line of a link."""
@@ -136,6 +140,7 @@ def read_link_table(
             f"{name}, line 1: column period needs periods_s in the problem file, the starts of the "
             "periods; add it, or remove the column"
         )
+    _reject_rates_of_periods(source)
     columns = _read_large(source, data, host_index) if len(data) >= LARGE_BYTES else None
     if columns is None:
         columns = _read_rows(source, host_index)
@@ -149,6 +154,7 @@ def read_link_table(
         columns.get("price_per_gb", np.zeros(n_links)),
         np.arange(n_links),
         source,
+        {key: columns.get(key, np.full(n_links, np.nan)) for key in RATE_COLUMNS},
     )
 
 
@@ -211,7 +217,7 @@ def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> 
     bandwidth = source.bandwidth_column
     with np.errstate(over="ignore"):  # what becomes infinite is unusual, see below
         columns["bandwidth"] = (table[bandwidth].to_numpy() + 0.0) * BYTES_PER_S[bandwidth]
-    for name in ("period", "price_per_gb"):
+    for name in ("period", "price_per_gb", *RATE_COLUMNS):
         if name in source.header:
             columns[name] = table[name].to_numpy() + 0.0  # -0.0 becomes 0.0
     numbers = [column for name, column in columns.items() if name not in ("from", "to")]
@@ -238,6 +244,8 @@ def _read_rows(source: CsvText, host_index: Mapping[str, int]) -> Columns:
                 value: float = _host(text, name, where, host_index)
             elif name == "price_per_gb" and not text:
                 value = 0.0
+            elif name in RATE_COLUMNS and not text:
+                value = math.nan
             else:
                 value = _number(text, name, where)
             values[name].append(value)
@@ -282,6 +290,15 @@ def _number(text: str, name: str, where: str) -> float:
 # Forecasts ----------------------------------------------------------------------------------
 
 
+def _reject_rates_of_periods(source: CsvText) -> None:
+    given = [column for column in RATE_COLUMNS if column in source.header]
+    if given and "period" in source.header:
+        raise ProblemError(
+            f"{source.name}, line 1: column {given[0]} needs bandwidths that do not change; remove "
+            "it, or the column period"
+        )
+
+
 def _with_periods(source: CsvText, columns: Columns, n_periods: int) -> LinkTable:
     """Bring rows, one per link and period, into one column per link."""
     _reject_bad_periods(source, columns["period"], n_periods)
@@ -316,6 +333,7 @@ def _with_periods(source: CsvText, columns: Columns, n_periods: int) -> LinkTabl
         price[row_of_link],
         row_of_link,
         source,
+        {key: np.full(len(row_of_link), np.nan) for key in RATE_COLUMNS},
     )
 
 

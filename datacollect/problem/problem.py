@@ -7,7 +7,7 @@ hosts is nine million links, 16 bytes each.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,25 +15,19 @@ import numpy.typing as npt
 
 from datacollect.errors import naming, nearest_hint
 from datacollect.problem.building import contents_of_hosts, contents_of_matrix
-from datacollect.problem.copies import copied
-from datacollect.problem.hosts import SharedBottleneck
+from datacollect.problem.connection_rates import RATE_COLUMNS
+from datacollect.problem.copies import copied, settle, with_rates
 from datacollect.problem.questions import ProblemQuestions
-from datacollect.problem.rules import (
-    changed_columns,
-    reject_bad_held,
-    reject_bad_shared,
-    require_hosts,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence
     from os import PathLike
 
     import networkx as nx
     import pandas as pd
 
     from datacollect.arrays import IntArray
-    from datacollect.problem.hosts import Held, Host, Link
+    from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +53,11 @@ class Problem(ProblemQuestions):
         Price per 10^9 bytes; None where no link has one.
     shared : tuple of SharedBottleneck
     held : tuple of Held
+    most_connections : ndarray of float, shape (n_hosts,), or None
+        As in `Host`; None where no host limits them.
+    per_connection_bytes_per_s, capacity_bytes_per_s, competitors : ndarray, shape (n_links,)
+        How rates grow with connections (`datacollect.problem.connection_rates`), complete; NaN at
+        links with a constant bandwidth, or None where all are constant.
 
     Examples
     --------
@@ -73,7 +72,7 @@ class Problem(ProblemQuestions):
     """
 
     def __post_init__(self) -> None:
-        _settle(self, {attribute.name for attribute in fields(self)})
+        settle(self, {attribute.name for attribute in fields(self)})
 
     # Construction ---------------------------------------------------------------------------
 
@@ -115,6 +114,10 @@ class Problem(ProblemQuestions):
         periods_s: npt.ArrayLike | None = None,
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
+        most_connections: npt.ArrayLike | None = None,
+        per_connection_bytes_per_s: npt.ArrayLike | None = None,
+        capacity_bytes_per_s: npt.ArrayLike | None = None,
+        competitors: npt.ArrayLike | None = None,
     ) -> Problem:
         """Build a problem from a bandwidth matrix.
 
@@ -135,6 +138,10 @@ class Problem(ProblemQuestions):
             Starts of the forecast's periods.
         shared, held
             As in `from_hosts`.
+        most_connections : array_like, optional
+            A number for all hosts or shape (n,).
+        per_connection_bytes_per_s, capacity_bytes_per_s, competitors : array_like, optional
+            As in `Link`, a number for all links or shape (n, n), NaN where a link has none.
 
         Examples
         --------
@@ -155,6 +162,12 @@ class Problem(ProblemQuestions):
             periods_s=periods_s,
             shared=shared,
             held=held,
+            most_connections=most_connections,
+            rates={
+                "per_connection_bytes_per_s": per_connection_bytes_per_s,
+                "capacity_bytes_per_s": capacity_bytes_per_s,
+                "competitors": competitors,
+            },
         )
         return cls(**vars(contents))
 
@@ -330,6 +343,9 @@ class Problem(ProblemQuestions):
     def replace(self, **changes: Any) -> Problem:
         """Return a copy with other values for some attributes; what depends on them is validated.
 
+        Where bandwidths change, rates by connections change in proportion unless they are given,
+        too; where links change, they are forgotten.
+
         Examples
         --------
         >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
@@ -339,8 +355,9 @@ class Problem(ProblemQuestions):
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
+        changes = with_rates(self, changes)
         other = copied(self, changes)
-        _settle(other, changes.keys())
+        settle(other, changes.keys())
         return other
 
     def with_links(self, links: IntArray) -> Problem:
@@ -357,14 +374,18 @@ class Problem(ProblemQuestions):
         tail, head = self.link_from[links], self.link_to[links]
         bandwidth = self.bandwidth_bytes_per_s[:, links]
         columns = {"link_from": tail, "link_to": head, "bandwidth_bytes_per_s": bandwidth}
-        few = copied(self, columns | {"price_per_gb": None})
+        rates = {
+            key: None if (column := getattr(self, key)) is None else column[links]
+            for key in RATE_COLUMNS
+        }
+        few = copied(self, columns | rates | {"price_per_gb": None})
         few.__dict__["parcels"] = self.parcels  # asked for in every copy, found once
         if self.shared:
             is_left = np.zeros(self.n_links, dtype=bool)
             is_left[links] = True
             left = [members[is_left[members]] for members in self.shared_links]
             shared = [
-                SharedBottleneck(s.name, s.bandwidth_bytes_per_s, self._pairs(members))
+                replace(s, links=self._pairs(members))
                 for s, members in zip(self.shared, left, strict=True)
                 if len(members)
             ]
@@ -409,26 +430,3 @@ class Problem(ProblemQuestions):
             f"<Problem: {self.n_hosts} hosts, {self.n_links} links, {len(self.sources)} sources, "
             f"{self.total_bytes} bytes to {self.destination!r}>"
         )
-
-
-def _settle(problem: Problem, changed: Set[str]) -> None:
-    """Check what has changed, and what refers to it; freeze arrays.
-
-    What has not changed needs no second look: there may be millions of links.
-    """
-    if "names" in changed:
-        # numpy's text becomes plain text: equal problems are equal however they were built.
-        names = tuple(str(name) if isinstance(name, str) else name for name in problem.names)
-        object.__setattr__(problem, "names", names)
-    for key in changed & {"shared", "held"}:
-        object.__setattr__(problem, key, tuple(getattr(problem, key)))
-    if "price_per_gb" in changed and not np.any(problem.price_per_gb):
-        object.__setattr__(problem, "price_per_gb", None)  # all free: no prices
-    if changed & {"names", "destination"}:
-        require_hosts(problem.names, problem.destination)
-    for key, array in changed_columns(problem, changed).items():
-        object.__setattr__(problem, key, array)
-    if changed & {"names", "link_from", "link_to", "shared"}:
-        reject_bad_shared(problem.shared, problem)
-    if changed & {"names", "destination", "backlog_bytes", "storage_bytes", "held"}:
-        reject_bad_held(problem.held, problem)

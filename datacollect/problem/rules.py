@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.problem.connection_rates import RATE_COLUMNS, completed_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -37,7 +38,7 @@ _MAY_BE_INFINITE = {
     "downlink_bytes_per_s": True,
 }
 HOST_COLUMNS = ("backlog_bytes", *_MAY_BE_INFINITE)
-_LINK_COLUMNS = ("link_from", "link_to", "bandwidth_bytes_per_s", "price_per_gb")
+_LINK_COLUMNS = ("link_from", "link_to", "bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
 
 
 def index_of_names(names: Sequence[str]) -> dict[str, int]:
@@ -76,6 +77,8 @@ def changed_columns(problem: ProblemContents, changed: Set[str]) -> dict[str, np
     columns = host_arrays(names, {key: getattr(problem, key) for key in of_hosts})
     if "periods_s" in changed:
         starts = columns["periods_s"] = period_starts(starts)
+    if changed & {"names", "most_connections"} and problem.most_connections is not None:
+        columns["most_connections"] = _connections_of_hosts(names, problem.most_connections)
     if changed & {"names", "periods_s", *_LINK_COLUMNS}:
         of_links = {key: getattr(problem, key) for key in _LINK_COLUMNS}
         columns |= link_arrays(names, len(starts), **of_links)
@@ -134,6 +137,18 @@ def _reject_split_bytes(names: Sequence[str], storage_bytes: FloatArray) -> None
         )
 
 
+def _connections_of_hosts(names: Sequence[str], values: npt.ArrayLike) -> FloatArray:
+    counts = one_per_host("most_connections", values, len(names))
+    bad = ~((counts >= 0) & (np.isinf(counts) | (counts == np.floor(counts))))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ProblemError(
+            f"host {names[i]!r}: most_connections must be a whole number >= 0, got {counts[i]:g}; "
+            "leave it out for unlimited"
+        )
+    return counts
+
+
 def period_starts(periods_s: npt.ArrayLike) -> FloatArray:
     """Return the starts of the forecast's periods, or raise `ProblemError`."""
     starts = np.asarray(periods_s, dtype=float)
@@ -161,6 +176,7 @@ def link_arrays(
     link_to: IndexArray,
     bandwidth_bytes_per_s: npt.ArrayLike,
     price_per_gb: npt.ArrayLike | None,
+    **rates: npt.ArrayLike | None,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the links' columns sorted by (from, to), or raise `ProblemError`."""
     tail, head = np.asarray(link_from), np.asarray(link_to)
@@ -177,6 +193,7 @@ def link_arrays(
     _require_indices(tail, head, len(names))
     price = None if price_per_gb is None else np.asarray(price_per_gb, dtype=float)
     key = tail.astype(np.int64) * len(names) + head
+    order: IntArray | None = None
     if not (key[1:] > key[:-1]).all():
         order = np.argsort(key, kind="stable")
         key, tail, head, bandwidth = key[order], tail[order], head[order], bandwidth[:, order]
@@ -187,6 +204,7 @@ def link_arrays(
         "link_to": head.astype(np.int32, copy=False),
         "bandwidth_bytes_per_s": bandwidth,
     }
+    arrays |= completed_links(names, tail, head, bandwidth, rates, order)
     return arrays if price is None else arrays | {"price_per_gb": price}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.numbers import numbers_of
 from datacollect.units import BYTES_PER_S
@@ -21,11 +22,25 @@ if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.problem.hosts import Held, SharedBottleneck
 
-HOST_COLUMNS = ("release_s", "storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s")
+HOST_COLUMNS = (
+    "release_s",
+    "storage_bytes",
+    "uplink_bytes_per_s",
+    "downlink_bytes_per_s",
+    "most_connections",
+)
 
 # What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
 ESTIMATE_COLUMNS = ("newest_s", "age_s", "n_samples")
-LINK_COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *ESTIMATE_COLUMNS)
+LINK_COLUMNS = (
+    "from",
+    "to",
+    *BYTES_PER_S,
+    "period",
+    "price_per_gb",
+    *RATE_COLUMNS,
+    *ESTIMATE_COLUMNS,
+)
 
 
 def contents_of_table(
@@ -45,8 +60,10 @@ def contents_of_table(
     links : DataFrame
         Long: a row per link, with columns ``from``, ``to`` and exactly one of
         ``bandwidth_bytes_per_s``, ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``; optionally
-        ``price_per_gb`` and, for forecasts, ``period`` (counted from 0; then a row per link and
-        period). A pair without a row is no link. What `estimate` returns fits as it is.
+        ``price_per_gb``, ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and
+        ``competitors`` (NaN where not known), and, for forecasts, ``period`` (counted from 0; then
+        a row per link and period). A pair without a row is no link. What `estimate` returns fits
+        as it is.
         Square: index and columns are hosts' names, row = from, column = to, bytes per second;
         NaN or 0 is no link, the diagonal is ignored.
     backlog_bytes : mapping or Series
@@ -55,9 +72,9 @@ def contents_of_table(
         The host that collects.
     hosts : DataFrame, optional
         Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
-        ``uplink_bytes_per_s``, ``downlink_bytes_per_s``; NaN is the default of `Host`. It lists
-        all hosts, in their order. Without it hosts are all names in links and backlogs: in the
-        order of a square table, sorted otherwise.
+        ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``; NaN is the default
+        of `Host`. It lists all hosts, in their order. Without it hosts are all names in links and
+        backlogs: in the order of a square table, sorted otherwise.
     periods_s : array_like, shape (n_periods,), optional
         Starts of the forecast's periods.
     shared, held
@@ -128,6 +145,7 @@ def links_frame(problem: ProblemContents) -> pd.DataFrame:
     columns["bandwidth_bytes_per_s"] = problem.bandwidth_bytes_per_s.ravel()
     if problem.price_per_gb is not None:
         columns["price_per_gb"] = np.tile(problem.price_per_gb, n)
+    columns |= {key: np.tile(column, n) for key, column in given_columns(problem).items()}
     return pd.DataFrame(columns)
 
 
@@ -147,6 +165,10 @@ def _long(
         numbers_of(links[bandwidth_column], f"links: {bandwidth_column}")
         * BYTES_PER_S[bandwidth_column]
     )
+    rates = {
+        key: numbers_of(links[key], f"links: {key}") if key in links else None
+        for key in RATE_COLUMNS
+    }
     price = (
         numbers_of(links["price_per_gb"], "links: price_per_gb")
         if "price_per_gb" in links
@@ -173,7 +195,8 @@ def _long(
                     f"got {price[changed[0]]:g} in period {period[changed[0]]}"
                 )
             price = price[row]
-    return names, {
+        rates = {key: None if values is None else values[row] for key, values in rates.items()}
+    return names, rates | {
         "link_from": tail.astype(np.int32),
         "link_to": head.astype(np.int32),
         "bandwidth_bytes_per_s": matrix,

@@ -12,10 +12,18 @@ from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import ADAPTIVE, ADAPTIVE_RELAYS, BEST_PATH, COORDINATED, FINISHES
+from datacollect.methods.names import (
+    ADAPTIVE,
+    ADAPTIVE_RELAYS,
+    BEST_PATH,
+    COORDINATED,
+    FINISHES,
+    FIRSTS,
+)
 from datacollect.scenario.kinds import Choice, Flag, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
+from datacollect.simulation.network import PRESETS
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
 ENGINES = ("ns3", "fluid")
@@ -145,6 +153,12 @@ TRANSPORT = _table(
     _optional("data_retries", Whole(), "Retries of data in a row.", 20),
     # None rather than true, as for probe_scale.
     _optional("sack", Flag(), "Selective acknowledgements; default: true."),
+    _optional(
+        "preset",
+        Choice(tuple(PRESETS)),
+        "Another simulator's segments, window, initial window and acknowledgements, instead of "
+        "those here; the fluid engine heeds the window.",
+    ),
     _optional(
         "header_bytes",
         Whole("bytes"),
@@ -284,6 +298,13 @@ METHOD = _table(
         Choice((COORDINATED,)),
         "adaptive: as many as that method's plan has; the default where connections is absent.",
     ),
+    # None rather than "direct", as for sack.
+    _optional(
+        "first",
+        Choice(FIRSTS),
+        "best-path: compare routes with the direct one first, the default, or with the best that "
+        "has a relay.",
+    ),
     # None rather than "queues": what is absent is in no hash.
     _optional(
         "relays",
@@ -293,6 +314,12 @@ METHOD = _table(
         "connection for each hop. Default: queues.",
     ),
     _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
+    _optional(
+        "time_slot_s",
+        POSITIVE_S,
+        "direct, with at_a_time: sources take turns in time slots of so many seconds, planned and "
+        "kept as timing says.",
+    ),
     _optional("order", ListOf(NAME), "direct: order of the sources."),
     _optional(
         "stall_patience_s",

@@ -122,11 +122,29 @@ def _check_method(method: Mapping[str, Any]) -> None:
     totals = [key for key in ("total_streams", "streams_as") if method[key] is not None]
     if len(totals) > 1:
         raise ProblemError("method: total_streams and streams_as exclude each other; give one")
+    if method["time_slot_s"] is not None:
+        _check_time_slots(method)
     if method["replan_s"] is not None:
         _check_replanning(method)
     budgets = [key for key in ("connections", "connections_as") if method[key] is not None]
     if len(budgets) > 1:
         raise ProblemError("method: connections and connections_as exclude each other; give one")
+
+
+def _check_time_slots(method: Mapping[str, Any]) -> None:
+    """Who sends in a time slot is planned; over one connection per source."""
+    if method["at_a_time"] is None:
+        raise wrong(
+            "method.time_slot_s",
+            "needs at_a_time, how many sources send in each time slot",
+            method["time_slot_s"],
+            "add method.at_a_time",
+        )
+    if method["streams"] != 1 or method["total_streams"] or method["streams_as"]:
+        raise ProblemError(
+            "method: time_slot_s excludes streams, total_streams and streams_as: in time slots "
+            "each source has one connection; leave them out"
+        )
 
 
 def _check_replanning(method: Mapping[str, Any]) -> None:

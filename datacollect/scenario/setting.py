@@ -12,7 +12,7 @@ from datacollect.errors import ProblemError, naming
 from datacollect.problem.problem import Problem
 from datacollect.scenario.background import draw_background, strangers
 from datacollect.scenario.placement import Placement, place
-from datacollect.simulation.network import NO_WIRE, SimulatedNetwork, Transport
+from datacollect.simulation.network import NO_WIRE, PRESETS, SimulatedNetwork, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,6 +180,8 @@ def _network(scenario: Scenario, placed: Placement) -> SimulatedNetwork:
     del options["header_bytes"]  # the fluid engine's, not part of the network
     if options["sack"] is None:
         del options["sack"]
+    if (preset := options.pop("preset")) is not None:
+        options |= PRESETS[preset]
     transport = Transport(**options)
     return network_of(
         placed.topology, placed.host_node, routes.next_wire.astype(np.int64), transport

@@ -43,8 +43,10 @@ class ScheduleContents:
     deadline_s: float | None = None
     turns: Turns | None = None
     hysteresis: float | None = None
+    first: str | None = None
     derate: float | None = None
     most_transfers: int | None = None
+    connections: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

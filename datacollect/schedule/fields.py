@@ -10,6 +10,7 @@ import math
 from datacollect.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
 from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import ListOf, Number, Starts, Text, Whole
+from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
 
 SECONDS = Number("seconds")
@@ -123,6 +124,12 @@ SCHEDULE = Table(
             nullable=True,
         ),
         Field(
+            "first",
+            Text(("direct", "relay")),
+            "What best-path compares its routes with first; null: direct, or another method.",
+            nullable=True,
+        ),
+        Field(
             "derate",
             Number("all bandwidths, a part", positive=True),
             "Planned on this part of all links' bandwidths; null: on all of them.",
@@ -134,6 +141,13 @@ SCHEDULE = Table(
             "So many transfers at once a host sends and receives at most; null: any number.",
             nullable=True,
         ),
+        Field(
+            "connections",
+            Whole(minimum=1),
+            "So many connections at a time were to be shared out, see streams of the transfers; "
+            "null: one per hop of each route.",
+            nullable=True,
+        ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
 )
@@ -142,7 +156,7 @@ NEW_LINK = Table(
     "the link",
     "A link's new estimate.",
     (
-        *(field for field in LINK.fields if field.name != "price_per_gb"),
+        *(field for field in LINK.fields if field.name not in ("price_per_gb", *RATE_COLUMNS)),
         Field(
             "price_per_gb",
             Number("currency per 10^9 bytes"),

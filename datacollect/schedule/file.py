@@ -66,9 +66,12 @@ def tree_of(schedule: ScheduleContents) -> dict[str, Any]:
         "deadline_s": None if schedule.deadline_s is None else float(schedule.deadline_s),
         "turns": None,
         "hysteresis": None if schedule.hysteresis is None else float(schedule.hysteresis),
+        "first": schedule.first,
         "derate": None if schedule.derate is None else float(schedule.derate),
         "most_transfers": schedule.most_transfers,
     }
+    if schedule.connections is not None:
+        tree["connections"] = schedule.connections
     if schedule.turns is not None:
         tree["turns"] = {**asdict(schedule.turns), "order": list(schedule.turns.order)}
     if bottleneck != UNKNOWN:

@@ -14,7 +14,7 @@ import numpy as np
 
 from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.errors import ProblemError, naming, nearest_hint
-from datacollect.problem.hosts import Held, HeldColumns, SharedBottleneck
+from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.schedule.contents import ProgressContents
 from datacollect.schedule.new_links import with_new_links
 from datacollect.schedule.use import legs
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
+    from datacollect.problem.hosts import SharedBottleneck
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -279,9 +280,7 @@ def _shared_without(problem: Problem, lost: set[str]) -> tuple[SharedBottleneck,
         (s, tuple((a, b) for a, b in s.links if a not in lost and b not in lost))
         for s in problem.shared
     ]
-    return tuple(
-        SharedBottleneck(s.name, s.bandwidth_bytes_per_s, links) for s, links in left if links
-    )
+    return tuple(replace(s, links=links) for s, links in left if links)
 
 
 def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:

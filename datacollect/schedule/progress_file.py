@@ -10,6 +10,7 @@ import numpy as np
 
 from datacollect.documents import PROGRESS_FORMAT
 from datacollect.errors import ProblemError
+from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.file import link_columns, read_csv, require_host
 from datacollect.problem.hosts import Held
 from datacollect.schedule.contents import ProgressContents
@@ -126,6 +127,12 @@ def _new_links(
     table = None
     if name is not None:
         table = read_csv(name, base_dir, index, periods_s)
+        given = [column for column in RATE_COLUMNS if column in table.source.header]
+        if given:
+            raise ProblemError(
+                f"bandwidth_csv {table.source.name}, line 1: column {given[0]} belongs into a "
+                "problem file: plans of the rest take new bandwidths as constants; remove it"
+            )
         if "price_per_gb" not in table.source.header:
             table = replace(table, price_per_gb=np.full(len(table.link_from), math.nan))
     columns = link_columns(links, index, periods_s, table)

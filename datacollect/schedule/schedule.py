@@ -59,10 +59,14 @@ class Schedule(ScheduleContents):
         How the hosts of a direct plan take turns; None: all send at once.
     hysteresis : float or None
         How many times better than the best so far a route of best-path had to be.
+    first : str or None
+        What best-path compares its routes with first: ``"direct"`` or ``"relay"``.
     derate : float or None
         The part of all links' bandwidths that it was planned on; None: all of them.
     most_transfers : int or None
         So many transfers at once a host may send and receive; None: any number.
+    connections : int or None
+        So many connections at a time were to be shared out; None: one per hop of each route.
     """
 
     @property

@@ -59,4 +59,6 @@ def summary(schedule: Schedule, money: float | None = None) -> dict[str, Any]:
         schedule.deadline_s,
     )
     found = dict(zip(SUMMARY_KEYS, values, strict=True))
+    if schedule.connections is not None:
+        found["connections"] = schedule.connections
     return found if money is None else found | {"money": money}

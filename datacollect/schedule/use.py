@@ -131,6 +131,45 @@ def plan_money(problem: Problem, plan: ScheduleContents) -> float | None:
     return float(price @ plan.columns.n_bytes) / BYTES_PER_GB
 
 
+def streams_by_hop(schedule: ScheduleContents) -> dict[tuple[int, int], int]:
+    """Return how many connections a route has on each hop: by its number, and the hop's.
+
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> streams_by_hop(dc.direct(problem))
+    {(0, 0): 1}
+    """
+    columns = schedule.columns
+    found: dict[tuple[int, int], int] = {}
+    for route, hop, streams in zip(
+        columns.route.tolist(), columns.hop.tolist(), columns.streams.tolist(), strict=True
+    ):
+        found[route, hop] = max(streams, found.get((route, hop), 0))
+    return dict(sorted(found.items()))
+
+
+def connections_by_link(schedule: ScheduleContents) -> dict[tuple[str, str], int]:
+    """Return how many connections a plan has open on each link, by the names of its ends.
+
+    Data of several owners that lie at one host follow each other on the same connections.
+
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> connections_by_link(dc.direct(problem))
+    {('S', 'D'): 1}
+    """
+    ways: dict[tuple[tuple[str, ...], bool, int], int] = {}
+    for (number, hop), streams in streams_by_hop(schedule).items():
+        route = schedule.routes[number]
+        key = route.hosts, route.source == route.hosts[0], hop
+        ways[key] = max(streams, ways.get(key, 0))
+    found: dict[tuple[str, str], int] = {}
+    for (hosts, _, hop), streams in ways.items():
+        link = hosts[hop], hosts[hop + 1]
+        found[link] = found.get(link, 0) + streams
+    return found
+
+
 def stored_over_time(
     columns: Transfers, where: Legs, *steps: tuple[IntArray, FloatArray, npt.NDArray[Any]]
 ) -> tuple[IntArray, FloatArray, FloatArray, list[npt.NDArray[Any]]]:

@@ -76,6 +76,21 @@ class Transport:
     sack: bool = field(default=True, repr=False)
 
 
+# How TCP is set up by default elsewhere, by name, where that differs.
+PRESETS: dict[str, dict[str, int | bool]] = {
+    # Packets of 1000 bytes, at most 20 of them under way, 2 to begin with, an acknowledgement for
+    # each, none of them selective ("The ns Manual", 2011, chapter 35: packetSize_, window_,
+    # windowInit_ of RFC 2581's time, Agent/TCPSink).
+    "ns-2": {
+        "segment_bytes": 1000,
+        "buffer_bytes": 20_000,
+        "initial_window_segments": 2,
+        "delayed_ack_segments": 1,
+        "sack": False,
+    },
+}
+
+
 @dataclass(frozen=True, eq=False)
 class SimulatedNetwork:
     """Nodes joined by one-way wires; two opposite wires make a cable.

@@ -79,6 +79,8 @@ ALONE = [
         [{"wire": "B0-A0", "connections": 0}],
         "estimates.shared[0].connections must be a whole number >= 1",
     ),
+    ("transport.preset", "ns2", "transport.preset must be one of ns-2, got 'ns2'"),
+    ("method.first", "relays", "method.first must be one of direct, relay, got 'relays'"),
     ("run.control", "late", "run.control must be one of delayed, free, got 'late'"),
     ("method.replan_s", 0, "method.replan_s must be a finite number of seconds > 0, got 0"),
     ("run.time_limit_s", -5, "> 0, got -5; write a number above 0"),
@@ -113,6 +115,12 @@ TOGETHER = [
     ("method", {"pace": True, "replan_s": 20}, "method.pace must be false with replan_s, got true"),
     ("method", {"slot_s": 2, "replan_s": 20}, "method.slot_s excludes replan_s"),
     ("method", {"scaled_slot_s": 2, "replan_s": 20}, "method.scaled_slot_s excludes replan_s"),
+    ("method", {"time_slot_s": 2}, "method.time_slot_s needs at_a_time, how many sources send"),
+    (
+        "method",
+        {"name": "direct", "time_slot_s": 2, "at_a_time": 1, "streams": 2},
+        "method: time_slot_s excludes streams, total_streams and streams_as",
+    ),
     ("method", {"slot_s": 2, "scaled_slot_s": 1}, "slot_s and scaled_slot_s exclude each other"),
     ("method", {"slot_s": 2, "chunk_s": 1}, "slot_s and chunk_s exclude each other"),
     (

@@ -36,6 +36,7 @@ class Move:
     n_bytes: int
     start: Fraction
     finish: Fraction
+    streams: int = 1
 
     @property
     def route(self) -> Route:
@@ -69,7 +70,8 @@ def move_of(row: Tree) -> Move:
     """The transfer of a schedule file's row."""
     numbers = (int(row[name]) for name in ("hop", "offset_bytes", "bytes"))
     start, finish = Fraction(row["start_s"]), Fraction(row["finish_s"])
-    return Move(row["source"], tuple(row["route"]), *numbers, start, finish)
+    streams = int(row.get("streams", 1))
+    return Move(row["source"], tuple(row["route"]), *numbers, start, finish, streams)
 
 
 def snapped(at: Fraction, slot: Fraction) -> Fraction:

@@ -14,13 +14,15 @@ from judges.contract_moves import RELATIVE, Broken, Move, Route, Tree, require, 
 Steps = list[tuple[Fraction, Fraction]]  # from when on, how much
 Links = set[tuple[str, str]]
 
+COUNTED = ("per_connection_bytes_per_s", "capacity_bytes_per_s", "competitors")
+
 
 def rates(problem: Tree, moves: Sequence[Move], slot: Fraction | None) -> None:
     """'At every instant each link's, host's and shared bottleneck's rates sum to at most …'.
 
     'A single transfer is also judged by itself: its bytes over its duration.'
     """
-    for name, steps, links in _resources(problem, slot):
+    for name, steps, links in [*_resources(problem, slot), *_crowded(problem, moves)]:
         using = [move for move in moves if move.link in links]
         for move in using:
             _within(steps, [move], f"rate by itself, {name}")
@@ -36,6 +38,8 @@ def _resources(problem: Tree, slot: Fraction | None) -> Iterator[tuple[str, Step
     links = {(link["from"], link["to"]) for link in problem["links"]}
     periods = [Fraction(start) for start in problem.get("periods_s", [0.0])]
     for link in problem["links"]:
+        if set(COUNTED) & link.keys():
+            continue
         pair, numbers = (link["from"], link["to"]), link["bandwidth_bytes_per_s"]
         if not isinstance(numbers, list):
             numbers = [numbers] * len(periods)
@@ -47,8 +51,49 @@ def _resources(problem: Tree, slot: Fraction | None) -> Iterator[tuple[str, Step
                 used_by = {pair for pair in links if pair[side] == name}
                 yield f"{key} of {name!r}", [(Fraction(0), Fraction(host[key]))], used_by
     for shared in problem.get("shared", []):
+        if set(COUNTED) & shared.keys():
+            continue
         steps = [(Fraction(0), Fraction(shared["bandwidth_bytes_per_s"]))]
         yield f"shared {shared['name']!r}", steps, {(a, b) for a, b in shared["links"]}
+
+
+def _crowded(problem: Tree, moves: Sequence[Move]) -> Iterator[tuple[str, Steps, Links]]:
+    """What grows with connections: at each instant, what all streams under way get together.
+
+    A link's and a wire's bandwidth is what one gets; of a capacity C beside m others n get
+    C n/(n + m), and none more than it gets alone. What is left out follows from the bandwidth.
+    """
+    for link in problem["links"]:
+        if set(COUNTED) & link.keys():
+            pair = (link["from"], link["to"])
+            yield f"link {pair}", _by_streams(link, [m for m in moves if m.link == pair]), {pair}
+    for shared in problem.get("shared", []):
+        if set(COUNTED) & shared.keys():
+            links = {(a, b) for a, b in shared["links"]}
+            steps = _by_streams(shared, [m for m in moves if m.link in links])
+            yield f"shared {shared['name']!r}", steps, links
+
+
+def _by_streams(entry: Tree, moves: Sequence[Move]) -> Steps:
+    one = Fraction(entry["bandwidth_bytes_per_s"])
+    alone = Fraction(entry["per_connection_bytes_per_s"]) if COUNTED[0] in entry else None
+
+    def growth(n: int) -> Fraction:
+        found = [n * alone] if alone is not None else []
+        if "capacity_bytes_per_s" in entry or "competitors" in entry:
+            competitors, capacity = (entry.get(key) for key in reversed(COUNTED[1:]))
+            if competitors is None and alone is not None and alone <= one * Fraction("1.01"):
+                competitors = 0
+            if competitors is None:
+                competitors = Fraction(capacity) / one - 1
+            if capacity is None:
+                capacity = one * (1 + Fraction(competitors))
+            found.append(Fraction(capacity) * n / (n + Fraction(competitors)))
+        return min(found)
+
+    cuts = sorted({Fraction(0)} | {at for move in moves for at in (move.start, move.finish)})
+    counts = [sum(m.streams for m in moves if m.start <= at < m.finish) for at in cuts]
+    return [(at, one * growth(max(n, 1)) / growth(1)) for at, n in zip(cuts, counts, strict=True)]
 
 
 def _in_slots(steps: Steps, slot: Fraction) -> Steps:

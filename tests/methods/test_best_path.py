@@ -94,6 +94,29 @@ def test_candidates_are_tried_in_the_problems_order(relays, via_k, via_l, expect
     assert chosen(one(text, relays=relays)) == expected
 
 
+@pytest.mark.parametrize(
+    ("direct", "via_k", "via_l", "expected"),
+    [
+        (100, 90, 99, "S L D"),  # the better relay first; 100 is not more than 105 % of 99
+        (104, 90, 99, "S D"),  # 104 is more than 103.95
+        (100, 100, 100, "S K D"),  # of equal relays the first in the problem's order
+        (5, 0, 0, "S D"),  # no relay is usable
+    ],
+)
+def test_with_a_relay_first_the_direct_link_must_beat_it_by_more_than_the_hysteresis(
+    direct, via_k, via_l, expected
+):
+    text = f"S -> D {direct}, S -> K 999, S -> L 999, K -> D {via_k}, L -> D {via_l}"
+    problem = one(text, relays="KL")
+    plan = checked(problem, first="relay")
+    assert chosen(problem, first="relay") == expected
+    assert plan.first == "relay"
+
+
+def test_with_a_relay_first_what_has_none_goes_directly():
+    assert chosen(one("S -> D 5", relays=""), first="relay") == "S D"
+
+
 def test_at_most_one_intermediate_host_is_used():
     """S -> K -> L -> D would carry 9, but best-path sees S -> D with 1 and S -> K -> D with 2."""
     text = "S -> D 1, S -> K 9, K -> L 9, L -> D 9, K -> D 2"
@@ -370,6 +393,7 @@ def test_nothing_to_send_takes_no_time():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"first": "k"}, "first must be one of direct, relay, got 'k'"),
         ({"hysteresis": 0.99}, "hysteresis must be >= 1, got 0.99"),
         ({"hysteresis": math.nan}, "hysteresis must be >= 1, got nan"),
         ({"slot_s": 0.0}, "slot_s must be > 0"),

@@ -39,6 +39,8 @@ def test_plans_are_those_of_the_public_function(name):
     [
         lambda p: dc.direct(p, at_a_time=1),
         lambda p: dc.best_path(p, slot_s=0.5, hysteresis=1.0),
+        lambda p: dc.best_path(p, first="relay"),
+        lambda p: dc.best_path(p, first="relay", derate=0.5),
         lambda p: dc.coordinated(p, slot_s=0.5),
         lambda p: dc.coordinated(p, deadline_s=9.0, prefer="storage"),
     ],

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import datacollect as dc
 from datacollect.problem import link_table
+from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import LINK, PROBLEM
 from datacollect.schedule.fields import SCHEDULE, TRANSFER
 
@@ -358,6 +359,12 @@ def test_fields_are_those_of_the_published_format():
         "shared",
         "held",
     ]
-    assert list(LINK.by_name) == ["from", "to", "bandwidth_bytes_per_s", "price_per_gb"]
+    assert list(LINK.by_name) == [
+        "from",
+        "to",
+        "bandwidth_bytes_per_s",
+        "price_per_gb",
+        *RATE_COLUMNS,
+    ]
     assert not SCHEDULE.by_name["bottleneck"].required
     assert TRANSFER.by_name["streams"].default == 1

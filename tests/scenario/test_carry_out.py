@@ -33,6 +33,18 @@ def test_every_method_collects_every_byte(method, timing, paper):
     assert again.makespan_s == run.makespan_s
 
 
+def test_in_time_slots_sources_wait_for_their_turn():
+    """S1 and S2 with 3 MB each over 1 MB/s, one at a time for 2 s each: S1 S2 S1 S2 till 7 s."""
+    sources = [{"name": f"S{i}", "at": "N0", "backlog_bytes": 3_000_000} for i in (1, 2)]
+    access = {"rate_bytes_per_s": 1e8, "delay_s": 0.0}
+    hosts = {"access": access, "destination": {"at": "N1"}, "sources": sources}
+    turns = {"name": "direct", "at_a_time": 1, "time_slot_s": 2.0}
+    for timing, end_s in (("planned", 7.0), ("asap", 6.0)):
+        run = dc.simulate(line_of(hosts=hosts, method=turns | {"timing": timing}), engine="fluid")
+        assert run.complete
+        assert run.makespan_s == pytest.approx(end_s, rel=1e-3)
+
+
 def test_no_flows_equal_no_background(paper):
     tree = paper.to_dict()
     tree["background"]["flows"] = 0

@@ -62,14 +62,16 @@ def test_each_method_gets_the_options_that_it_has():
         "time_limit_s": 9.0,
         "solver": "ortools",
         "at_a_time": 2,
+        "time_slot_s": 5.0,
+        "first": "relay",
         "finish": "together",
     }
     how = execution_options(line_of(method={**section, "order": ["S"]}))
     assert how.planning() == CoordinatedOptions(
         2.0, solver="ortools", time_limit_s=9.0, finish="together"
     )
-    assert how.planning("best-path") == BestPathOptions(2.0, solver="ortools")
-    assert how.planning("direct") == DirectOptions(("S",), 2, solver="ortools")
+    assert how.planning("best-path") == BestPathOptions(2.0, first="relay", solver="ortools")
+    assert how.planning("direct") == DirectOptions(("S",), 2, 5.0, solver="ortools")
 
 
 def test_scaled_slots_are_as_much_shorter_as_the_data_are_less():

@@ -35,6 +35,7 @@ def test_probes_have_a_scale_of_their_own_where_they_are_given_one():
         {"run.seed": 2},
         {"probe_scale": 2.0},
         {"transport.sack": False},
+        {"transport.preset": "ns-2"},
         {"estimates.repeats": 4},
         {"transport.variant": "Cubic"},
         {"background.pairs": [{"from": "N0", "to": "N1"}]},

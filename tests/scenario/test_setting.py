@@ -50,6 +50,16 @@ def test_same_seed_same_setting_another_seed_another(paper, paper_setting):
     assert all(a != b for a, b in zip(other, drawn(paper_setting), strict=True))
 
 
+def test_a_preset_sets_what_another_simulator_has_by_default():
+    """ns-2: 20 packets of 1000 bytes at most, 2 to begin with, each acknowledged; others stay."""
+    scenario = line_of(transport={"preset": "ns-2", "variant": "Cubic", "syn_retries": 3})
+    transport = build(scenario).network.transport
+    assert (transport.segment_bytes, transport.buffer_bytes) == (1000, 20_000)
+    assert (transport.initial_window_segments, transport.delayed_ack_segments) == (2, 1)
+    assert not transport.sack
+    assert (transport.variant, transport.syn_retries) == ("Cubic", 3)
+
+
 def test_streams_are_apart(paper, paper_setting):
     """Other backlogs leave places and background; other places or flows leave the backlogs."""
     nodes, backlog, background = drawn(paper_setting)

@@ -54,6 +54,7 @@ def test_schedule_file_has_the_published_keys(relayed):
         "deadline_s",
         "turns",
         "hysteresis",
+        "first",
         "derate",
         "most_transfers",
     }

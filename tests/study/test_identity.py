@@ -59,6 +59,8 @@ def test_hashes_stay_when_keys_are_added():
         ("method.replan_s", 20.0),
         ("probe_scale", 1.0),
         ("transport.sack", False),
+        ("transport.preset", "ns-2"),
+        ("method.first", "relay"),
         ("method.scaled_slot_s", 100.0),
         ("run.control", "free"),
     ):

@@ -9,6 +9,7 @@ import numpy as np
 
 from datacollect.arrays import FloatArray, IntArray, ranges
 from datacollect.errors import ScheduleError
+from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.schedule.check.case import FASTEST, counted, first_true, seconds
 from datacollect.schedule.check.flows import Limit, Pieces, Uses, cut, pieces
 from datacollect.schedule.check.stretches import (
@@ -23,6 +24,7 @@ from datacollect.schedule.tolerances import LIMIT_TOLERANCE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from datacollect.problem.connection_rates import ConnectionRates
     from datacollect.problem.problem import Problem
     from datacollect.schedule.check.case import Case
 
@@ -44,13 +46,22 @@ def within_capacity(case: Case) -> None:
 
     Consecutive transfers may overlap by the rounding of instants: by a few of their last digits,
     as long as that is no more than the relative tolerance of what the later one carries.
+
+    Where rates grow with connections, a capacity is at every instant what all streams that are
+    under way there get together.
     """
     problem, where = case.problem, case.legs
     link = problem.link_indices(where.tail, where.head)
     every = np.arange(len(link))
     used, chain = np.unique(link, return_inverse=True)
-    _respect(case, _bandwidths(case, used), every, chain)
+    grows = link_rates(problem).grows[link]
+    _respect(case, _bandwidths(case, used), every[~grows], chain[~grows])
+    _respect_connections(case, _link_name, link_rates(problem), every[grows], link[grows])
     shared_row, shared = _shared_use(problem, link)
+    crowded = wire_rates(problem).grows[shared]
+    by_wire = shared_row[crowded], shared[crowded]
+    _respect_connections(case, _wire_name, wire_rates(problem), *by_wire)
+    shared_row, shared = shared_row[~crowded], shared[~crowded]
     bandwidth = np.array([s.bandwidth_bytes_per_s for s in problem.shared], dtype=float)
     for what, names, limits, row, chain in (
         ("uplink of host", problem.names, problem.uplink_bytes_per_s, every, where.tail),
@@ -76,12 +87,46 @@ def _bandwidths(case: Case, links: IntArray) -> Limit:
     edges, bandwidth = _forecast(case, links)
 
     def name(chain: int, period: int) -> str:
-        at = links[chain]
-        tail, head = problem.names[problem.link_from[at]], problem.names[problem.link_to[at]]
         since = f" (forecast from {seconds(edges[period] * case.step_s)})" if len(edges) > 1 else ""
-        return f"link {tail!r} -> {head!r}{since}"
+        return f"{_link_name(problem, int(links[chain]))}{since}"
 
     return _limit(case, name, edges, bandwidth)
+
+
+def _link_name(problem: Problem, link: int) -> str:
+    tail, head = problem.link_from[link], problem.link_to[link]
+    return f"link {problem.names[tail]!r} -> {problem.names[head]!r}"
+
+
+def _wire_name(problem: Problem, wire: int) -> str:
+    return f"shared bottleneck {problem.shared[wire].name!r}"
+
+
+def _respect_connections(
+    case: Case,
+    name: Callable[[Problem, int], str],
+    rates: ConnectionRates,
+    row: IntArray,
+    chain: IntArray,
+) -> None:
+    """Raise ScheduleError if transfers exceed what their streams get on a link or a wire."""
+    start_s, finish_s = case.times
+    streams = case.schedule.columns.streams
+    for one in np.unique(chain).tolist():
+        rows = row[chain == one]
+        edges = np.unique(np.concatenate([[0.0], start_s[rows], finish_s[rows]]))
+        first, last = (np.searchsorted(edges, time[rows]) for time in (start_s, finish_s))
+        change = np.bincount(first, streams[rows], len(edges))
+        change -= np.bincount(last, streams[rows], len(edges))
+        counts = np.rint(np.cumsum(change))
+        capacity = rates.at(np.full(len(edges), one)).rate(np.maximum(counts, 1))
+        described = _name_with_streams(name(case.problem, one), counts)
+        limit = _limit(case, described, edges, capacity[:, np.newaxis])
+        _respect(case, limit, rows, np.zeros(len(rows), dtype=np.int64))
+
+
+def _name_with_streams(name: str, counts: FloatArray) -> Callable[[int, int], str]:
+    return lambda _, period: f"{name} with {counted(int(counts[period]), 'stream')}"
 
 
 def _limit(

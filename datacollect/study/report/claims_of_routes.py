@@ -15,6 +15,7 @@ from datacollect.study.report.paper_runs import (
     BEST_PATH,
     COORDINATED,
     DIRECT,
+    IN_TIME_SLOTS,
     PaperSetting,
     direct_in_turns,
 )
@@ -39,10 +40,12 @@ def direct_in_parallel(runs: PaperRuns) -> list[Finding]:
     found = []
     for split in ("1:1", "2:1"):
         at = PaperSetting(split, runs.most_flows(split))
-        for n in AT_A_TIME:
-            way = direct_in_turns(n)
+        ways = [direct_in_turns(n) for n in AT_A_TIME]
+        ways += [direct_in_turns(n, in_time_slots=True) for n in IN_TIME_SLOTS]
+        for way in ways:
             statement = f"under {split} direct in parallel is as fast as {way}"
-            finding = Finding("C13", f"{n} at a time, {split}", statement, "at least 1")
+            part = f"{way.removeprefix(f'{DIRECT}, ')}, {split}"
+            finding = Finding("C13", part, statement, "at least 1")
             found.append(
                 judge_several(runs, finding, (way, DIRECT), {split: at}, as_well, in_words(at))
             )

@@ -196,9 +196,12 @@ def _experiment_tree(file: Path) -> Mapping[str, Any]:
 
 
 def _with_own_names(sweeps: list[SweepFolder]) -> list[SweepFolder]:
-    """Call sweeps of the same experiment by their folders."""
+    """Call sweeps of the same experiment by their folders, and those in a folder NAME_MORE too."""
     names = [sweep.name for sweep in sweeps]
     return [
-        replace(sweep, name=sweep.folder.resolve().name) if names.count(sweep.name) > 1 else sweep
+        replace(sweep, name=own)
+        if names.count(sweep.name) > 1 or own.startswith(f"{sweep.name}_")
+        else sweep
         for sweep in sweeps
+        for own in [sweep.folder.absolute().name]
     ]

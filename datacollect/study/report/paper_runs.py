@@ -35,6 +35,8 @@ DIRECT, AS_MANY, BEST_PATH, COORDINATED = "direct", "direct-as-many", "best-path
 
 # How many sources at a time, in variants of direct: one after another, and so many at once.
 AT_A_TIME = (1, 2, 4)
+# "And possibly during a predetermined time slot": so many at once.
+IN_TIME_SLOTS = (2,)
 
 TOPOLOGY, N_SOURCES, TOTAL_BYTES = "paper-152", 7, 350_000_000
 
@@ -126,7 +128,8 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
     tables = [table for sweep in sweeps if (table := _of_paper(sweep)) is not None]
     if not tables:
         return []
-    table = pd.concat(tables, ignore_index=True).drop_duplicates(["key", "others"])
+    table = _with_what_first_leaves(pd.concat(tables, ignore_index=True))
+    table = table.drop_duplicates(["key", "others"])
     several = len(set(table["versions"])) > 1
     found = []
     for _, runs in table.groupby(["engine", "scale", "probes", "others", "versions"]):
@@ -147,6 +150,22 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
                 )
                 found.append(PaperRuns(world, complete, len(chosen) - len(complete)))
     return sorted(found, key=lambda runs: runs.world.rank)
+
+
+def _with_what_first_leaves(table: pd.DataFrame) -> pd.DataFrame:
+    """Beside best-path that begins with another route, what does not ask for it is as it was."""
+    import pandas as pd
+
+    found = [table]
+    for others in sorted({others for others in table["others"] if any(map(_is_first, others))}):
+        usual = tuple(other for other in others if not _is_first(other))
+        alike = table[(table["others"] == usual) & (table["way"] != BEST_PATH)]
+        found.append(alike.assign(others=[others] * len(alike)))
+    return pd.concat(found, ignore_index=True)
+
+
+def _is_first(other: str) -> bool:
+    return other.startswith("method.first = ")
 
 
 def no_runs() -> PaperRuns:
@@ -236,8 +255,8 @@ def _way(method: Mapping[str, Any]) -> str | None:
         return BEST_PATH if plan_words(method, 1.0) == PIPELINED else None
     if is_plain_direct(method):
         return DIRECT
-    if is_plain_direct({**method, "at_a_time": None}):
-        return direct_in_turns(method["at_a_time"])
+    if is_plain_direct({**method, "at_a_time": None, "time_slot_s": None}):
+        return direct_in_turns(method["at_a_time"], in_time_slots="time_slot_s" in method)
     by_data = method.get("streams_shared", "by-data") == "by-data"
     return AS_MANY if method.get("streams_as") == COORDINATED and by_data else None
 
@@ -255,9 +274,13 @@ def _errors(
     return round(factors.get(more, 1.0) - 1, 6), round(factors.get(less, 1.0) - 1, 6)
 
 
-def direct_in_turns(n: int) -> str:
-    """Return the name of direct with so many sources at a time."""
-    return f"{DIRECT}, {n} at a time"
+def direct_in_turns(n: int, *, in_time_slots: bool = False) -> str:
+    """Return the name of direct with so many sources at a time.
+
+    >>> direct_in_turns(2), direct_in_turns(2, in_time_slots=True)
+    ('direct, 2 at a time', 'direct, 2 at a time in time slots')
+    """
+    return f"{DIRECT}, {n} at a time" + (" in time slots" if in_time_slots else "")
 
 
 def version_words(versions: Mapping[str, str]) -> str:

@@ -119,7 +119,8 @@ def is_plain_direct(method: Mapping[str, Any]) -> bool:
         method["name"] == "direct"
         and method.get("streams", 1) == 1
         and not any(
-            method.get(key) for key in ("streams_as", "total_streams", "at_a_time", "order")
+            method.get(key)
+            for key in ("streams_as", "total_streams", "at_a_time", "time_slot_s", "order")
         )
     )
 

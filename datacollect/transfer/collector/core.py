@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 # A session is asked for so many seconds of its rate ahead, as libtorrent does, yet for no more
 # requests than the other side keeps in mind.
 AHEAD_S, MOST_REQUESTS = 3.0, 32
+LEAST_AHEAD_BYTES = 2**20
 # Rates are remembered for about so long.
 RATE_MEMORY_S = 2.0
 # A session that brings less than this for so long is stuck.
@@ -366,7 +367,7 @@ class CollectorCore:
         ):
             piece = session.queue[0]
             n_bytes = sizes[piece]
-            ahead = max(2 * n_bytes, AHEAD_S * session.rate_bytes_per_s)
+            ahead = max(2 * n_bytes, LEAST_AHEAD_BYTES, AHEAD_S * session.rate_bytes_per_s)
             over = self._asked_bytes + n_bytes > self._in_flight_bytes
             if session.asked and (session.asked_bytes + n_bytes > ahead or over):
                 return

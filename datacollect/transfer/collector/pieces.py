@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from datacollect.arrays import IntArray
 
 LEAST_BYTES, MOST_BYTES = 2**16, 2**24
-# So many pieces in all let the last ones cost little; the state grows with them.
-WANTED_PIECES = 4096
+# With so many pieces the last ones cost little, and each is worth its request.
+WANTED_PIECES = 256
 # Of small files so many make a piece: requests stay short.
 MOST_FILES = 1024
 
@@ -22,8 +22,8 @@ MOST_FILES = 1024
 def piece_size(total_bytes: int) -> int:
     """Return the size of pieces that suits so many bytes in all: a power of two.
 
-    >>> piece_size(0), piece_size(4 * 2**30), piece_size(10**13)
-    (65536, 1048576, 16777216)
+    >>> piece_size(0), piece_size(2**30), piece_size(10**13)
+    (65536, 4194304, 16777216)
     """
     size = LEAST_BYTES
     while size < MOST_BYTES and size * WANTED_PIECES < total_bytes:

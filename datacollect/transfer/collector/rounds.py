@@ -6,6 +6,7 @@ Here are clock, threads and queues; every decision is the core's.
 from __future__ import annotations
 
 import heapq
+import math
 import queue
 import threading
 import time
@@ -78,6 +79,7 @@ class Round:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._timers: list[tuple[float, int]] = []
         self._begun_s = time.monotonic()
+        self._next_tick_s = TICK_S
         self._sessions = Sessions(open_peer, store, self._events.put, self._now_s)
         self._changed_sources: set[str] = set()
         self._failure: Exception | None = None
@@ -124,20 +126,20 @@ class Round:
 
     def _next(self) -> Event:
         """Wait for the next event, timer or tick."""
-        try:
-            return self._events.get_nowait()
-        except queue.Empty:
-            pass
-        now_s = self._now_s()
-        if self._timers and self._timers[0][0] <= now_s:
-            _, tag = heapq.heappop(self._timers)
-            return Woken(now_s, tag)
-        wait_s = min(TICK_S, self._timers[0][0] - now_s if self._timers else TICK_S)
-        try:
-            return self._events.get(timeout=max(wait_s, 0.0))
-        except queue.Empty:
-            self._watch(self._core)
-            return Ticked(self._now_s(), self._sessions.arrived_bytes())
+        while True:
+            now_s = self._now_s()
+            if self._timers and self._timers[0][0] <= now_s:
+                _, tag = heapq.heappop(self._timers)
+                return Woken(now_s, tag)
+            if self._next_tick_s <= now_s:
+                self._next_tick_s = now_s + TICK_S
+                self._watch(self._core)
+                return Ticked(now_s, self._sessions.arrived_bytes())
+            first_s = min(self._next_tick_s, *(time_s for time_s, _ in self._timers[:1]), math.inf)
+            try:
+                return self._events.get(timeout=first_s - now_s)
+            except queue.Empty:
+                continue
 
     def _plan(self, wanted: Plan) -> None:
         """Plan the rest, in a thread of its own."""

@@ -41,7 +41,11 @@ PARTS = {
     "C9": {"1:1", "2:1"},
     "C10": {""},
     "C11": {""},
-    "C13": {f"{n} at a time, {split}" for n in (1, 2, 4) for split in ("1:1", "2:1")},
+    "C13": {
+        f"{turns}, {split}"
+        for turns in (*(f"{n} at a time" for n in (1, 2, 4)), "2 at a time in time slots")
+        for split in ("1:1", "2:1")
+    },
     "C14": {"1:20", "0:60"},
     "C15": {""},
     "C16": {"two-sided", "one-sided"},

@@ -45,6 +45,15 @@ def test_runs_that_the_table_lacks_are_read_from_their_files(sweep_folder):
     assert (found.n_runs, found.n_unreadable) == (143, 1)
 
 
+def test_a_folder_that_begins_with_its_experiment_s_name_has_its_own(tmp_path):
+    """So that what was run with other probes, say, is told apart also where it stands alone."""
+    only = {**SMALL, "ratio": ["1:1"], "flows": ["60"]}
+    for folder in ("figure3_full", "elsewhere"):
+        write_sweep(tmp_path / folder / folder, only=only, seeds=2)
+    names = [read_sweeps(tmp_path / folder)[0].name for folder in ("figure3_full", "elsewhere")]
+    assert names == ["figure3_full", "figure3"]
+
+
 def test_folders_of_earlier_versions_stay_readable(tmp_path):
     """As they were written once: keys that came later are missing, a key is there no more."""
     right = {"label": "0 %"}

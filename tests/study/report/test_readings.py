@@ -26,13 +26,33 @@ def test_a_reading_that_changes_a_verdict_says_so(tmp_path):
     changes = {
         (row.reading.split(" = ")[0], row.method): (row.base_verdict, row.verdict, row.changes)
         for row in rows.itertuples()
+        if "method.first" not in row.reading
     }
     methods = "the paper's: slots of 10 s at planned times", "ours: pipelined"
     assert changes == {
         (place, method): ("holds", verdict, verdict != "holds")
         for method in methods
-        for place, verdict in (("hosts.sources", "holds"), ("transport.segment_bytes", "differs"))
+        for place, verdict in (("hosts.sources", "holds"), ("transport.preset", "differs"))
     }
+
+
+def test_best_path_that_begins_with_a_relay_stands_beside_what_does_not_ask_for_it(tmp_path):
+    """It is as fast as coordinated here: C1 fails for it, and direct's part is what it was."""
+
+    def truth(labels):
+        method = labels["method"].removesuffix(", ours")
+        return {"makespan_s": 100 * GAINS.get(method, 1.0)}
+
+    only = {"setting": ["1:1"], "reading": ["as in base.toml"]}
+    write_sweep(tmp_path / "a", "readings", truth, only=only)
+    sweeps = read_sweeps(tmp_path)
+    table = readings_table(sweeps)
+    rows = table[(table["claim"] == "C1") & (table["method"] == "ours: pipelined")]
+    assert set(rows["reading"]) == {'method.first = "relay"'}
+    verdicts = dict(zip(rows["part"], rows["verdict"], strict=True))
+    assert verdicts == {"direct": "holds", "best-path": "differs"}
+    base = findings(sweeps)
+    assert {f.verdict for f in base if f.claim == "C1" and f.seeds} == {"holds"}
 
 
 def test_seeds_that_were_chosen_are_a_reading_and_not_mixed_with_those_drawn(tmp_path):

@@ -64,7 +64,7 @@ def test_many_small_files_make_pieces_of_a_bounded_number_of_files():
 
 
 @pytest.mark.parametrize(
-    ("total", "size"), [(0, 2**16), (2**28, 2**16), (2**28 + 1, 2**17), (2**60, 2**24)]
+    ("total", "size"), [(0, 2**16), (2**24, 2**16), (2**24 + 1, 2**17), (2**60, 2**24)]
 )
 def test_the_size_of_pieces_grows_with_the_data(total, size):
     assert piece_size(total) == size

@@ -2,6 +2,7 @@
 #ifndef DATACOLLECT_COLLECT_BUILDING_H
 #define DATACOLLECT_COLLECT_BUILDING_H
 
+#include "collect/forwarding.h"
 #include "collect/routing.h"
 #include "collect/scenario.h"
 
@@ -32,6 +33,7 @@ class Network
         : m_wires(scenario.wires),
           m_routeOfWire(scenario.wires.size()),
           m_counters(scenario.wires.size()),
+          m_forwarders(scenario.nNodes),
           m_port(scenario.nNodes, 10000)
     {
         m_nodes.reserve(scenario.nNodes);
@@ -42,6 +44,9 @@ class Network
         {
             m_nodes.push_back(CreateObject<Node>());
             stack.Install(m_nodes[n]);
+            m_forwarders[n].ipv4 = m_nodes[n]->GetObject<Ipv4L3Protocol>();
+            m_forwarders[n].routing =
+                DynamicCast<TableRouting>(m_forwarders[n].ipv4->GetRoutingProtocol());
         }
         double fastest = 1;
         for (size_t w = 0; w < m_wires.size(); ++w)
@@ -126,6 +131,7 @@ class Network
         Ptr<Ipv4> ipv4 = m_nodes[node]->GetObject<Ipv4>();
         uint32_t interface = ipv4->AddInterface(device);
         ipv4->SetUp(interface);
+        device->SetReceiveCallback(MakeCallback(&Forwarder::Receive, &m_forwarders[node]));
         if (w < 0)
         {
             return;
@@ -146,16 +152,17 @@ class Network
         {
             ipv4->AddAddress(1, Ipv4InterfaceAddress(AddressOf(node), Ipv4Mask::GetOnes()));
         }
-        auto routing = DynamicCast<TableRouting>(ipv4->GetRoutingProtocol());
-        routing->node = node;
-        routing->routeOfWire = &m_routeOfWire;
-        routing->wireTo = std::move(wireTo);
+        TableRouting& routing = *m_forwarders[node].routing;
+        routing.node = node;
+        routing.routeOfWire = &m_routeOfWire;
+        routing.wireTo = std::move(wireTo);
     }
 
     const std::vector<Wire>& m_wires;
     std::vector<Ptr<Node>> m_nodes;
     std::vector<Ptr<Ipv4Route>> m_routeOfWire;
     std::vector<Counter> m_counters; // by wire
+    std::vector<Forwarder> m_forwarders; // by node, never moved: devices call them
     std::vector<uint16_t> m_port;    // by node, the last one used
 };
 

@@ -1,0 +1,211 @@
+"""How fast `datacollect pull` is, beside a plain program that moves the same bytes the same way.
+
+Everything on loopback, each part a process: a source, one blind relay, the collector. The plain
+program sends the same bytes over TLS 1.3 through the same relay, hashes them with BLAKE3, writes
+them and syncs the file. Both run alternately; the ratio is that of medians in this one run.
+
+    python experiments/pull_speed.py                 # 1 GiB, 3 times; --gib 4 as in docs/speed.md
+    python experiments/pull_speed.py --small 100000  # that many files of 4 KiB
+    python experiments/pull_speed.py --pieces        # 1 piece or 1000, of the same bytes
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+
+from datacollect.signing import PrivateKey, new_private_key, write_private_key
+from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.run import Agent
+from datacollect.transfer.collector.run import pull
+from datacollect.transfer.wire.session import Hop, open_way
+from datacollect.transfer.wire.tickets import RELAY, Ticket, sign_ticket
+from datacollect.transfer.wire.tls import client_context, server_context
+
+FORK = multiprocessing.get_context("fork")
+GIB, BLOCK = 2**30, 2**20
+
+
+def serve(config: AgentConfig, pipe: Any) -> None:
+    """Run an agent; say where it is."""
+    agent = Agent(config, lambda _: None)
+    pipe.send((agent.address, agent.fingerprint))
+    agent.run()
+
+
+def send_plainly(path: Path, certificate: Path, key: Path, pipe: Any) -> None:
+    """Send a file to everybody who comes, over TLS."""
+    tls = server_context(certificate, key)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pipe.send(listener.getsockname())
+        while True:
+            client, _ = listener.accept()
+            with tls.wrap_socket(client, server_side=True) as connection, path.open("rb") as file:
+                while block := file.read(BLOCK):
+                    connection.sendall(block)
+
+
+def started(target: Callable[..., None], *arguments: object) -> Any:
+    """Start a process; return what it says."""
+    mine, its = FORK.Pipe(duplex=False)
+    FORK.Process(target=target, args=(*arguments, its), daemon=True).start()
+    return mine.recv()
+
+
+class World:
+    """A source and a relay, which knows a plain sender of one file, too."""
+
+    def __init__(self, folder: Path, sizes: list[int]) -> None:
+        self.folder, self.n_bytes = folder, sum(sizes)
+        data = folder / "data"
+        data.mkdir()
+        block = os.urandom(max(1, min(BLOCK, max(sizes))))
+        for i, size in enumerate(sizes):
+            with (data / f"{i:06}").open("wb") as file:
+                for at in range(0, size, len(block)):
+                    file.write(block[: size - at])
+        self.key = new_private_key()
+        write_private_key(folder / "key", self.key)
+        address, source = self._agent("S", 'serve = "data"')
+        plain = started(send_plainly, data / "000000", folder / "S.cert.pem", folder / "S.key.pem")
+        places = f'S = "{_place(address)}", P = "{_place(plain)}"'
+        self.relay, relay = self._agent("R", f"connect_to = {{ {places} }}")
+        self.agents = {
+            "S": {"url": f"https://{_place(address)}", "fingerprint": source},
+            "R": {"url": f"https://{_place(self.relay)}", "fingerprint": relay},
+        }
+
+    def _agent(self, name: str, more: str) -> Any:
+        path = self.folder / f"{name}.toml"
+        path.write_text(
+            f'format = "datacollect-agent/1"\nname = "{name}"\nlisten = "127.0.0.1:0"\n'
+            f'collectors = ["{self.key.public}"]\n{more}\n'
+        )
+        return started(serve, AgentConfig.from_file(path))
+
+    def pull(self, connections: int, piece_bytes: int | None = None) -> float:
+        """Collect everything over the relay; return the seconds of the whole pull."""
+        links = [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": 1e9} for a, b in (("S", "R"), ("R", "D"))
+        ]
+        limits: dict[str, object] = {"connections": 2 * connections}
+        if piece_bytes is not None:
+            limits["piece_bytes"] = piece_bytes
+        collection = {
+            "format": "datacollect-collection/1",
+            "destination": "D",
+            "key": str(self.folder / "key"),
+            "agents": self.agents,
+            "sources": {"S": {}},
+            "links": links,
+            "limits": limits,
+        }
+        into = self.folder / "into"
+        begun_s = time.monotonic()
+        answer = pull(collection, into, "coordinated")
+        took_s = time.monotonic() - begun_s
+        if not answer.complete or answer.n_bytes != self.n_bytes:
+            raise SystemExit(f"not complete: {answer}")
+        shutil.rmtree(into)
+        os.sync()
+        return took_s
+
+    def plain(self) -> float:
+        """Let the plain program receive, hash, write and sync; return its seconds."""
+        into = self.folder / "plain"
+        begun_s = time.monotonic()
+        way = open_way([Hop("R", self.relay, self._ticket())], "P", ("", 0), timeout_s=60)
+        buffer, hashed, n_bytes = bytearray(BLOCK), blake3(), 0
+        with client_context().wrap_socket(way) as connection, into.open("wb") as file:
+            view = memoryview(buffer)
+            while n := connection.recv_into(buffer):
+                hashed.update(view[:n])
+                file.write(view[:n])
+                n_bytes += n
+            file.flush()
+            os.fsync(file.fileno())
+        took_s = time.monotonic() - begun_s
+        if n_bytes != self.n_bytes:
+            raise SystemExit(f"the plain program got {n_bytes} bytes")
+        into.unlink()
+        os.sync()
+        return took_s
+
+    def _ticket(self) -> str:
+        now_s = time.time()
+        return _signed(
+            Ticket(
+                self.key.public, "R", RELAY, "plain", now_s, now_s + 30, egress="P", agents=("R",)
+            ),
+            self.key,
+        )
+
+
+def _signed(ticket: Ticket, key: PrivateKey) -> str:
+    return sign_ticket(ticket, key)
+
+
+def _place(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def report(name: str, seconds: list[float], n_bytes: int) -> float:
+    """Print a line; return the median."""
+    median_s = statistics.median(seconds)
+    each = ", ".join(f"{s:.2f}" for s in seconds)
+    print(f"{name:28} {median_s:7.2f} s {8e-9 * n_bytes / median_s:6.2f} Gbit/s   ({each})")
+    return median_s
+
+
+def main() -> None:
+    """Measure what the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gib", type=float, default=1.0)
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--connections", type=int, default=2, help="chains of the pull")
+    parser.add_argument("--small", type=int, help="files of 4 KiB instead")
+    parser.add_argument("--pieces", action="store_true", help="1 or 1000 pieces of 16 MB")
+    given = parser.parse_args()
+    load = os.getloadavg()[0]
+    print(f"python {' '.join(sys.argv)}; load at the start {load:.1f}; {os.cpu_count()} processors")
+    with tempfile.TemporaryDirectory() as name:
+        if given.small:
+            world = World(Path(name), [4096] * given.small)
+            took = [world.pull(given.connections) for _ in range(given.times)]
+            median_s = report(f"{given.small} files of 4 KiB", took, world.n_bytes)
+            print(f"{given.small / median_s:.0f} files/s")
+            return
+        if given.pieces:
+            world = World(Path(name), [1000 * 2**16])
+            ways = {"4 pieces": 2**24, "1000 pieces": 2**16}
+            found: dict[str, list[float]] = {way: [] for way in ways}
+            for _ in range(given.times):
+                for way, size in ways.items():
+                    found[way].append(world.pull(given.connections, size))
+            few, many = (report(way, took, world.n_bytes) for way, took in found.items())
+            print(f"1000 pieces / 4 pieces: {many / few:.2f}")
+            return
+        world = World(Path(name), [int(given.gib * GIB)])
+        plain, pulled = [], []
+        for _ in range(given.times):
+            plain.append(world.plain())
+            pulled.append(world.pull(given.connections))
+        slow = report("plain program", plain, world.n_bytes)
+        fast = report(f"pull, {given.connections} chains", pulled, world.n_bytes)
+        print(f"pull / plain: {slow / fast:.2f} of its speed")
+
+
+if __name__ == "__main__":
+    main()
