@@ -41,6 +41,7 @@ class FileKind(StrEnum):
     schedule = "schedule"
     scenario = "scenario"
     experiment = "experiment"
+    agent = "agent"
 
 
 class Solver(StrEnum):
