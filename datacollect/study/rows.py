@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.methods.names import ADAPTIVE
+from datacollect.schedule.transfers import UNKNOWN
 from datacollect.study.columns import BACKGROUND, COLUMNS, LATER, REAL, TEXT
 from datacollect.study.peering import moved_bytes, planned_bytes
 
@@ -177,7 +178,7 @@ def _schedule_tree(schedule: Schedule) -> dict[str, Any]:
         "lower_bound_s": schedule.lower_bound_s,
         "status": schedule.status,
         "solver": schedule.solver,
-        "bottleneck": "" if schedule.bottleneck is None else schedule.bottleneck.text,
+        "bottleneck": "" if schedule.bottleneck == UNKNOWN else schedule.bottleneck.text,
         "routes": [[route.source, list(route.hosts)] for route in schedule.routes],
         "transfers": {name: getattr(columns, name).tolist() for name in names},
     }
