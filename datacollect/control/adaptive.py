@@ -83,6 +83,8 @@ class AdaptiveController(Controller):
         connection per source would leave them (`datacollect.control.harm`).
     room_bytes : mapping of str to float, optional
         Room for others' data at relays; unlimited at those left out.
+    piece_bytes : int, optional
+        How data are cut; by default so that there are thousands of pieces.
     window_bytes : int, optional
         Asked for with each connection.
     recovery : Recovery, optional
@@ -116,6 +118,7 @@ class AdaptiveController(Controller):
         relays: str = QUEUES,
         harm: float | None = None,
         room_bytes: Mapping[str, float] | None = None,
+        piece_bytes: int | None = None,
         window_bytes: int | None = None,
         recovery: Recovery | None = None,
     ) -> None:
@@ -135,7 +138,7 @@ class AdaptiveController(Controller):
         self._ways = Ways(problem, self._recovery, chains=self._chains)
         self._rates = LinkRates(self._ways.links)
         self._window_bytes = window_bytes
-        self._piece_bytes = max(
+        self._piece_bytes = piece_bytes or max(
             LEAST_PIECE_BYTES, sum(parcel.n_bytes for parcel in problem.parcels) // PIECES_IN_ALL
         )
         self._stock = {name: Stock(self._piece_bytes) for name in self._names}

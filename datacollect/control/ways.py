@@ -132,7 +132,7 @@ class Ways:
         """Let a link rest where a connection broke off, or was stuck."""
         if self._rests_until_s.get(link, 0.0) > time_s:
             return  # others broke off with it: that is one failure
-        wait_s = self._recovery.retry_s * 2.0 ** self._failures[link]
+        wait_s = self._recovery.wait_s(self._failures[link])
         self._failures[link] += 1
         self._rests_until_s[link] = time_s + wait_s
         if self._failures[link] > self._recovery.most_retries:
