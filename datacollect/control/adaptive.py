@@ -33,11 +33,11 @@ from datacollect.control.moves import HostView, Move, best_move, feeds
 from datacollect.control.opening import first_links, most_left
 from datacollect.control.outlook import Forecast, Outlook
 from datacollect.control.pulls import Pulls
-from datacollect.control.relaying import CHAINS, QUEUES, RELAYING
+from datacollect.control.relaying import QUEUES, are_chains
 from datacollect.control.stock import Stock, home_of
 from datacollect.control.views import host_views
 from datacollect.control.ways import Ways
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,12 +124,7 @@ class AdaptiveController(Controller):
     ) -> None:
         if connections < 1:
             raise ProblemError(f"connections must be >= 1, got {connections}")
-        if relays not in RELAYING:
-            raise ProblemError(
-                f"relays must be one of {', '.join(RELAYING)}, got {relays!r}"
-                + nearest_hint(relays, RELAYING)
-            )
-        self._chains = relays == CHAINS
+        self._chains = are_chains(relays)
         self._budget = connections
         self._recovery = recovery or Recovery()
         self._destination = problem.destination
