@@ -17,6 +17,7 @@ WIRES = [
 
 def setting(pairs=()):
     hosts = {
+        "access": {"rate_bytes_per_s": 1e9},
         "destination": {"at": "M"},
         "sources": [
             {"at": "N", "backlog_bytes": 1_000_000},
