@@ -70,8 +70,8 @@ def true_problem(setting: Setting) -> Problem:
     wires = WireNetwork(network, header_bytes=setting.header_bytes)
     capacity = late_capacity_bytes_per_s(network, wires)
     competitors = np.zeros(len(capacity))
-    for path in wires.background_paths:
-        competitors[np.unique(path.resources)] += 1
+    for flow in wires.background_paths:
+        competitors[np.unique(flow.resources)] += 1
     links, crossing = [], dict[int, list[tuple[str, str]]]()
     for tail in setting.hosts:
         for head in setting.hosts:
