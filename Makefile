@@ -45,6 +45,9 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || exit; \
 	done
+	@echo
+	@echo 'And for real: two sources, a relay and a collector on this machine'
+	@$(BIN)/python experiments/pull_demo.py demo/pull
 
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo
