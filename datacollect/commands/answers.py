@@ -10,6 +10,7 @@ import numpy as np
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.methods.missing import many_connections, missing_limits
 from datacollect.schedule.contents import TIME_LIMIT
+from datacollect.schedule.transfers import UNKNOWN
 from datacollect.schedule.use import connections_by_link, streams_by_hop
 from datacollect.units import format_bytes, format_duration, format_rate
 
@@ -53,7 +54,7 @@ def show_plan(
     recurring = _recurring_note(problem)
     if recurring is not None:
         facts.append(("periods", recurring))
-    if schedule.bottleneck is not None:
+    if schedule.bottleneck != UNKNOWN:
         facts.append(("binds", schedule.bottleneck.text))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
