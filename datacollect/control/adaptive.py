@@ -1,10 +1,10 @@
 """The adaptive controller: connections pull pieces, and move to where they bring most.
 
 Nothing is planned beyond the next second or two. Each connection is given pieces of its host's
-data as it delivers those before; what a connection brings is observed, and connections are taken
-from links where they bring little and opened on those where they bring more, one closing before
-the next opens. Hosts with fast links to the destination are fed by others when they run out of
-work of their own. A host's last pieces are sent twice where a connection would idle.
+data as it delivers those before; what it brings is observed, and connections are taken from links
+where they bring little and opened where they bring more, one closing before the next opens. Hosts
+with fast links to the destination are fed by others when they run out of work. A host's last
+pieces are sent twice where a connection would idle.
 """
 
 from __future__ import annotations
@@ -76,18 +76,17 @@ class AdaptiveController(Controller):
         Most at a time, each counted from the decision to open it until its end is known; a route
         of two hops takes two.
     relays : {"queues", "chains"}
-        Where data that take a detour wait: in a queue at the relay, from which its connections
-        pull them; or nowhere: each is passed on as it comes, on a chain, as real transfers do.
+        Where data on a detour wait: in a queue at the relay, from which its connections pull; or
+        nowhere: each piece is passed on as it comes, on a chain, as real transfers do.
     harm : float, optional
         How much of their rate others may lose, as a part of what direct transfers with one
         connection per source would leave them (`datacollect.control.harm`).
     room_bytes : mapping of str to float, optional
         Room for others' data at relays; unlimited at those left out.
     piece_bytes : int, optional
-        How data are cut; by default so that there are thousands of pieces.
-    window_bytes : int, optional
-        Asked for with each connection.
-    recovery : Recovery, optional
+        How data are cut; by default into thousands.
+    window_bytes, recovery
+        As for `datacollect.control.direct.DirectController`.
 
     Attributes
     ----------
