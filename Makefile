@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := setup.cfg pyproject.toml
 EXAMPLE := datacollect/examples/upload.toml
+SITES := datacollect/examples/sites.toml
 SCENARIO := datacollect/examples/scenario_small.toml
 
 # Nothing is looked up in, or written to, the home directory except pip's cache.
@@ -37,11 +38,16 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force
 	@echo
 	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
+	@echo '$$ datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force'
+	@$(BIN)/datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force
 	@for method in direct best-path coordinated; do \
 	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method --force; \
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || exit; \
 	done
+	@echo
+	@echo 'And for real: two sources, a relay and a collector on this machine'
+	@$(BIN)/python experiments/pull_demo.py demo/pull
 
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo
