@@ -28,12 +28,14 @@ NO_PROC = "no /proc here, which shows a process's children"
 NO_NAMESPACES = (
     "no test bed here: it needs Linux, gcc, iproute2, and root or namespaces for ordinary users"
 )
+NO_CURL = "no curl here: apt install curl"
+NO_OPENSSL = "no openssl here: apt install openssl"
 OTHER_PLATFORM = "digests of runs were recorded on another platform: here they hold to 1e-9"
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
 SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
-    *(NO_ARIA2, NO_RCLONE, NO_RSYNC),
+    *(NO_ARIA2, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.

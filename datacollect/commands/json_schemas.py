@@ -1,4 +1,4 @@
-"""JSON Schemas of problem, schedule, scenario and experiment files, from their tables of fields.
+"""JSON Schemas of problem, schedule, scenario, experiment and agent files, from their fields.
 
 Editors complete and check by them.
 """
@@ -12,6 +12,7 @@ from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.fields import SCHEDULE
 from datacollect.study.fields import EXPERIMENT
+from datacollect.transfer.agent.fields import AGENT
 
 if TYPE_CHECKING:
     from datacollect.kinds import Schema
@@ -85,11 +86,23 @@ def experiment_schema() -> Schema:
     return _document("datacollect experiment", EXPERIMENT)
 
 
+def agent_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of agents' files, TOML.
+
+    Examples
+    --------
+    >>> agent_schema()["$defs"]["table_limits"]["properties"]["sessions"]["default"]
+    1000
+    """
+    return _document("datacollect agent", AGENT)
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
     "scenario": scenario_schema,
     "experiment": experiment_schema,
+    "agent": agent_schema,
 }
 
 

@@ -46,8 +46,10 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         which is what direct stores there: mean and largest of the sources. ``storage_bytes`` is
         that most in bytes, the mean of the sources. ``peering_bytes`` and
         ``planned_peering_bytes`` are what the collection moved over each peering wire, and what
-        the schedule has there (`datacollect.study.peering`). ``reference_s`` is what adaptive is
-        measured against (`datacollect.scenario.reference`).
+        the schedule has there (`datacollect.study.peering`). ``tcp_loss`` is the part of their
+        rate that others' TCP flows lose while the collection lasts, against before, and
+        ``tcp_lost_bytes`` what they lose in all; NaN where there are none.
+        ``reference_s`` is what adaptive is measured against (`datacollect.scenario.reference`).
     """
     run, schedule, measurement = outcome.run, outcome.schedule, outcome.measurement
     backlog, prediction = outcome.setting.backlog_bytes, outcome.prediction
@@ -142,13 +144,14 @@ def _reference_s(outcome: Outcome) -> float:
 
 
 def _background(run: Run) -> dict[str, float]:
-    from datacollect.scenario.outcome_files import background_by_kind
+    from datacollect.scenario.outcome_files import background_by_kind, harm_of
 
     found = background_by_kind(run)
-    return {
+    rates = {
         column: found.get(kind, {}).get(phase, math.nan)
         for column, (kind, phase) in BACKGROUND.items()
     }
+    return rates | harm_of(run)
 
 
 def _sum(table: pd.DataFrame, column: str) -> float:

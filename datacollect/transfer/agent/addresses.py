@@ -65,6 +65,6 @@ def is_outside(text: str) -> bool:
         or address.is_link_local
         or address.is_multicast
         or address.is_unspecified
-        or address.is_reserved
+        or (address.version == 4 and address.is_reserved)
         or address in ipaddress.ip_network("0.0.0.0/8")
     )

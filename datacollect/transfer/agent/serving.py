@@ -21,6 +21,7 @@ from datacollect.transfer.wire.messages import (
     json_body,
 )
 from datacollect.transfer.wire.tcp_info import tcp_info
+from datacollect.transfer.wire.tls import say_goodbye
 
 if TYPE_CHECKING:
     import ssl
@@ -42,7 +43,10 @@ BLOCK_BYTES = 256 * 1024
 STALL_S = 120.0
 
 # Headers that mean something here; each may be given once.
-_HEADERS = ("authorization", "range", "if-range", "content-length", "host")
+_HEADERS = (
+    *("authorization", "range", "if-range"),
+    *("content-length", "transfer-encoding", "host"),
+)
 
 
 class TlsSession:
@@ -79,7 +83,8 @@ class TlsSession:
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors, some are ValueErrors
             why = f"the connection failed: {getattr(error, 'reason', None) or type(error).__name__}"
         finally:
-            with suppress(OSError, ValueError):
+            say_goodbye(self._tls)
+            with suppress(OSError):
                 (self._tls or self._plain).close()
             self._shell.forget(self._number)
             now = self._shell.now()
@@ -154,6 +159,9 @@ class TlsSession:
                 raise RefusedError(f"the header {name} is given twice", 400)
             if name in _HEADERS:
                 headers[name] = value.decode("latin-1")
+        if "transfer-encoding" in headers:
+            # Two ways to say how long a body is could be read as two different requests.
+            raise RefusedError("a request must say its Content-Length", 411)
         body = b""
         while isinstance(event := self._next_event(), h11.Data):
             body += event.data

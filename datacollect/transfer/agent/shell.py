@@ -9,12 +9,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from datacollect.kinds import shown_text
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.loop import READABLE, Loop
 from datacollect.transfer.agent.plain import PlainSession
 from datacollect.transfer.agent.serving import TlsSession
 from datacollect.transfer.agent.splicing import pipe_bytes
+from datacollect.transfer.wire.told import told
 
 if TYPE_CHECKING:
     import ssl
@@ -180,12 +180,7 @@ class Shell:
         self._write("failed", {"why": f"{type(error).__name__}: {error}"})
 
     def _write(self, what: str, facts: dict[str, Any]) -> None:
-        shown = {key: _shown(value) for key, value in facts.items()}
+        shown = {
+            key: told(value) if isinstance(value, str) else value for key, value in facts.items()
+        }
         self._log(json.dumps({"time_s": round(time.time(), 3), "what": what, **shown}))
-
-
-def _shown(value: Any) -> Any:
-    """Escape and shorten what others have written."""
-    if isinstance(value, str):
-        return "".join(shown_text(value[i : i + 50]) for i in range(0, min(len(value), 300), 50))
-    return value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
-from datacollect.kinds import shown, shown_text
+from datacollect.kinds import shown
 from datacollect.transfer.wire import connect as connecting
 from datacollect.transfer.wire import messages
 from datacollect.transfer.wire.messages import (
@@ -28,7 +28,8 @@ from datacollect.transfer.wire.messages import (
     SessionFacts,
 )
 from datacollect.transfer.wire.tcp_info import tcp_info
-from datacollect.transfer.wire.tls import require_fingerprint
+from datacollect.transfer.wire.tls import require_fingerprint, say_goodbye
+from datacollect.transfer.wire.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -270,6 +271,7 @@ class SourceSession:
 
     def close(self) -> None:
         """Close the connection."""
+        say_goodbye(self._connection)
         self._connection.close()
 
     def __enter__(self) -> SourceSession:
@@ -322,7 +324,7 @@ class SourceSession:
             view.receive_data(head)
             answer = view.next_event()
         except h11.RemoteProtocolError as error:
-            raise TransferError(f"{self.name}: answers no HTTP: {shown_text(str(error))}") from None
+            raise TransferError(f"{self.name}: answers no HTTP: {told(str(error))}") from None
         if not isinstance(answer, h11.Response):
             raise TransferError(f"{self.name}: answers out of turn")
         lengths = [value for key, value in answer.headers if key == b"content-length"]
@@ -359,7 +361,7 @@ class SourceSession:
         return data
 
     def _refused(self, status: int, length: int) -> None:
-        text = shown_text(self._body(length, REFUSAL_BYTES).decode(errors="replace").strip())
+        text = told(self._body(length, REFUSAL_BYTES).decode(errors="replace").strip())
         raise RefusedError(f"{self.name}: refuses ({status}): {text}", status)
 
 
@@ -404,7 +406,7 @@ def _require_established(connection: socket.socket, relay: str, target: str) -> 
         status = connecting.answered_status(head)
     if status != 200:
         reason = connection.recv(REFUSAL_BYTES).decode(errors="replace").strip()
-        text = shown_text(reason)
+        text = told(reason)
         raise RefusedError(f"{relay}: does not connect to {target} ({status}): {text}", status)
 
 

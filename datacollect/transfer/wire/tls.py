@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import ssl
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -137,6 +138,17 @@ def require_fingerprint(connection: ssl.SSLSocket, expected: str | None, peer: s
             "else answers there, or the agent has a new certificate: compare with what it says "
             "when it starts"
         )
+
+
+def say_goodbye(connection: ssl.SSLSocket | None) -> None:
+    """Tell the peer that nothing more comes, without waiting for an answer.
+
+    A connection that ends without it looks cut off, and is answered by an alert.
+    """
+    if connection is not None:
+        with suppress(OSError, ValueError):  # it wants to wait, or is not connected any more
+            connection.settimeout(0)
+            connection.unwrap()
 
 
 def _general_names(text: str) -> list[GeneralName]:

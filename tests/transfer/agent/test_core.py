@@ -1,0 +1,256 @@
+"""The agent's mind alone: ways through it, limits, its end; no sockets and no clock."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import pytest
+from instances.agent_cores import (
+    START_S,
+    STRANGER,
+    accept,
+    ask,
+    ask_way,
+    at,
+    core,
+    establish,
+    head,
+    refused,
+    source,
+    status_of,
+    ticket,
+    tls,
+)
+from instances.agents import KEY
+
+from datacollect.transfer.agent import actions, events
+from datacollect.transfer.wire.connect import connect_request
+from datacollect.transfer.wire.tickets import sign_ticket
+
+
+def test_a_way_opens_once_its_ticket_is_kept(tmp_path):
+    establish(core(tmp_path), 1, most_bytes=77)
+
+
+def test_a_ticket_opens_one_way_only(tmp_path):
+    agent = core(tmp_path)
+    one = establish(agent, 1)
+    status, text = refused(ask_way(agent, 2, head(sign_ticket(one, KEY)), 1.0))
+    assert (status, text) == (407, "the ticket does not count: it has been used")
+    # Nor where the first way has long ended, or was never opened.
+    agent.handle(events.Ended(at(2), 1, "done"))
+    assert refused(ask_way(agent, 3, head(sign_ticket(one, KEY)), 3.0))[0] == 407
+
+
+def test_tickets_used_before_a_restart_stay_used(tmp_path):
+    one = ticket()
+    agent = core(tmp_path, used={one.nonce: one.expires_s + 600})
+    assert refused(ask_way(agent, 1, head(sign_ticket(one, KEY))))[0] == 407
+
+
+def test_used_tickets_are_forgotten_once_no_clock_could_revive_them(tmp_path):
+    agent = core(tmp_path)
+    one = establish(agent, 1)
+    for s, kept in ((61.0, True), (659.0, True), (661.0, False)):
+        agent.handle(events.Tick(at(s)))
+        assert (one.nonce in agent.used_until_s) is kept
+
+
+def test_what_cannot_be_kept_is_not_acted_upon(tmp_path):
+    agent = core(tmp_path)
+    ask_way(agent, 1, head(sign_ticket(ticket(), KEY)))
+    log, *rest = agent.handle(events.NonceKept(at(0), 1, "disk full"))
+    assert (log.what, log.facts["why"]) == ("failed", "disk full")
+    assert refused(rest)[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("change", "target", "status", "why"),
+    [
+        ({"audience": "R9"}, "S", 407, "it is for agent"),
+        ({"issued_s": START_S - 70, "expires_s": START_S - 10}, "S", 407, "expired 10 s ago"),
+        ({"issued_s": START_S + 7, "expires_s": START_S + 20}, "S", 407, "after the agent's time"),
+        ({"expires_s": START_S + 61}, "S", 407, "60 s at most"),
+        ({"agents": ("R", "R1", "R")}, "S", 407, "loop"),
+        ({"agents": ("R1",)}, "S", 407, "chain"),
+        ({"egress": "R1", "agents": ("R1", "R")}, "R1", 407, "loop"),
+        ({"egress": "X"}, "X", 403, "not among those"),
+        ({}, "X", 403, "not among those"),
+        ({"egress": "X"}, "S", 403, "another next host"),
+        ({}, "192.0.2.2", 403, "not among those"),
+        ({"egress": "192.0.2.1"}, "192.0.2.1", 403, "not among those"),  # port 443, not 7443
+    ],
+)
+def test_ways_that_are_refused(tmp_path, change, target, status, why):
+    token = sign_ticket(replace(ticket(), **change), KEY)
+    got, text = refused(ask_way(core(tmp_path), 1, head(token, target)))
+    assert got == status
+    assert why in text
+    assert token not in text
+
+
+def test_an_address_counts_where_it_is_the_very_one_of_the_file(tmp_path):
+    raw = connect_request("192.0.2.1", sign_ticket(ticket(), KEY), 7443)
+    [keep] = ask_way(core(tmp_path), 1, raw)
+    assert isinstance(keep, actions.KeepNonce)
+
+
+@pytest.mark.parametrize("kind", ["relay", "source"])
+def test_strangers_and_tickets_of_another_kind_open_no_way(tmp_path, kind):
+    other = ticket(kind, issued_s=START_S)
+    tokens = [sign_ticket(other, STRANGER)]
+    tokens += [sign_ticket(replace(other, issuer=STRANGER.public), STRANGER)]
+    tokens += [sign_ticket(other, KEY)] if kind == "source" else []
+    for number, token in enumerate(tokens):
+        status, text = refused(ask_way(core(tmp_path), number, head(token)))
+        assert status == 407
+        assert "does not count" in text
+
+
+def test_sockets_of_one_collection_are_counted(tmp_path):
+    agent = core(tmp_path)
+    establish(agent, 1, most_sockets=2)
+    establish(agent, 2, most_sockets=2)
+    one = sign_ticket(ticket(most_sockets=2), KEY)
+    assert refused(ask_way(agent, 3, head(one)))[0] == 429
+    establish(agent, 4, most_sockets=3)
+    agent.handle(events.Ended(at(1), 1, "done"))
+    agent.handle(events.Ended(at(1), 4, "done"))
+    establish(agent, 5, most_sockets=2)
+
+
+def test_a_way_ends_when_its_bytes_are_spent(tmp_path):
+    agent = core(tmp_path)
+    establish(agent, 1, most_bytes=10)
+    assert agent.handle(events.Moved(at(1), 1, 4, 5)) == []
+    [close] = agent.handle(events.Moved(at(2), 1, 0, 1, spent=True))
+    assert close == actions.Close(1, "its ticket's bytes are spent", True)
+    [log] = agent.handle(events.Ended(at(3), 1, "its ticket's bytes are spent"))
+    assert (log.facts["up_bytes"], log.facts["down_bytes"]) == (4, 6)
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"), [("Connection refused", 502), (None, 504)], ids=["refused", "silent"]
+)
+def test_a_next_host_that_cannot_be_reached(tmp_path, failure, status):
+    agent = core(tmp_path)
+    ask_way(agent, 1, head(sign_ticket(ticket(), KEY)))
+    agent.handle(events.NonceKept(at(0), 1))
+    assert agent.handle(events.Tick(at(9.9))) == []
+    done = agent.handle(events.Dialled(at(5), 1, failure) if failure else events.Tick(at(10.0)))
+    assert refused(done)[0] == status
+    # What comes too late changes nothing.
+    assert agent.handle(events.Dialled(at(11), 1)) == []
+
+
+def test_silent_and_slow_clients_are_let_go(tmp_path):
+    agent = core(tmp_path, head_s=20.0, idle_s=100.0)
+    agent.handle(events.Accepted(at(0), 1, "a"))  # says nothing
+    accept(agent, 2, ord("G"))  # never ends its head
+    tls(agent, 3)  # never shows a ticket
+    tls(agent, 4)
+    ask(agent, "/v1/inventory", source(), number=4)
+    agent.handle(events.Answered(at(1), 4))
+    establish(agent, 5)
+    assert agent.handle(events.Tick(at(19.9))) == []
+    done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.Log)]
+    why = "nothing was asked in time"
+    assert done == [
+        actions.Close(1, why),
+        actions.Refuse(2, 408, "the request took too long"),
+        actions.Close(3, why),
+    ]
+    agent.handle(events.Moved(at(90), 5, 1, 0))
+    assert agent.handle(events.Tick(at(101))) == [actions.Close(4, "nothing has moved for long")]
+    assert agent.handle(events.Tick(at(190))) == [actions.Close(5, "nothing has moved for long")]
+
+
+def test_connections_are_limited_in_all_and_from_one_address(tmp_path):
+    agent = core(tmp_path, sessions=5, sessions_per_address=2)
+    for number, address in enumerate("aaabcd"):
+        agent.handle(events.Accepted(at(0), number, address))
+    log, close = agent.handle(events.FirstByte(at(0), 0, 0x16))
+    assert (close.session, close.why) == (0, "too many connections")
+    agent.handle(events.Ended(at(0), 0, ""))
+    agent.handle(events.Ended(at(0), 5, ""))
+    assert agent.handle(events.FirstByte(at(0), 1, 0x16)) == [actions.StartTls(1)]
+    agent.handle(events.Accepted(at(0), 6, "a"))
+    log, close = agent.handle(events.FirstByte(at(0), 2, 0x16))
+    assert close.why == "too many connections from there"
+    assert log.facts["from"] == "a"
+    assert agent.handle(events.FirstByte(at(0), 3, 0x16)) == [actions.StartTls(3)]
+
+
+def test_new_connections_from_one_address_are_limited_in_rate(tmp_path):
+    agent = core(tmp_path, new_per_s=2.0)
+    closed = 0
+    for number in range(50):  # within a second
+        done = agent.handle(events.Accepted(at(number / 50), number, "a"))
+        closed += any(isinstance(action, actions.Close) for action in done)
+        agent.handle(events.Ended(at(number / 50), number, ""))
+    assert closed == 50 - 20 - 1  # ten seconds' worth at once, and what a second adds but a bit
+    assert agent.handle(events.Accepted(at(1), 99, "b")) == []
+
+
+def test_strangers_cannot_fill_the_log(tmp_path):
+    agent = core(tmp_path)
+    logs = []
+    for number in range(1000):
+        logs += [a for a in ask_way(agent, number, b"x\r\n\r\n") if isinstance(a, actions.Log)]
+        agent.handle(events.Ended(at(0), number, ""))
+    assert len(logs) == 200
+    [log, _] = ask_way(agent, 1000, b"x\r\n\r\n", 1.0)
+    assert log.facts["not_logged_before"] == 800
+
+
+def test_withdrawn_keys_end_their_sessions_only(tmp_path):
+    agent = core(tmp_path)
+    agent.collectors |= {STRANGER.public}
+    establish(agent, 1)
+    tls(agent, 2)
+    theirs = replace(ticket("source", expires_s=START_S + 600), issuer=STRANGER.public)
+    assert status_of(ask(agent, "/v1/inventory", sign_ticket(theirs, STRANGER), number=2)) == 200
+    log, close = agent.handle(events.CollectorsRead(at(1), frozenset({KEY.public})))
+    assert log.facts == {"n": 1, "withdrawn": [STRANGER.public]}
+    assert close == actions.Close(2, "its collector's key was withdrawn")
+
+
+def test_it_ends_after_what_is_under_way(tmp_path):
+    agent = core(tmp_path, drain_s=60.0)
+    establish(agent, 1)
+    for number in (2, 3):
+        tls(agent, number)
+        ask(agent, "/v1/inventory", source(), number=number)
+    agent.handle(events.Answered(at(1), 3))
+    agent.handle(events.Moved(at(5), 1, 1, 1))
+    stop, _, close = agent.handle(events.StopAsked(at(5)))
+    assert stop == actions.StopListening()
+    assert close == actions.Close(3, "the agent ends", False)  # it waits for nothing
+    agent.handle(events.Ended(at(5), 3, ""))
+    assert agent.handle(events.Tick(at(5.5))) == []
+    assert agent.handle(events.Answered(at(5.6), 2)) == [actions.Close(2, "the agent ends", False)]
+    agent.handle(events.Ended(at(5.7), 2, ""))
+    # Nothing has been relayed for a second.
+    assert agent.handle(events.Tick(at(6.0))) == [actions.Close(1, "the agent ends", False)]
+    *_, last = agent.handle(events.Ended(at(6.1), 1, ""))
+    assert last == actions.Exit()
+
+
+def test_it_does_not_wait_for_ever_and_not_at_all_if_told_again(tmp_path):
+    for event, reset in ((events.Tick(at(65.0)), True), (events.StopAsked(at(6.0)), True)):
+        agent = core(tmp_path, drain_s=60.0)
+        tls(agent)
+        ask(agent, "/v1/inventory", source())
+        agent.handle(events.StopAsked(at(5)))
+        assert agent.handle(event) == [actions.Close(1, "the agent ends", reset)]
+
+
+def test_a_copy_goes_its_own_way(tmp_path):
+    agent = core(tmp_path)
+    one = establish(agent, 1)
+    other = copy.deepcopy(agent)
+    other.handle(events.Ended(at(1), 1, ""))
+    assert (len(agent.sessions), len(other.sessions)) == (1, 0)
+    assert refused(ask_way(other, 2, head(sign_ticket(one, KEY))))[0] == 407
+    assert 2 not in agent.sessions

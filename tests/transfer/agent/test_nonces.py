@@ -1,0 +1,61 @@
+"""Used tickets survive restarts, torn lines and long lives; one agent holds them."""
+
+from __future__ import annotations
+
+import pytest
+
+from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.transfer.agent import nonces as module
+from datacollect.transfer.agent.nonces import UsedNonces
+
+
+def test_a_nonce_survives_until_its_time(tmp_path):
+    path = tmp_path / "n"
+    nonces = UsedNonces(path, 0.0)
+    nonces.keep("a==", 100.0, 0.0)
+    nonces.keep("b==", 50.0, 0.0)
+    nonces.close()
+    for now_s, left in ((0.0, {"a==": 100.0, "b==": 50.0}), (50.0, {"a==": 100.0}), (100.0, {})):
+        nonces = UsedNonces(path, now_s)
+        assert nonces.still_counting(now_s) == left
+        nonces.close()
+
+
+def test_it_is_in_the_kernels_hands_at_once(tmp_path):
+    """Whoever is killed now has kept it."""
+    nonces = UsedNonces(tmp_path / "n", 0.0)
+    nonces.keep("a==", 100.0, 0.0)
+    assert (tmp_path / "n").read_text() == "100.000 a==\n"
+    nonces.close()
+
+
+def test_torn_and_strange_lines_count_as_nothing(tmp_path):
+    (tmp_path / "n").write_bytes(b"100.0 a==\nxyz\n\xff\xff 1\n70.5 b==\n900.0 c=")
+    nonces = UsedNonces(tmp_path / "n", 1.0)
+    assert nonces.still_counting(1.0) == {"a==": 100.0, "b==": 70.5}
+    nonces.keep("d==", 80.0, 1.0)
+    nonces.close()
+    nonces = UsedNonces(tmp_path / "n", 1.0)
+    assert set(nonces.still_counting(1.0)) == {"a==", "b==", "d=="}
+    nonces.close()
+
+
+def test_the_file_stays_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_LINES", 10)
+    nonces = UsedNonces(tmp_path / "n", 0.0)
+    for i in range(95):
+        nonces.keep(f"{i}==", i + 5.0, float(i))
+    nonces.close()
+    lines = (tmp_path / "n").read_text().splitlines()
+    assert len(lines) <= 11
+    assert {f"{i}==" for i in range(91, 95)} <= {line.split()[1] for line in lines}
+    # It is still held by one at a time, though it was written anew.
+    nonces = UsedNonces(tmp_path / "n", 94.0)
+    with pytest.raises(ProblemError, match="is running already"):
+        UsedNonces(tmp_path / "n", 94.0)
+    nonces.close()
+
+
+def test_where_it_cannot_be_written(tmp_path):
+    with pytest.raises(NotWrittenError, match="name another folder as state"):
+        UsedNonces(tmp_path / "no/such", 0.0)
