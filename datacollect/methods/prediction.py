@@ -57,9 +57,9 @@ class Factors(NamedTuple):
     high: float
 
 
-# Learned by `python experiments/prediction.py learn`, rounded outwards: the base scenario at a tenth
-# in the fluid engine, seeds 1 to 100 (coordinated: to 45), peering and access wires known. A method
-# that is not here is not predicted.
+# Learned by `python experiments/prediction.py learn`, rounded outwards: the base scenario at a
+# tenth in the fluid engine, seeds 1 to 100 (coordinated: to 45), peering and access wires known. A
+# method that is not here is not predicted.
 LEARNED = {
     "direct": Factors(1.0, 1.014, 1.05),
     "coordinated": Factors(0.98, 1.019, 1.4),
