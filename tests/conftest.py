@@ -22,6 +22,7 @@ NO_CHROMIUM = "no Chromium here: apt install chromium, or set DATACOLLECT_CHROMI
 NO_ARIA2 = "no aria2 here: apt install aria2"
 NO_RCLONE = "no rclone here: apt install rclone"
 NO_RSYNC = "no rsync here: apt install rsync"
+NO_MYPY = "no mypy here: pip install 'datacollect[lint]'"
 NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 NO_DASK = "no Dask here: pip install 'datacollect[dask]'"
 NO_PROC = "no /proc here, which shows a process's children"
@@ -35,7 +36,7 @@ OTHER_PLATFORM = "digests of runs were recorded on another platform: here they h
 # In CI any other skip is a failure: a check that silently does not run is no check.
 SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
-    *(NO_ARIA2, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL),
+    *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.

@@ -14,6 +14,7 @@ from datacollect.flow.bottleneck import NOTHING_TO_MOVE
 from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.coordinated import coordinated
 from datacollect.methods.whole_connections import Candidate, Hops
+from datacollect.schedule.transfers import UNKNOWN
 from datacollect.schedule.use import plan_money
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def explain_connections(
         connections=plan.connections,
         more=more,
     )
-    bottleneck = plan.bottleneck or NOTHING_TO_MOVE
+    bottleneck = NOTHING_TO_MOVE if plan.bottleneck == UNKNOWN else plan.bottleneck
     return Explanation(plan.lower_bound_s, bottleneck, (), Advice((), (), 0), (), explained)
 
 

@@ -61,6 +61,45 @@ class Comparison:
             for schedule in self.schedules.values()
         ).set_axis(pd.Index(list(self.schedules), name="method"))
 
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another comparison found the same; planning times do not count.
+
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.compare(problem) == dc.compare(problem)
+        True
+        """
+        if not isinstance(other, Comparison):
+            return NotImplemented
+        return (self.lower_bound_s, self.bottleneck) == (
+            other.lower_bound_s,
+            other.bottleneck,
+        ) and (dict(self.schedules), dict(self.errors)) == (
+            dict(other.schedules),
+            dict(other.errors),
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.lower_bound_s, self.bottleneck, *self.schedules.values()))
+
+    def _repr_html_(self) -> str:
+        """Show the comparison in a notebook."""
+        from datacollect.notebook import html_of_rows
+        from datacollect.units import format_duration
+
+        rows = [
+            [
+                name,
+                format_duration(schedule.makespan_s),
+                f"{_ratio(schedule.makespan_s, self.lower_bound_s):.3f}",
+                str(schedule.n_routes),
+            ]
+            for name, schedule in self.schedules.items()
+        ]
+        rows += [[name, reason, "", ""] for name, reason in self.errors.items()]
+        rows.append(["lower bound", format_duration(self.lower_bound_s), "1.000", ""])
+        return html_of_rows(self.bottleneck.text, ("method", "makespan", "× bound", "routes"), rows)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that ``datacollect compare --json`` prints."""
         methods: dict[str, Any] = {name: summary(plan) for name, plan in self.schedules.items()}

@@ -118,15 +118,20 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
     for i, name in enumerate(problem.names):
         values = {key: column[i] for key, column in per_host.items()}
         graph.add_node(name, **{key: x for key, x in values.items() if x != math.inf})
-    bandwidth = problem.bandwidth_bytes_per_s.T.tolist()
-    prices = None if problem.price_per_gb is None else problem.price_per_gb.tolist()
-    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
-    for i, (tail, head) in enumerate(ends):
-        data = {"bandwidth_bytes_per_s": bandwidth[i] if several else bandwidth[i][0]}
-        if prices is not None:
-            data["price_per_gb"] = prices[i]
-        data |= rates_of(problem, i)
-        graph.add_edge(problem.names[tail], problem.names[head], **data)
+    names, (key, price) = problem.names, EDGE_ATTRIBUTES[:2]
+    tails = [names[i] for i in problem.link_from.tolist()]
+    heads = [names[i] for i in problem.link_to.tolist()]
+    columns = problem.bandwidth_bytes_per_s
+    bandwidth: list[Any] = columns.T.tolist() if several else columns[0].tolist()
+    data: list[dict[str, Any]] = [{key: rate} for rate in bandwidth]
+    if problem.price_per_gb is not None:
+        for values, cost in zip(data, problem.price_per_gb.tolist(), strict=True):
+            values[price] = cost
+    if problem.competitors is not None:
+        for i, values in enumerate(data):
+            values |= rates_of(problem, i)
+    # One call for all: a million edges one by one would take longer.
+    graph.add_edges_from(zip(tails, heads, data, strict=True))
     return graph
 
 

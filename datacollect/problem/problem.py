@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.arrays import IntArray, ranges
 from datacollect.errors import naming, nearest_hint
-from datacollect.problem import calendar, digest
+from datacollect.problem import calendar
 from datacollect.problem.building import contents_of_hosts, contents_of_matrix
 from datacollect.problem.connection_rates import RATE_COLUMNS
-from datacollect.problem.contents import ProblemContents
 from datacollect.problem.copies import copied, settle, with_rates
-from datacollect.problem.hosts import HeldColumns, Parcel, ParcelColumns
+from datacollect.problem.questions import ProblemQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,11 +27,12 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+    from datacollect.arrays import IntArray
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(ProblemContents):
+class Problem(ProblemQuestions):
     """A collection problem, as arrays. Build one with the ``from_...`` functions.
 
     Attributes
@@ -184,7 +181,10 @@ class Problem(ProblemContents):
     def from_dict(
         cls, tree: Mapping[str, Any], base_dir: str | PathLike[str] | None = None
     ) -> Problem:
-        """Build from the tree of a problem file; other files are relative to `base_dir`."""
+        """Build a problem from the tree of a problem file.
+
+        Files that it names are relative to `base_dir`, the working directory if absent.
+        """
         from datacollect.problem.file import contents_of
 
         return cls(**vars(contents_of(tree, base_dir)))
@@ -232,7 +232,43 @@ class Problem(ProblemContents):
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
     ) -> Problem:
-        """Build from a table of links; see `datacollect.problem.tables.contents_of_table`."""
+        """Build a problem from a table of links, long or square.
+
+        Parameters
+        ----------
+        links : DataFrame
+            Long: a row per link, with columns ``from``, ``to`` and exactly one of
+            ``bandwidth_bytes_per_s``, ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``; optionally
+            ``price_per_gb`` and, for forecasts, ``period`` (counted from 0; then a row per link and
+            period). A pair without a row is no link. What `estimate` returns fits as it is.
+            Square: index and columns are hosts' names, row = from, column = to, bytes per second;
+            NaN or 0 is no link, the diagonal is ignored.
+        backlog_bytes : mapping or Series
+            Bytes that each host holds, by name; 0 where not given.
+        destination : str
+            The host that collects.
+        hosts : DataFrame, optional
+            Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
+            ``uplink_bytes_per_s``, ``downlink_bytes_per_s``; NaN is the default of `Host`. It lists
+            all hosts, in their order. Without it hosts are all names in links and backlogs: in the
+            order of a square table, sorted otherwise.
+        periods_s : array_like, shape (n_periods,), optional
+            Starts of the forecast's periods.
+        shared, held
+            As in `Problem.from_hosts`.
+
+        Raises
+        ------
+        ProblemError
+            A column is unknown, missing or of the wrong kind, or names do not fit together.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> links = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_mbit_per_s": [2.5]})
+        >>> Problem.from_dataframe(links, {"S": 10**6}, "D").total_bytes
+        1000000
+        """
         from datacollect.problem.tables import contents_of_table
 
         contents = contents_of_table(
@@ -248,19 +284,64 @@ class Problem(ProblemContents):
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph[str], destination: str | None = None) -> Problem:
-        """Build from a directed graph; see `datacollect.problem.graph.contents_of_graph`."""
+        """Build a problem from a directed graph.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
+            ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``),
+            all optional. Edges are links, with ``bandwidth_bytes_per_s`` (a number, or a list with
+            one per period) and optionally ``price_per_gb``. Attributes of the graph, all optional:
+            ``destination``, ``periods_s``, ``shared`` (of `SharedBottleneck`), ``held`` (of
+            `Held`).
+        destination : str, optional
+            Overrides the graph's attribute.
+
+        Raises
+        ------
+        ProblemError
+            Not a simple directed graph, an edge without bandwidth, or a value of the wrong kind.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> graph = nx.DiGraph(destination="D")
+        >>> graph.add_node("S", backlog_bytes=10)
+        >>> graph.add_edge("S", "D", bandwidth_bytes_per_s=5.0)
+        >>> Problem.from_networkx(graph).total_bytes
+        10
+        """
         from datacollect.problem.graph import contents_of_graph
 
         return cls(**vars(contents_of_graph(graph, destination)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree that `from_dict` reads."""
+        """Return the tree of a problem file, which `from_dict` reads.
+
+        Keys are those of the file; limits that are infinite, and what is 0, are left out.
+
+        Examples
+        --------
+        >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> problem.to_dict()["hosts"]["S"]
+        {'backlog_bytes': 10}
+        """
         from datacollect.problem.file import tree_of
 
         return tree_of(self)
 
     def to_networkx(self) -> nx.DiGraph[str]:
-        """Return a directed graph with the attributes that `from_networkx` reads."""
+        """Return a directed graph with the attributes that `from_networkx` reads.
+
+        Unlimited storage, uplinks and downlinks are left out. A million links take some seconds.
+
+        Examples
+        --------
+        >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> problem.to_networkx().edges["S", "D"]
+        {'bandwidth_bytes_per_s': 5.0}
+        """
         from datacollect.problem.graph import graph_of
 
         return graph_of(self)
@@ -286,64 +367,6 @@ class Problem(ProblemContents):
         other = copied(self, changes)
         settle(other, changes.keys())
         return other
-
-    # Questions ------------------------------------------------------------------------------
-
-    @property
-    def n_hosts(self) -> int:
-        """Number of hosts, the destination included."""
-        return len(self.names)
-
-    @property
-    def n_links(self) -> int:
-        """Number of links."""
-        return len(self.link_from)
-
-    @property
-    def n_periods(self) -> int:
-        """Number of the forecast's periods; 1 where bandwidth is constant."""
-        return len(self.periods_s)
-
-    @cached_property
-    def total_bytes(self) -> int:
-        """Bytes that have yet to reach the destination."""
-        return int(self.parcel_columns.n_bytes.sum())  # backlogs together are below 2**62
-
-    @cached_property
-    def destination_index(self) -> int:
-        """Index of the destination."""
-        return self.names.index(self.destination)
-
-    @cached_property
-    def sources(self) -> tuple[str, ...]:
-        """Names of the hosts whose backlog, or part of it, has yet to reach the destination."""
-        return tuple(self.names[i] for i in np.unique(self.parcel_columns.source).tolist())
-
-    @cached_property
-    def host_index(self) -> Mapping[str, int]:
-        """Index of each host by name."""
-        return {name: i for i, name in enumerate(self.names)}
-
-    @cached_property
-    def _link_key(self) -> IntArray:
-        return self.link_from.astype(np.int64) * self.n_hosts + self.link_to
-
-    def link_indices(self, link_from: npt.ArrayLike, link_to: npt.ArrayLike) -> IntArray:
-        """Return the links' indices for arrays of host indices; -1 where there is no link."""
-        key = np.asarray(link_from, dtype=np.int64) * self.n_hosts + np.asarray(link_to)
-        if self.n_links == 0:
-            return np.full(key.shape, -1, dtype=np.int64)
-        if key.shape == self._link_key.shape and (key == self._link_key).all():
-            return np.arange(self.n_links)  # all links in their order: no need to search
-        position = np.minimum(np.searchsorted(self._link_key, key), self.n_links - 1)
-        return np.where(self._link_key[position] == key, position, -1)
-
-    def links_out_of(self, hosts: npt.ArrayLike) -> IntArray:
-        """Return the indices of all links that leave hosts, given by sorted indices."""
-        tails = np.asarray(hosts, dtype=self.link_from.dtype)  # another type would be converted
-        first = np.searchsorted(self.link_from, tails, side="left")
-        counts = np.searchsorted(self.link_from, tails, side="right") - first
-        return ranges(first, counts)
 
     def until(self, at_s: float) -> Problem:
         """Return the problem with daily periods listed at least until an instant."""
@@ -385,61 +408,35 @@ class Problem(ProblemContents):
             )
         return few
 
-    def _pairs(self, links: IntArray) -> list[tuple[str, str]]:
-        """Names of the hosts that links join."""
-        names = self.names
-        ends = zip(self.link_from[links].tolist(), self.link_to[links].tolist(), strict=True)
-        return [(names[a], names[b]) for a, b in ends]
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another problem says the same, however it was built.
 
-    @cached_property
-    def shared_links(self) -> tuple[IntArray, ...]:
-        """For each shared bottleneck the indices of its links."""
-        ends = [list(chain.from_iterable(s.links)) for s in self.shared]
-        hosts = [np.array([self.host_index[name] for name in names]) for names in ends]
-        return tuple(self.link_indices(pairs[::2], pairs[1::2]) for pairs in hosts)
-
-    @cached_property
-    def held_columns(self) -> HeldColumns:
-        """Held data as arrays."""
-        return HeldColumns.of(self.held, self.host_index)
-
-    @cached_property
-    def parcels(self) -> tuple[Parcel, ...]:
-        """What lies where and has yet to move: by host, source and offset."""
-        return self.parcel_columns.parcels
-
-    @cached_property
-    def parcel_columns(self) -> ParcelColumns:
-        """The parcels as arrays."""
-        return ParcelColumns.of(
-            self.backlog_bytes, self.release_s, self.held_columns, self.destination_index
-        )
-
-    @cached_property
-    def sha256(self) -> str:
-        """Hash of the problem's content; equal for equal problems however they were built.
-
-        A hash of hashes: what a copy has in common with the original is not hashed again.
+        >>> ask = lambda: Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> ask() == ask(), ask() == ask().replace(backlog_bytes=[20, 0]), len({ask(), ask()})
+        (True, False, 1)
         """
-        return digest.of_all(
-            self,
-            self.held_columns,
-            self._digest_of_links,
-            self._digest_of_bandwidth,
-            self._digest_of_shared,
+        return self.sha256 == other.sha256 if isinstance(other, Problem) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def _repr_html_(self) -> str:
+        """Show the problem in a notebook."""
+        from datacollect.notebook import html_of_facts
+        from datacollect.units import format_bytes
+
+        shown = ", ".join(self.sources[:5]) + (", …" if len(self.sources) > 5 else "")
+        return html_of_facts(
+            "Problem",
+            [
+                ("destination", self.destination),
+                ("to be collected", f"{format_bytes(self.total_bytes)}"),
+                ("sources", f"{len(self.sources)}: {shown}" if self.sources else "none"),
+                ("hosts", str(self.n_hosts)),
+                ("links", str(self.n_links)),
+                ("periods", str(self.n_periods)),
+            ],
         )
-
-    @cached_property
-    def _digest_of_links(self) -> bytes:
-        return digest.of_links(self)
-
-    @cached_property
-    def _digest_of_bandwidth(self) -> bytes:
-        return digest.of_bandwidth(self)
-
-    @cached_property
-    def _digest_of_shared(self) -> bytes:
-        return digest.of_shared(self, self.shared_links)
 
     def __repr__(self) -> str:
         return (

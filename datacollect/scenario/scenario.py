@@ -83,7 +83,7 @@ class Scenario:
     def from_dict(
         cls, tree: Mapping[str, Any], folder: str | PathLike[str] | None = None
     ) -> Scenario:
-        """Build a scenario from the tree of a scenario file (see the docs, File formats).
+        """Build a scenario from the tree of a scenario file.
 
         Parameters
         ----------

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from datacollect.schedule.transfers import UNKNOWN
+
 if TYPE_CHECKING:
     from datacollect.problem.hosts import Held
     from datacollect.schedule.new_links import NewLinks
@@ -35,7 +37,7 @@ class ScheduleContents:
     routes: tuple[Route, ...]
     columns: Transfers
     status: str = OPTIMAL
-    bottleneck: Bottleneck | None = None
+    bottleneck: Bottleneck = UNKNOWN
     plan_time_s: float = 0.0
     prefer: str | None = None
     deadline_s: float | None = None

@@ -23,7 +23,14 @@ from datacollect.errors import ProblemError
 from datacollect.kinds import shown_text
 from datacollect.schedule.contents import ScheduleContents
 from datacollect.schedule.fields import SCHEDULE
-from datacollect.schedule.transfers import Bottleneck, Route, Transfers, Turns, bottleneck_tree
+from datacollect.schedule.transfers import (
+    UNKNOWN,
+    Bottleneck,
+    Route,
+    Transfers,
+    Turns,
+    bottleneck_tree,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +74,7 @@ def tree_of(schedule: ScheduleContents) -> dict[str, Any]:
         tree["connections"] = schedule.connections
     if schedule.turns is not None:
         tree["turns"] = {**asdict(schedule.turns), "order": list(schedule.turns.order)}
-    if bottleneck is not None:
+    if bottleneck != UNKNOWN:
         tree["bottleneck"] = bottleneck_tree(bottleneck)
     for key, value in tree.items():
         if isinstance(value, float) and not math.isfinite(value):
@@ -121,7 +128,7 @@ def contents_of(tree: Mapping[str, Any]) -> ScheduleContents:
         **values,
         routes=tuple(number),
         columns=_columns(rows, route_of_row),
-        bottleneck=None
+        bottleneck=UNKNOWN
         if bottleneck is None
         else Bottleneck(bottleneck["kind"], tuple(bottleneck["hosts"]), bottleneck["text"]),
         turns=None

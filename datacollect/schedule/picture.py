@@ -11,6 +11,7 @@ import numpy as np
 
 from datacollect.schedule.belonging import require_belonging
 from datacollect.schedule.tolerances import RATE_ROUNDING, TIME_TOLERANCE
+from datacollect.schedule.transfers import UNKNOWN
 from datacollect.schedule.use import legs
 from datacollect.units import format_bytes, format_duration
 
@@ -269,7 +270,7 @@ def headlines(picture: Picture, problem: Problem, schedule: Schedule) -> tuple[s
     how += f"; {_compared(schedule.makespan_s, schedule.lower_bound_s)} the lower bound."
     if len(picture.bands) < picture.n_hosts:
         how += f" Shown: the {len(picture.bands)} busiest of {picture.n_hosts} hosts."
-    why = "" if schedule.bottleneck is None else schedule.bottleneck.text
+    why = "" if schedule.bottleneck == UNKNOWN else schedule.bottleneck.text
     return title, [how, *wrap(why, 140, max_lines=2, placeholder=" …")]
 
 

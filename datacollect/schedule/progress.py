@@ -69,7 +69,28 @@ class Progress(ProgressContents):
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], problem: Problem) -> Progress:
-        """Build from the tree of a progress file (see the docs, File formats)."""
+        """Build from the tree of a progress file.
+
+        Parameters
+        ----------
+        tree : mapping
+            What TOML or JSON say; ``bandwidth_csv`` is relative to the working folder.
+        problem : Problem
+            Whose progress it is.
+
+        Raises
+        ------
+        ProblemError
+            The message names place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> tree = {"format": "datacollect-progress/1", "at_s": 3}
+        >>> Progress.from_dict(tree, problem).at_s
+        3.0
+        """
         from datacollect.schedule.progress_file import contents_of
 
         return cls(**vars(contents_of(tree, problem.host_index)))

@@ -7,7 +7,7 @@ the transfers and is computed when asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,8 @@ class Schedule(ScheduleContents):
     columns : Transfers
     status : str
         ``"optimal"``, ``"heuristic"`` or ``"time_limit"``.
-    bottleneck : Bottleneck or None
+    bottleneck : Bottleneck
+        Its kind is ``"unknown"`` where a file does not say.
     plan_time_s : float
         Wall-clock time that planning took.
     prefer : str or None
@@ -162,13 +163,49 @@ class Schedule(ScheduleContents):
         return source_completion_s(self)
 
     def pulls(self, host: str | None = None) -> pd.DataFrame:
-        """What a host (or every host) requests: see `datacollect.schedule.pulls.pull_list`."""
+        """Return what a host, or every host, has to request.
+
+        Parameters
+        ----------
+        host : str, optional
+            The receiver; all receivers if left out.
+
+        Returns
+        -------
+        DataFrame
+            A row per transfer, sorted by host and start: host (the receiver), request_from,
+            source, offset_bytes, bytes, start_s, finish_s, rate_bytes_per_s, streams, slot and
+            n_slots (missing where the schedule has no slots), forward_to (the next host; None at
+            the destination), route (tuple of names).
+
+        Raises
+        ------
+        ProblemError
+            The host is unknown.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.direct(problem).pulls("D")[["request_from", "bytes", "rate_bytes_per_s"]]
+          request_from  bytes  rate_bytes_per_s
+        0            S     10               5.0
+        """
         from datacollect.schedule.pulls import pull_list
 
         return pull_list(self, host)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree of a schedule file (see the docs, File formats)."""
+        """Return the tree of a schedule file, which `from_dict` reads.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> tree = dc.direct(problem).to_dict()
+        >>> tree["format"], tree["transfers"][0]["bytes"]
+        ('datacollect-schedule/1', 10)
+        """
         from datacollect.schedule.file import tree_of
 
         return tree_of(self)
@@ -217,6 +254,41 @@ class Schedule(ScheduleContents):
     def replace(self, **changes: Any) -> Schedule:
         """Return a copy with other values for some attributes."""
         return replace(self, **changes)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another schedule says the same; how long planning took does not count.
+
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> plan = dc.direct(problem)
+        >>> plan == dc.direct(problem), plan == plan.replace(makespan_s=3.0)
+        (True, False)
+        """
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        mine, theirs = vars(self), vars(other)
+        names = {each.name for each in fields(self)} - {"plan_time_s"}
+        return all(mine[name] == theirs[name] for name in names)
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.destination, self.makespan_s, self.problem_sha256))
+
+    def _repr_html_(self) -> str:
+        """Show the schedule in a notebook."""
+        from datacollect.notebook import html_of_facts
+        from datacollect.units import format_duration
+
+        return html_of_facts(
+            f"Schedule to {self.destination}",
+            [
+                ("method", self.method),
+                ("makespan", format_duration(self.makespan_s)),
+                ("lower bound", format_duration(self.lower_bound_s)),
+                ("routes", f"{self.n_routes}, in {self.n_transfers} transfers"),
+                ("status", self.status),
+                ("binds", self.bottleneck.text),
+            ],
+        )
 
     def __repr__(self) -> str:
         return (

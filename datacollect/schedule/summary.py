@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.schedule.transfers import bottleneck_tree
+from datacollect.schedule.transfers import UNKNOWN, bottleneck_tree
 
 if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
@@ -48,7 +48,7 @@ def summary(schedule: Schedule, money: float | None = None) -> dict[str, Any]:
         schedule.makespan_s,
         schedule.lower_bound_s,
         schedule.gap,
-        None if bottleneck is None else bottleneck_tree(bottleneck),
+        None if bottleneck == UNKNOWN else bottleneck_tree(bottleneck),
         schedule.n_transfers,
         schedule.n_routes,
         schedule.plan_time_s,

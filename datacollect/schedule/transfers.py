@@ -39,7 +39,8 @@ class Bottleneck:
     kind : str
         ``"destination"``: all that leads into the destination; ``"source"``: what leads out of
         one source; ``"hosts"``: what leads out of several hosts together; ``"shared"``: a shared
-        bottleneck takes part; ``"none"``: nothing is to be moved.
+        bottleneck takes part; ``"none"``: nothing is to be moved; ``"unknown"``: a schedule file
+        that does not say.
     hosts : tuple of str
         The sources whose backlog must cross it.
     text : str
@@ -49,6 +50,10 @@ class Bottleneck:
     kind: str
     hosts: tuple[str, ...]
     text: str
+
+
+# Of schedules that were read from files without one.
+UNKNOWN = Bottleneck("unknown", (), "not recorded")
 
 
 def bottleneck_tree(bottleneck: Bottleneck) -> dict[str, Any]:
@@ -137,6 +142,14 @@ class Transfers:
             (arrays["offset_bytes"], arrays["hop"], arrays["route"], arrays["start_s"])
         )
         return cls(**{name: array[order] for name, array in arrays.items()})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Transfers):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, n), getattr(other, n)) for n in self._kinds())
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.n_bytes.tobytes(), self.start_s.tobytes()))
 
     def __len__(self) -> int:
         return len(self.route)

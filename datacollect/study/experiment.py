@@ -186,7 +186,7 @@ class Experiment:
         scenario: Scenario | Mapping[str, Any] | None = None,
         data: str | PathLike[str] | None = None,
     ) -> Experiment:
-        """Build an experiment from the tree of an experiment file (see the docs, File formats).
+        """Build an experiment from the tree of an experiment file.
 
         Parameters
         ----------

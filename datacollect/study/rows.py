@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.methods.names import ADAPTIVE
+from datacollect.schedule.transfers import UNKNOWN
 from datacollect.study.columns import BACKGROUND, COLUMNS, LATER, REAL, TEXT
 from datacollect.study.peering import moved_bytes, planned_bytes
 
@@ -48,8 +49,8 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         ``planned_peering_bytes`` are what the collection moved over each peering wire, and what
         the schedule has there (`datacollect.study.peering`). ``tcp_loss`` is the part of their
         rate that others' TCP flows lose while the collection lasts, against before, and
-        ``tcp_lost_bytes`` what they lose in all; NaN where there are none.
-        ``reference_s`` is what adaptive is measured against (`datacollect.scenario.reference`).
+        ``tcp_lost_bytes`` what they lose in all; NaN where there are none. ``reference_s``
+        is what adaptive is measured against (`datacollect.scenario.reference`).
     """
     run, schedule, measurement = outcome.run, outcome.schedule, outcome.measurement
     backlog, prediction = outcome.setting.backlog_bytes, outcome.prediction
@@ -177,7 +178,7 @@ def _schedule_tree(schedule: Schedule) -> dict[str, Any]:
         "lower_bound_s": schedule.lower_bound_s,
         "status": schedule.status,
         "solver": schedule.solver,
-        "bottleneck": "" if schedule.bottleneck is None else schedule.bottleneck.text,
+        "bottleneck": "" if schedule.bottleneck == UNKNOWN else schedule.bottleneck.text,
         "routes": [[route.source, list(route.hosts)] for route in schedule.routes],
         "transfers": {name: getattr(columns, name).tolist() for name in names},
     }

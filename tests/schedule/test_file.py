@@ -136,7 +136,7 @@ def test_schedule_written_by_hand_needs_neither_order_nor_extras():
     assert schedule.transfers["streams"].tolist() == [1, 1]
     assert schedule.n_routes == 1
     assert schedule.status == "heuristic"
-    assert schedule.bottleneck is None
+    assert schedule.bottleneck.kind == "unknown"
 
 
 def test_numbers_that_json_lacks_are_not_written(relayed):
