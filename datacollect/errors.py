@@ -20,6 +20,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -126,9 +127,57 @@ class RefusedError(TransferError):
 
 
 def nearest_hint(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or ``""``."""
-    matches = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {matches[0]!r}?" if matches else ""
+    """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or ``""``.
+
+    A word that ends in a unit is never taken for one in another unit: who follows such a hint is
+    wrong by a factor, in silence.
+
+    >>> nearest_hint("backlog_byte", ["backlog_bytes"])
+    "; did you mean 'backlog_bytes'?"
+    >>> nearest_hint("backlog_mbytes", ["backlog_bytes"])
+    "; the nearest, 'backlog_bytes', is in another unit: convert"
+    """
+    words = list(known)
+    unit = unit_of_name(word)
+    same = [other for other in words if not unit or unit_of_name(other) in ("", unit)]
+    matches = get_close_matches(word, same, n=1)
+    if matches:
+        return f"; did you mean {matches[0]!r}?"
+    others = get_close_matches(word, [other for other in words if other not in same], n=1)
+    return f"; the nearest, {others[0]!r}, is in another unit: convert" if others else ""
+
+
+def unit_of_name(name: str) -> str:
+    """Return the unit that a name ends in, in one way to write it; ``""`` where it names none.
+
+    >>> unit_of_name("backlog_gb"), unit_of_name("rate_Mbit_per_sec"), unit_of_name("links")
+    ('gb', 'mbit/s', '')
+    """
+    found = _UNIT_OF_NAME.search(name.lower())
+    if not found:
+        return ""
+    prefix, data, per, time = found.groups()
+    if time:
+        return _TIMES[time]
+    # b alone may be either, and is like neither.
+    short = {"b": "b or bit", "byte": "b", "bytes": "b"}.get(data, "bit")
+    return f"{prefix or ''}{short}{'/s' if per else ''}"
+
+
+_TIMES = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "min"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("d", "day", "days"), "d"),
+    **dict.fromkeys(("ms", "msec", "milliseconds"), "ms"),
+    **dict.fromkeys(("us", "usec", "microseconds"), "us"),
+    "ns": "ns",
+}
+_UNIT_OF_NAME = re.compile(
+    r"_(?:(?:per_)?((?:[kmgtpe]|kilo|mega|giga|tera|peta)i?)?(bytes|byte|bits|bit|b)"
+    r"((?:_per_|/|_)?(?:s|sec|second)|ps)?"
+    rf"|({'|'.join(sorted(_TIMES, key=len, reverse=True))}))$"
+)
 
 
 @contextmanager

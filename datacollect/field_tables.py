@@ -100,6 +100,8 @@ class Table:
     def _reject_unknown(self, value: Mapping[Any, Any], place: str) -> None:
         key = next(key for key in value if key not in self.by_name)
         hint = nearest_hint(str(key)[:SHOWN_LENGTH], self.by_name)
+        if hint.endswith(": convert"):
+            hint += ", or write the number with its unit, in quotes"
         known = hint or f"; known keys are {', '.join(self.by_name)}"
         raise ProblemError(f"{join(place, key)}: unknown key{known}")
 

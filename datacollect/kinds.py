@@ -11,10 +11,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Protocol, TypeAlias
 
+from datacollect import quantities
+from datacollect.clock_times import CLOCK_TIME, HOUR, as_text, is_clock_time
 from datacollect.errors import ProblemError
 
 # Values of others go into messages shortened to this many characters.
@@ -75,9 +78,13 @@ class Whole:
     def read(self, value: Any, place: str) -> int:
         """Return the number."""
         rule = f"must be a whole number{self.of and f' of {self.of}'} >= {self.minimum}"
-        value = plain(value)
+        given = value = plain(value)
+        if isinstance(value, str):
+            value = _without_unit(value, self.of, place, rule)
         if isinstance(value, bool) or not isinstance(value, Real):
             raise wrong(place, rule, value, _write_a_number(value))
+        if isinstance(value, Fraction):
+            raise wrong(place, rule, given, f"that is {float(value):.6g} {self.of}; round it")
         if not isinstance(value, Integral):
             if not math.isfinite(value):
                 raise wrong(place, rule, value, self.remedy or "write a number that is known")
@@ -86,11 +93,11 @@ class Whole:
             value = float(value)
         number = int(value)
         if number < self.minimum:
-            raise wrong(place, rule, value, self.remedy or f"write {self.minimum} or more")
+            raise wrong(place, rule, given, self.remedy or f"write {self.minimum} or more")
         if self.stop is not None and number >= self.stop:
             if self.stop == BYTES_STOP:
                 rule += f" and below 2**{BYTES_STOP.bit_length() - 1}"
-                raise wrong(place, rule, value, "plan in parts, or count blocks instead of bytes")
+                raise wrong(place, rule, given, "plan in parts, or count blocks instead of bytes")
             raise wrong(place, f"{rule} and below {self.stop}", value, "write a smaller one")
         if number.bit_length() > FLOAT_BITS:
             raise wrong(place, rule, value, self.remedy or "no quantity needs so many digits")
@@ -98,8 +105,10 @@ class Whole:
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such numbers."""
-        least = {"type": "integer", "minimum": self.minimum}
-        return least if self.stop is None else least | {"exclusiveMaximum": self.stop}
+        least: Schema = {"type": "integer", "minimum": self.minimum}
+        if self.stop is not None:
+            least["exclusiveMaximum"] = self.stop
+        return _or_with_unit(least, self.of)
 
 
 @dataclass(frozen=True)
@@ -115,9 +124,11 @@ class Number:
         """Return the number."""
         if type(value) is float and 0 < value < math.inf:
             return value
-        value = plain(value)
+        given = value = plain(value)
         rule = f"must be a finite number{self.of and f' of {self.of}'}"
         rule += "" if self.signed else " > 0" if self.positive else " >= 0"
+        if isinstance(value, str):
+            value = _without_unit(value, self.of, place, rule)
         if isinstance(value, bool) or not isinstance(value, Real):
             raise wrong(place, rule, value, _write_a_number(value))
         try:
@@ -125,17 +136,18 @@ class Number:
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise wrong(place, rule, value, self.remedy or "write a number that is known")
+            raise wrong(place, rule, given, self.remedy or "write a number that is known")
         if (number < 0 and not self.signed) or (number == 0 and self.positive):
             least = "a number above 0" if self.positive else "0 or more"
-            raise wrong(place, rule, value, self.remedy or f"write {least}")
+            raise wrong(place, rule, given, self.remedy or f"write {least}")
         return number + 0.0  # -0.0 becomes 0.0
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such numbers."""
-        if self.signed:
-            return {"type": "number"}
-        return {"type": "number", "exclusiveMinimum" if self.positive else "minimum": 0}
+        number: Schema = {"type": "number"}
+        if not self.signed:
+            number["exclusiveMinimum" if self.positive else "minimum"] = 0
+        return _or_with_unit(number, self.of)
 
 
 @dataclass(frozen=True)
@@ -158,25 +170,79 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Starts:
-    """Instants that increase, the first 0."""
+class ClockTime:
+    """A date and time, TOML's own or ISO 8601 in quotes."""
 
-    def read(self, value: Any, place: str) -> list[float]:
-        """Return the instants."""
-        starts: list[float] = ListOf(Number("seconds")).read(value, place)
-        if not starts or starts[0] != 0:
-            raise wrong(place, "must begin with 0", starts, "list when each period starts")
-        for i, (one, two) in enumerate(pairwise(starts)):
-            if two <= one:
-                raise ProblemError(
-                    f"{place}[{i + 1}] must be > {one!r}, the start before it, got {two!r}; "
-                    "list the starts in increasing order"
-                )
-        return starts
+    def read(self, value: Any, place: str) -> str:
+        """Return it as text."""
+        text = as_text(value)
+        if not isinstance(text, str) or not re.fullmatch(CLOCK_TIME, text):
+            remedy = "write it like 2026-11-22T20:00:00+01:00"
+            raise wrong(place, "must be a date and time", text, remedy)
+        return text
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such texts."""
+        return {"type": "string", "pattern": f"^{CLOCK_TIME}$"}
+
+
+@dataclass(frozen=True)
+class HourOfDay:
+    """An hour of the day, such as ``"08:00"``."""
+
+    def read(self, value: Any, place: str) -> str:
+        """Return it as text."""
+        text = as_text(value)
+        if not isinstance(text, str) or not re.fullmatch(HOUR, text, re.ASCII):
+            raise wrong(place, "must be an hour of the day", text, 'write it like "08:00"')
+        return text
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such texts."""
+        return {"type": "string", "pattern": f"^{HOUR}$"}
+
+
+@dataclass(frozen=True)
+class Instant:
+    """Seconds from the start, or a clock time; who knows the start turns it into seconds."""
+
+    number: Number
+
+    def read(self, value: Any, place: str) -> float | str:
+        """Return the seconds, or the clock time as text."""
+        text = as_text(value)
+        if isinstance(text, str) and is_clock_time(text):
+            return text
+        return self.number.read(text, place)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of a number or a text."""
+        number = self.number.schema()
+        return {**number, "pattern": f"{number['pattern']}|^{CLOCK_TIME}$|^{HOUR}$"}
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Instants that increase, the first 0; clock times, if `clock`."""
+
+    clock: bool = False
+
+    def read(self, value: Any, place: str) -> list[Any]:
+        """Return the instants; those that are clock times as texts, their order not checked."""
+        number = Number("seconds")
+        starts: list[Any] = ListOf(Instant(number) if self.clock else number).read(value, place)
+        if any(isinstance(start, str) for start in starts):
+            return starts
+        return in_order(starts, place)
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such lists, but for their order."""
-        first, later = {"const": 0}, {"type": "number", "exclusiveMinimum": 0}
+        later = Number("seconds", positive=True).schema()
+        text: Schema = {"type": "string", "pattern": "^\\s*0\\s*[a-zµμ]+\\s*$"}
+        if self.clock:
+            text["pattern"] += f"|^{CLOCK_TIME}$"
+            later = Instant(Number("seconds", positive=True)).schema()
+        first = {"anyOf": [{"const": 0}, text]}
         return {"type": "array", "prefixItems": [first], "items": later, "minItems": 1}
 
 
@@ -203,6 +269,19 @@ class ListOf:
         schema = {"type": "array", "items": self.kind.schema()}
         bounds = {"minItems": self.shortest or None, "maxItems": self.longest}
         return schema | {key: bound for key, bound in bounds.items() if bound is not None}
+
+
+def in_order(starts: list[float], place: str) -> list[float]:
+    """Return instants if they increase from 0; raise `ProblemError` otherwise."""
+    if not starts or starts[0] != 0:
+        raise wrong(place, "must begin with 0", starts, "list when each period starts")
+    for i, (one, two) in enumerate(pairwise(starts)):
+        if two <= one:
+            raise ProblemError(
+                f"{place}[{i + 1}] must be > {one!r}, the start before it, got {two!r}; "
+                "list the starts in increasing order"
+            )
+    return starts
 
 
 # Words --------------------------------------------------------------------------------------
@@ -262,6 +341,24 @@ def shown_text(text: str) -> str:
 def plain(value: Any) -> Any:
     """Turn numpy's numbers and arrays into Python's."""
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _without_unit(text: str, of: str, place: str, rule: str) -> Any:
+    """Return the number that a text with a unit says; the text, where none can stand."""
+    if of not in quantities.UNITS:
+        return text
+    try:
+        return quantities.quantity(text, of)
+    except quantities.QuantityError as error:
+        raise wrong(place, rule, text, str(error)) from None
+
+
+def _or_with_unit(number: Schema, of: str) -> Schema:
+    """Return the schema of a number, or of a text with its unit where such a thing counts."""
+    if of not in quantities.UNITS:
+        return number
+    # Each word of a schema is about one type only: limits about numbers, patterns about texts.
+    return {**number, "type": [number["type"], "string"], "pattern": quantities.pattern(of)}
 
 
 def _shown_list(values: list[Any] | tuple[Any, ...]) -> str:

@@ -26,11 +26,18 @@ def bytes_per_s_from_mbit_per_s(rate_mbit_per_s: float) -> float:
     return rate_mbit_per_s * 1e6 / BITS_PER_BYTE
 
 
-# Columns of tables that hold bandwidths, and what their unit is in bytes per second.
+# Columns of tables that hold bandwidths, and what their unit is in bytes per second: exact, so
+# that each number is rounded once.
 BYTES_PER_S = {
     "bandwidth_bytes_per_s": 1.0,
     "bandwidth_bit_per_s": bytes_per_s_from_bit_per_s(1.0),
+    "bandwidth_kbit_per_s": bytes_per_s_from_bit_per_s(1e3),
     "bandwidth_mbit_per_s": bytes_per_s_from_mbit_per_s(1.0),
+    "bandwidth_gbit_per_s": bytes_per_s_from_bit_per_s(1e9),
+    "bandwidth_tbit_per_s": bytes_per_s_from_bit_per_s(1e12),
+    "bandwidth_kbytes_per_s": 1e3,
+    "bandwidth_mbytes_per_s": 1e6,
+    "bandwidth_gbytes_per_s": 1e9,
 }
 
 

@@ -20,9 +20,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
@@ -33,6 +32,9 @@ from datacollect.transfer.collector.run import pull
 from datacollect.transfer.wire.session import Hop, open_way
 from datacollect.transfer.wire.tickets import RELAY, Ticket, sign_ticket
 from datacollect.transfer.wire.tls import client_context, server_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FORK = multiprocessing.get_context("fork")
 GIB, BLOCK = 2**30, 2**20

@@ -7,8 +7,8 @@ The report's CSV files of means, predictions and claims go to experiments/result
 published before stays there until the same world, or the same sweep, is reported anew. Between
 `<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md and experiments/README.md the table NAME
 is written anew from these files. NAME is "claims", "claims side by side", "claims in short",
-"readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 prediction"
-or "figure3 across", with a choice of rows as in "figure3 makespan flows=60". The sweeps'
+"readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 across"
+or "figure3 prediction", with a choice of rows as in "figure3 makespan flows=60". The sweeps'
 pictures go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
 (study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
 experiments/results/study/rows` makes all of it again. Makes no number of its own.
@@ -218,7 +218,9 @@ def claims_in_short(table: pd.DataFrame) -> str:
             row["equal_connections"],
             row["where"],
         ]
+        # What has a single seed is in the longer table.
         for row in table.to_dict("records")
+        if row["verdict"] != "not run"
     ]
     head = (
         "claim|verdict|the paper says|its number|coordinated method|found"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.methods.comparison import Comparison
+    from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
 # Of longer lists the first few are shown.
@@ -25,12 +26,16 @@ NOTHING = "–"
 
 
 def show_plan(
-    schedule: Schedule, problem_file: str, output: str | None, money: float | None
+    schedule: Schedule,
+    problem_file: str,
+    output: str | None,
+    money: float | None,
+    problem: Problem,
 ) -> None:
     """Show what was planned, what it costs, where it is, and what one can do next."""
     facts = [
         ("method", _method(schedule)),
-        ("makespan", format_duration(schedule.makespan_s)),
+        ("makespan", _until(format_duration(schedule.makespan_s), problem, schedule.makespan_s)),
         ("lower bound", _bound(schedule)),
         ("routes", f"{schedule.n_routes}, in {schedule.n_transfers} transfers"),
         ("peak storage", _peak_storage(schedule)),
@@ -43,6 +48,11 @@ def show_plan(
         facts.insert(4, ("connections", most))
     if schedule.status == TIME_LIMIT:
         facts.append(("status", "complete, but the time limit ended the search for better"))
+    if problem.manifest is not None:
+        facts.append(("files", files_text(problem, schedule)))
+    recurring = _recurring_note(problem)
+    if recurring is not None:
+        facts.append(("periods", recurring))
     if schedule.bottleneck != UNKNOWN:
         facts.append(("binds", schedule.bottleneck.text))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
@@ -57,7 +67,7 @@ def show_plan(
         emit(f"      datacollect plot {files} -o {picture}")
 
 
-def show_comparison(found: Comparison) -> None:
+def show_comparison(found: Comparison, problem: Problem) -> None:
     """Show all methods side by side, and what binds."""
     headings = (
         "method",
@@ -89,6 +99,10 @@ def show_comparison(found: Comparison) -> None:
         )
     rows.append(["lower bound", format_duration(found.lower_bound_s), *[NOTHING] * 5])
     emit_table(headings, rows, "<>>>>>>")
+    if problem.clock is not None:
+        emit_text(f"It starts {problem.clock.text(0)}.")
+        for name, schedule in found.schedules.items():
+            emit_text(f"{name} ends {problem.clock.text(schedule.makespan_s)}.")
     for name, reason in found.errors.items():
         emit_text(f"{name}: {reason.removeprefix(f'{name}: ')}")
     emit_text(found.bottleneck.text)
@@ -130,11 +144,36 @@ def pull_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def files_text(problem: Problem, schedule: Schedule) -> str:
+    """Say how many files a plan splits."""
+    from datacollect.methods.file_cuts import files_split
+
+    n_files = sum(len(files.paths) for files in (problem.manifest or {}).values())
+    n_split, n_ranges = files_split(problem, schedule)
+    if not n_split:
+        return f"{n_files}, each whole on one route"
+    return f"{n_files}, of which {n_split} split into {n_ranges} ranges, the others whole"
+
+
 def bound_ratio(makespan_s: float, lower_bound_s: float) -> str:
     """Say how far a makespan is from the lower bound."""
     if lower_bound_s <= 0 or makespan_s <= lower_bound_s:
         return "the lower bound"
     return f"{makespan_s / lower_bound_s:.4g} × the lower bound"
+
+
+def _until(duration: str, problem: Problem, end_s: float) -> str:
+    """Write how long it takes and, where a clock is known, when it ends."""
+    clock = problem.clock
+    return duration if clock is None else f"{duration}, until {clock.text(end_s)}"
+
+
+def _recurring_note(problem: Problem) -> str | None:
+    """Say how far bandwidths that recur every day are listed."""
+    if problem.daily is None:
+        return None
+    days = f"{problem.daily.until_s / 86_400:g} days"
+    return f"{' '.join(problem.daily.hours)} every day, listed for {days}: until the plan ends"
 
 
 def _method(schedule: Schedule) -> str:

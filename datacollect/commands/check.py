@@ -14,7 +14,7 @@ def check(problem_file: ProblemFile, schedule_file: ScheduleFile, as_json: Json 
     Exit code 0 if it is valid; else 1, and the first rule that it breaks: what, where, when and
     by how much.
     """
-    from datacollect.commands.answers import bound_ratio
+    from datacollect.commands.answers import bound_ratio, files_text
     from datacollect.units import format_duration
 
     problem, schedule = read_both(problem_file, schedule_file)
@@ -39,3 +39,5 @@ def check(problem_file: ProblemFile, schedule_file: ScheduleFile, as_json: Json 
         f"valid: {schedule.method}, makespan {format_duration(schedule.makespan_s)}"
         f" ({bound_ratio(schedule.makespan_s, schedule.lower_bound_s)})"
     )
+    if problem.manifest is not None:
+        emit(f"files: {files_text(problem, schedule)}")

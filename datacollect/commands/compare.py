@@ -15,7 +15,7 @@ from datacollect.commands.options import (
     TimeLimit,
     require_at_most_one,
 )
-from datacollect.commands.reading import read_problem
+from datacollect.commands.reading import clock_times, read_problem
 
 
 def compare(
@@ -31,22 +31,31 @@ def compare(
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods
     from datacollect.methods.names import EARLY
+    from datacollect.methods.recurring import planned_to_the_end
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     problem = read_problem(problem_file)
     with working("planning with every method"):
-        found = compare_methods(
+        problem, found = planned_to_the_end(
             problem,
-            slot_s=slot_s,
-            chunk_s=chunk_s,
-            finish=EARLY if finish is None else finish.value,
-            solver=solver.value,
-            time_limit_s=time_limit_s,
-            derate=derate,
+            lambda given: compare_methods(
+                given,
+                slot_s=slot_s,
+                chunk_s=chunk_s,
+                finish=EARLY if finish is None else finish.value,
+                solver=solver.value,
+                time_limit_s=time_limit_s,
+                derate=derate,
+            ),
+            lambda found: max((plan.makespan_s for plan in found.schedules.values()), default=0.0),
         )
     if as_json:
-        emit_json(found.to_dict())
+        tree = found.to_dict()
+        for name, answer in tree["methods"].items():
+            if name in found.schedules:
+                answer |= clock_times(problem, found.schedules[name].makespan_s)
+        emit_json(tree)
     else:
         from datacollect.commands.answers import show_comparison
 
-        show_comparison(found)
+        show_comparison(found, problem)

@@ -24,45 +24,86 @@ from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
 
 def estimate(
     samples: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            metavar="SAMPLES",
-            help="CSV of samples, or iperf3 -J output: a .json file or a folder of them.",
+            metavar="SAMPLES...",
+            help="CSV of samples, also perfSONAR's or Skyplane's, or iperf3 -J output: a .json "
+            "file or a folder of them; several count together.",
         ),
     ],
     how: Annotated[How, typer.Option("--how", help="Way to estimate.")] = How.ewma,
     a: Annotated[float, typer.Option("--a", help="ewma: weight of the past.")] = 0.9,
     quantile: Annotated[float, typer.Option("--quantile", help="quantile: which one.")] = 0.25,
     name: Names = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="THEIRS=OURS",
+            help="What a column of a CSV is here, such as src=from; repeat it.",
+        ),
+    ] = None,
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
-    from datacollect.measurement.estimates import estimate as estimate_bandwidths
-    from datacollect.measurement.iperf3 import samples_from_iperf3
-    from datacollect.measurement.samples import read_samples
+    import pandas as pd
 
-    names = names_by_address(name)
-    require_other_file(output, samples)
+    from datacollect.measurement.estimates import estimate as estimate_bandwidths
+
+    columns = columns_by_name(column)
+    for file in samples:
+        require_other_file(output, file)
     require_new(output, force=force)
-    if Path(samples).is_dir() or samples.lower().endswith(".json"):
-        table = samples_from_iperf3(samples, names)
-    elif names is None:
-        table = read_samples(samples)
-    else:
-        raise ProblemError("--name is for iperf3's output; a CSV of samples names its hosts")
+    tables = [_samples_of(file, names_by_address(name), columns) for file in samples]
+    table = pd.concat(tables, ignore_index=True)
     found = estimate_bandwidths(table, how.value, a=a, quantile=quantile)
     if output is not None or not as_json:
         write_text(_bandwidth_csv(found), output)
     if as_json:
         emit_json({"links": found.to_dict("records"), "n_samples": len(table)})
     note(f"{len(found)} links from {len(table)} samples")
+
+
+def columns_by_name(given: Sequence[str] | None) -> dict[str, str] | None:
+    """Read the options --column."""
+    if not given:
+        return None
+    columns: dict[str, str] = {}
+    for text in given:
+        theirs, _, ours = text.rpartition("=")
+        if not theirs or not ours:
+            raise ProblemError(
+                f"--column must be THEIRS=OURS, got {text!r}; write it like src=from"
+            )
+        if theirs in columns:
+            raise ProblemError(f"--column names {theirs!r} twice; keep one")
+        columns[theirs] = ours
+    return columns
+
+
+def _samples_of(
+    file: str, names: dict[str, str] | None, columns: dict[str, str] | None
+) -> pd.DataFrame:
+    """Read the samples of a file or folder, whatever measured them."""
+    from datacollect.measurement.iperf3 import samples_from_iperf3
+    from datacollect.measurement.samples import read_samples
+
+    if Path(file).is_dir() or file.lower().endswith(".json"):
+        if columns is not None:
+            raise ProblemError(f"--column is for a CSV of samples, got {file!r}, iperf3's output")
+        return samples_from_iperf3(file, names)
+    if names is not None:
+        raise ProblemError("--name is for iperf3's output; a CSV of samples names its hosts")
+    return read_samples(file, columns)
 
 
 def _bandwidth_csv(estimates: pd.DataFrame) -> str:

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from datacollect.clock_times import is_clock_time
 from datacollect.commands.console import emit, note
 from datacollect.errors import ProblemError
+from datacollect.kinds import Number
 from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from datacollect.problem.problem import Problem
 
 
 class Method(StrEnum):
@@ -120,6 +124,38 @@ def _part(value: float) -> float:
     return value
 
 
+def _deadline(text: str | None) -> str | None:
+    """Refuse what is no time; clock times wait for the problem's start."""
+    if text is not None and not is_clock_time(text):
+        try:
+            given: float | str = float(text)
+        except ValueError:
+            given = text
+        try:
+            Number("seconds", positive=True).read(given, "S")
+        except ProblemError as error:
+            raise typer.BadParameter(str(error).removeprefix("S ")) from None
+    return text
+
+
+def deadline_seconds(deadline: str | None, problem: Problem) -> float | None:
+    """Return the option --deadline in seconds from the problem's start."""
+    if deadline is None:
+        return None
+    if not is_clock_time(deadline):
+        try:
+            return float(deadline)
+        except ValueError:
+            found: float = Number("seconds").read(deadline, "--deadline")
+            return found
+    from datacollect.problem.calendar import seconds
+
+    found = seconds(deadline, problem.clock, "--deadline")
+    if found <= 0:
+        raise ProblemError(f"--deadline must lie after the start, got {deadline!r}")
+    return found
+
+
 Version = Annotated[
     bool,
     typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
@@ -176,12 +212,13 @@ PreferName = Annotated[
     ),
 ]
 Deadline = Annotated[
-    float | None,
+    str | None,
     typer.Option(
         "--deadline",
         metavar="S",
-        callback=_positive,
-        help="coordinated: the cheapest plan that ends within S seconds, instead of the fastest.",
+        callback=_deadline,
+        help="coordinated: the cheapest plan that ends within S seconds, instead of the fastest; "
+        'also "12 h" or, where the problem has a start, 2026-11-23T08:00 or 08:00.',
     ),
 ]
 Derate = Annotated[

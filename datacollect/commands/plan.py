@@ -28,12 +28,13 @@ from datacollect.commands.options import (
     SolverName,
     TimeLimit,
     TimeSlot,
+    deadline_seconds,
     require_fit,
     require_new,
     require_schedule_name,
     split_names,
 )
-from datacollect.commands.reading import read_problem
+from datacollect.commands.reading import clock_times, read_problem
 
 if TYPE_CHECKING:
     from datacollect.methods.choice import MethodOptions
@@ -48,7 +49,7 @@ def plan(
     chunk_s: Chunk = None,
     solver: SolverName = Solver.auto,
     prefer: PreferName = None,
-    deadline_s: Deadline = None,
+    deadline: Deadline = None,
     finish: FinishName = None,
     time_limit_s: TimeLimit = None,
     order: Order = None,
@@ -65,13 +66,14 @@ def plan(
     from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.choice import plan as plan_by
     from datacollect.methods.names import EARLY
+    from datacollect.methods.recurring import planned_to_the_end
 
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
     shape, wishes = (
         {"--slot": slot_s, "--chunk": chunk_s},
         {
             "--prefer": prefer,
-            "--deadline": deadline_s,
+            "--deadline": deadline,
             "--finish": finish,
             "--most-transfers": most_transfers,
             "--connections": connections,
@@ -80,6 +82,7 @@ def plan(
     require_fit(method, shape, turns, wishes, time_limit_s)
     require_schedule_name(output, problem_file)
     require_new(output, force=force)
+    problem = read_problem(problem_file)
     options: MethodOptions
     if method is Method.direct:
         options = DirectOptions(split_names(order), at_a_time, time_slot_s)
@@ -91,16 +94,17 @@ def plan(
             slot_s,
             chunk_s,
             wish,
-            deadline_s,
+            deadline_seconds(deadline, problem),
             time_limit_s=time_limit_s,
             finish=EARLY if finish is None else finish.value,
             most_transfers=most_transfers,
             connections=connections,
         )
     options = replace(options, solver=solver.value, derate=derate)
-    problem = read_problem(problem_file)
     with working("planning"):
-        schedule = plan_by(problem, options)
+        problem, schedule = planned_to_the_end(
+            problem, lambda given: plan_by(given, options), lambda found: found.makespan_s
+        )
     if output is not None:
         schedule.to_file(output)
     from datacollect.schedule.summary import summary
@@ -108,8 +112,8 @@ def plan(
 
     money = plan_money(problem, schedule)
     if as_json:
-        emit_json(summary(schedule, money))
+        emit_json({**summary(schedule, money), **clock_times(problem, schedule.makespan_s)})
     else:
         from datacollect.commands.answers import show_plan
 
-        show_plan(schedule, problem_file, output, money)
+        show_plan(schedule, problem_file, output, money, problem)

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 
+# So many times the days of recurring periods are doubled to find those of a schedule.
+FURTHER = 12
+
+
 def read_problem(path: str) -> Problem:
     """Read a problem, showing that something is going on."""
     from datacollect.problem.problem import Problem
@@ -32,8 +36,26 @@ def read_both(problem_file: str, schedule_file: str) -> tuple[Problem, Schedule]
     """Read a problem and a schedule; note where they do not belong together."""
     require_one_standard_input({"PROBLEM": problem_file, "SCHEDULE": schedule_file})
     problem, schedule = read_problem(problem_file), read_schedule(schedule_file)
+    problem = planned_problem(problem, schedule)
     note_another_problem(problem, schedule)
     return problem, schedule
+
+
+def planned_problem(problem: Problem, schedule: Schedule) -> Problem:
+    """Return the problem with daily periods listed as far as when the schedule was made."""
+    listed = problem
+    for _ in range(FURTHER):
+        if listed.sha256 == schedule.problem_sha256 or listed.daily is None:
+            return listed
+        listed = listed.until(2 * listed.daily.until_s)
+    return problem.until(schedule.makespan_s)
+
+
+def clock_times(problem: Problem, end_s: float) -> dict[str, str]:
+    """Return for JSON what clocks show at the start and the end; nothing without a start."""
+    if problem.clock is None:
+        return {}
+    return {"starts_at": problem.clock.iso(0), "ends_at": problem.clock.iso(end_s)}
 
 
 def note_another_problem(problem: Problem, schedule: Schedule) -> None:

@@ -27,7 +27,13 @@ from datacollect.commands.options import (
     require_other_file,
     require_schedule_name,
 )
-from datacollect.commands.reading import note_another_problem, read_problem, read_schedule
+from datacollect.commands.reading import (
+    clock_times,
+    note_another_problem,
+    planned_problem,
+    read_problem,
+    read_schedule,
+)
 from datacollect.errors import ProblemError, naming
 
 if TYPE_CHECKING:
@@ -117,11 +123,12 @@ def replan(
         schedule.to_file(output)
     money = plan_money(remaining, schedule)
     if as_json:
-        emit_json({"at_s": progress.at_s, **summary(schedule, money)})
+        clocks = clock_times(remaining, schedule.makespan_s)
+        emit_json({"at_s": progress.at_s, **summary(schedule, money), **clocks})
     else:
         from datacollect.commands.answers import show_plan
 
-        show_plan(schedule, problem_output or problem_file, output, money)
+        show_plan(schedule, problem_output or problem_file, output, money, remaining)
         if output is not None and problem_output is None:
             note("note: --problem-output FILE writes the problem that the new schedule solves")
 
@@ -132,7 +139,8 @@ def _read(
     from datacollect.documents import document_name
     from datacollect.schedule.progress import Progress, remaining_problem
 
-    problem, plan = read_problem(problem_file), read_schedule(schedule_file)
+    plan = read_schedule(schedule_file)
+    problem = planned_problem(read_problem(problem_file), plan)
     with working("reading"):
         progress = Progress.from_file(progress_file, problem)
         with naming(document_name(progress_file)):

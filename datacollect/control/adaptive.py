@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.control.chain_moves import best_chain_move
 from datacollect.control.connection_counts import LinkRates
@@ -27,8 +27,11 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
-from datacollect.control.moves import STOCK_S, HostView, Move, best_move, feeds
+from datacollect.control.gateways import Gateways
+from datacollect.control.harm import Caution
+from datacollect.control.moves import HostView, Move, best_move, feeds
 from datacollect.control.opening import first_links, most_left
+from datacollect.control.outlook import Forecast, Outlook
 from datacollect.control.pulls import Pulls
 from datacollect.control.relaying import CHAINS, QUEUES, RELAYING
 from datacollect.control.stock import Stock, home_of
@@ -75,8 +78,14 @@ class AdaptiveController(Controller):
     relays : {"queues", "chains"}
         Where data that take a detour wait: in a queue at the relay, from which its connections
         pull them; or nowhere: each is passed on as it comes, on a chain, as real transfers do.
+    harm : float, optional
+        How much of their rate others may lose, as a part of what direct transfers with one
+        connection per source would leave them; judged by what connections get. It begins with one
+        connection per source.
     room_bytes : mapping of str to float, optional
         Room for others' data at relays; unlimited at those left out.
+    piece_bytes : int, optional
+        How data are cut; by default so that there are thousands of pieces.
     window_bytes : int, optional
         Asked for with each connection.
     recovery : Recovery, optional
@@ -84,7 +93,8 @@ class AdaptiveController(Controller):
     Attributes
     ----------
     answer : dict
-        ``most_connections`` at a time, and ``sent_twice_bytes``.
+        ``most_connections`` at a time, ``sent_twice_bytes``, and ``forecasts``: a `Forecast` for
+        each tenth that had arrived.
 
     Raises
     ------
@@ -107,7 +117,9 @@ class AdaptiveController(Controller):
         connections: int,
         *,
         relays: str = QUEUES,
+        harm: float | None = None,
         room_bytes: Mapping[str, float] | None = None,
+        piece_bytes: int | None = None,
         window_bytes: int | None = None,
         recovery: Recovery | None = None,
     ) -> None:
@@ -126,20 +138,32 @@ class AdaptiveController(Controller):
         self._names = problem.names
         self._ways = Ways(problem, self._recovery, chains=self._chains)
         self._rates = LinkRates(self._ways.links)
-        self._room_bytes = room_bytes or {}
         self._window_bytes = window_bytes
-        self._piece_bytes = max(
+        self._piece_bytes = piece_bytes or max(
             LEAST_PIECE_BYTES, sum(parcel.n_bytes for parcel in problem.parcels) // PIECES_IN_ALL
         )
         self._stock = {name: Stock(self._piece_bytes) for name in self._names}
         self._there: set[Piece] = set()  # at the destination
         self._pulls = Pulls(self._rates, self._names, self._destination)
+        books = self._pulls, self._ways, self._rates, self._stock
+        self._gateways = Gateways(*books, self._piece_bytes, room_bytes or {})
         self._wanted: deque[Link] = deque()  # where those go whose place is about to be free
         self._is_ticking = False
         self._alarms: list[Callable[[], None]] = []
         self._now_s = 0.0
         self._decisions: list[Decision] = []
-        self.answer: dict[str, int] = {"most_connections": 0, "sent_twice_bytes": 0}
+        self._outlook = Outlook(sum(parcel.n_bytes for parcel in problem.parcels))
+        self._caution = None if harm is None else Caution(harm, problem, connections)
+        self.answer: dict[str, Any] = {
+            "most_connections": 0,
+            "sent_twice_bytes": 0,
+            "forecasts": self._outlook.noted,
+        }
+
+    @property
+    def forecast(self) -> Forecast | None:
+        """When all will be there, as it looked at the last tick; None before there was one."""
+        return self._outlook.forecast
 
     def start(self) -> list[Decision]:
         """Return the first decisions, at time 0."""
@@ -148,7 +172,7 @@ class AdaptiveController(Controller):
                 self._wake(parcel.release_s, partial(self._release, parcel))
             else:
                 self._lay(parcel)
-        for link in first_links(self._ways, self._rates, self._stock, self._budget):
+        for link in first_links(self._ways, self._rates, self._stock, self._most):
             self._open(link)
         return self._decided()
 
@@ -204,6 +228,7 @@ class AdaptiveController(Controller):
         pull.arrivals += 1
         was_waited_for = self._pulls.taken(pull, piece, event.time_s)
         if event.host == self._destination:
+            self._outlook.there_bytes += 0 if piece in self._there else piece.n_bytes
             self._there.add(piece)
             self._pulls.has_left(host, piece)
         elif was_waited_for or self._stock[host].discard(piece):
@@ -286,11 +311,6 @@ class AdaptiveController(Controller):
 
     # Pieces -----------------------------------------------------------------------------------
 
-    def _drain_rate(self, host: str) -> float:
-        """Return how fast a host's connections take its data away."""
-        link = self._ways.link(host)
-        return self._pulls.active[link] * self._rates.rate(link)
-
     def _refill(self, host: str) -> None:
         """Give new work to a host's connections."""
         for pull in self._pulls.out_of(host):
@@ -301,10 +321,10 @@ class AdaptiveController(Controller):
         host, pulls = pull.link[0], self._pulls
         rate = self._rates.careful_rate(pull.link, pulls.active[pull.link])
         ahead_bytes = max(2 * self._piece_bytes, AHEAD_S * rate)
-        while (
-            not pull.is_draining and pull.waiting_bytes < ahead_bytes and self._may_take(pull.link)
-        ):
-            piece = self._stock[host].pull(own=self._feeds(pull.link))
+        while not pull.is_draining and pull.waiting_bytes < ahead_bytes:
+            if not self._gateways.may_take(pull.link):
+                return
+            piece = self._stock[host].pull(own=self._gateways.feeds(pull.link))
             if piece is None:
                 self._nothing_left(pull)
                 return
@@ -312,21 +332,9 @@ class AdaptiveController(Controller):
                 self._decisions.append(Send(pull.number, *piece))
                 pulls.given(pull, piece, self._now_s)
 
-    def _may_take(self, link: Link) -> bool:
-        """Whether a relay has room for one piece more, and use for it."""
-        host = link[-1]
-        if host == self._destination:
-            return True
-        room_bytes = self._room_bytes.get(host, float("inf"))
-        if self._pulls.relayed_bytes[host] + self._piece_bytes > room_bytes:
-            return False
-        work_bytes = self._stock[host].n_bytes + self._pulls.coming_bytes[host]
-        most_bytes = max(self._piece_bytes, STOCK_S * self._drain_rate(host))
-        return work_bytes < most_bytes or not self._ways.is_detour(link)
-
     def _nothing_left(self, pull: Pull) -> None:
         host = pull.link[0]
-        if self._feeds(pull.link):
+        if self._gateways.feeds(pull.link):
             self._retire(pull)
         elif self._is_fed(host):
             return
@@ -371,10 +379,15 @@ class AdaptiveController(Controller):
         self._pulls.retired(pull, drop=drop)
         self._decisions.append(Close(pull.number, drop_queue=drop))
 
+    @property
+    def _most(self) -> int:
+        return self._budget if self._caution is None else self._caution.most
+
     def _spend(self) -> None:
         """Open connections while there may be more."""
-        while (free := self._budget - self._pulls.held) > 0:
-            if self._next_wanted_needs() > free and self._is_draining():
+        while (free := self._most - self._pulls.held) > 0:
+            needs = len(self._wanted[0]) - 1 if self._wanted else 0
+            if needs > free and self._pulls.any_draining:
                 return  # those that close make room
             link = self._next_wanted(free) or most_left(
                 self._views(), lambda link: self._ways.may_open(link, self._now_s), free
@@ -382,12 +395,6 @@ class AdaptiveController(Controller):
             if link is None:
                 return
             self._open(link)
-
-    def _next_wanted_needs(self) -> int:
-        return len(self._wanted[0]) - 1 if self._wanted else 0
-
-    def _is_draining(self) -> bool:
-        return any(pull.is_draining for pull in self._pulls.known.values())
 
     def _next_wanted(self, free: int) -> Link | None:
         while self._wanted:
@@ -401,7 +408,11 @@ class AdaptiveController(Controller):
         """Look at rates, and move connections."""
         self._is_ticking = False  # until more is to do
         self._pulls.observe(self._now_s)
-        if not self._is_draining():
+        self._outlook.look(self._now_s, self._views())
+        if self._caution is not None:
+            for link in self._caution.too_many(self._pulls.active, self._rates):
+                self._move(Move((link,), ()))
+        if not self._pulls.any_draining:
             self._wanted.clear()  # no place is about to be free
         for pull in list(self._pulls.known.values()):
             self._let_go_if_idle(pull)
@@ -422,10 +433,6 @@ class AdaptiveController(Controller):
             best = best_move(self._views(), rates, destination, self._budget)
         if best is not None and not self._wanted:
             self._move(best)
-
-    def _feeds(self, link: Link) -> bool:
-        """Whether a link leads to a gateway, where data wait."""
-        return self._ways.is_detour(link) and link[-1] != self._destination
 
     def _let_go_if_idle(self, pull: Pull) -> None:
         is_idle = not pull.waiting and not pull.is_draining

@@ -67,6 +67,7 @@ class Chain:
     number: int
     way: ChainWay
     since_s: float
+    opened_s: float = 0.0
     is_open: bool = False
     is_draining: bool = False  # gets nothing more, and closes once all on it is there
     waiting: dict[Piece, float] = field(default_factory=dict)

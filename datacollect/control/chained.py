@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 # A chain has so many seconds of its rate on its way, two pieces at least.
 AHEAD_S, LEAST_AHEAD_BYTES = 1.5, 2**20
-# Nobody waits longer for a broken chain than this before it is tried again.
-LONGEST_REST_S = 8.0
 # What a chain has had for longer than this, and than several times what it used to take, is sent
 # over an idle one too.
 LATE_S, LATE_TIMES, MOST_COPIES = 2.0, 3.0, 2
@@ -134,7 +132,7 @@ class ChainedController(Controller):
                 self._arrived(event)
             case ConnectionOpened(_, number):
                 if chain := self._chains.get(number):
-                    chain.is_open, chain.since_s = True, self._now_s
+                    chain.is_open, chain.since_s, chain.opened_s = True, self._now_s, self._now_s
             case ConnectionClosed(_, number):
                 self._ending.pop(number, None)
                 if chain := self._chains.pop(number, None):
@@ -361,9 +359,8 @@ class ChainedController(Controller):
         way, source = chain.way, chain.source
         self._give_back(chain)
         if way.rests_until_s <= self._now_s:  # others broke off with it: that is one failure
-            doubled = self._recovery.retry_s * 2.0 ** min(way.failures, 30)
+            way.rests_until_s = self._now_s + self._recovery.wait_s(way.failures)
             way.failures += 1
-            way.rests_until_s = self._now_s + min(LONGEST_REST_S, doubled)
             self._wake(way.rests_until_s, partial(self._try_again, way))
         for other in [c for c in self._chains.values() if c.source == source]:
             if not other.waiting and other.number in self._chains:

@@ -99,6 +99,12 @@ class LinkRates:
             return self.probed(link) / max(1, connections)
         return self._moved_bytes[link] / self._busy_s[link]
 
+    def observed_ratio(self, link: Link) -> float | None:
+        """Return what a connection gets over what a probe got alone; None before it is known."""
+        if self._busy_s[link] < LEAST_BUSY_S or self.probed(link) <= 0:
+            return None
+        return self.rate(link) / self.probed(link)
+
     def marginal(self, link: Link) -> float:
         """Return what one connection more would add, up to a factor common to all links."""
         rate, probed = self.rate(link), self.probed(link)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -54,11 +55,22 @@ class Recovery:
         Open a lost connection again after this time; doubles with each failure in a row.
     most_retries : int
         So often in a row a connection is replaced or opened again without an arrival on it.
+    longest_wait_s : float
+        No wait is longer, however often it has doubled.
     """
 
     stall_patience_s: float | None = 0.0
     retry_s: float = 1.0
     most_retries: int = 10
+    longest_wait_s: float = math.inf
+
+    def wait_s(self, failures: int) -> float:
+        """Return how long to wait after so many failures in a row before the present one.
+
+        >>> [Recovery(longest_wait_s=3.0).wait_s(n) for n in (0, 1, 2, 10**9)]
+        [1.0, 2.0, 3.0, 3.0]
+        """
+        return min(self.longest_wait_s, self.retry_s * 2.0 ** min(failures, 1000))
 
     def __post_init__(self) -> None:
         if self.stall_patience_s is not None and not self.stall_patience_s >= 0:
@@ -255,7 +267,7 @@ class ConnectionTable:
         connection.failures += 1
         if connection.failures > self._recovery.most_retries:
             return []
-        wait_s = self._recovery.retry_s * 2.0 ** (connection.failures - 1)
+        wait_s = self._recovery.wait_s(connection.failures - 1)
         return [self._alarm((connection.lane, None, 0), event.time_s + wait_s)]
 
     def _woken(self, event: Timer) -> list[Decision]:

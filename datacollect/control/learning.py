@@ -47,6 +47,8 @@ WATCHED_S = 1.5
 LONGEST_TRIAL_S, MOST_TRIAL_BYTES, SHORTEST_TRIAL_S = 3.0, 5_000_000, 1.0
 # All trials together take this part of the predicted time.
 TRIALS_PART = 0.05
+# So many connections are kept for trials while what goes straight is watched: one chain's.
+ROOM_FOR_TRIALS = 2
 # A source is worth trials if it takes this part of the longest time.
 AMONG_THE_LAST = 0.5
 # A new plan must end so much earlier to be followed.
@@ -122,13 +124,17 @@ class LearningController(ChainedController):
         recovery: Recovery,
         connections: int | None = None,
     ) -> None:
+        kept = ROOM_FOR_TRIALS if trials else 0
         super().__init__(
             problem,
             schedule,
             piece_bytes=piece_bytes,
             recovery=recovery,
-            connections=connections,
+            connections=None if connections is None else max(1, connections - kept),
         )
+        if connections is not None:
+            self._most = connections
+            self._most_hops = max(connections, self._most_hops or 0)
         self._problem = problem
         self._untried = [hosts for hosts in trials if hosts[0] in self._ways]
         self._trials: dict[int, tuple[str, ...]] = {}
@@ -177,6 +183,10 @@ class LearningController(ChainedController):
         if event.connection in self._trials and meter.begun_s is not None:
             took_s = event.time_s - meter.begun_s
             if took_s >= (self._trial_s or 0.0) or meter.n_bytes >= MOST_TRIAL_BYTES:
+                if meter.rate_bytes_per_s <= 0 and event.time_s > chain.opened_s:
+                    # So fast that it was over at once: at least so much.
+                    least = meter.n_bytes / (event.time_s - chain.opened_s)
+                    self.rates[chain.way.hosts] = least
                 self._end_trial(event.connection)
                 self._try_next()
 
@@ -220,7 +230,9 @@ class LearningController(ChainedController):
             return  # it is used anyway
         number = self._n_opened
         self._add_way(hosts, 1)
-        if number in self._chains:
+        if number not in self._chains:
+            self._remove_way(hosts)  # no connection is to spare
+        else:
             self._trials[number] = hosts
             # A relay that does not answer is no trial.
             limit_s = self._now_s + 2 * (self._trial_s or 0.0) + 1.0
@@ -264,12 +276,15 @@ class LearningController(ChainedController):
             if event.schedule.makespan_s < MARGIN * remaining_s:
                 self._adopt(route_shares(event.schedule))
                 remaining_s = event.schedule.makespan_s
+            elif event.number == 0:  # as before, with the connections that were kept for trials
+                ways = [way for ways in self._ways.values() for way in ways]
+                self._adopt({way.hosts: max(1, way.stock_bytes) for way in ways})
             self.predicted_end_s = self.predicted_end_s or self._now_s + remaining_s
         self._wake(self._now_s + REPLAN_S, self._plan_rest)
 
     def _new_links(self) -> NewLinks:
         """Return what is known of links; those of which nothing is known stay out of the plan."""
-        found, problem = self._link_rates(), self._problem
+        found, problem = self.link_rates(), self._problem
         names = problem.names
         ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
         rates = {link: found.get((names[link[0]], names[link[1]]), 0.0) for link in ends}
@@ -281,7 +296,7 @@ class LearningController(ChainedController):
             np.zeros(1),
         )
 
-    def _link_rates(self) -> dict[Link, float]:
+    def link_rates(self) -> dict[Link, float]:
         """Return what links bring: what a chain brought, for as many as there would be."""
         found: dict[Link, float] = {}
         for hosts, rate in self.rates.items():

@@ -91,12 +91,12 @@ def best_move(views: Sequence[HostView], rates: LinkRates, destination: str, n: 
     To a host that has more to do than the mean, or can be fed; at least one connection stays.
     """
     donors = [view for view in views if view.connections > 1]
-    mean_s = mean_remaining_s(views)
+    mean_s, feeders = mean_remaining_s(views), _Feeders(views, rates, destination)
     receivers: list[tuple[HostView, Link | None]] = []
     for view in views:
         if view.remaining_s > mean_s:
             receivers.append((view, None))
-        elif feeder := _feeder(view, views, rates, destination):
+        elif feeder := feeders.of(view):
             n_r = view.connections * view.rate_bytes_per_s
             if n_r <= FEEDABLE_PART * rates.probed(feeder):
                 receivers.append((view, None if view.feeders else feeder))
@@ -116,10 +116,11 @@ def feeds(views: Sequence[HostView], rates: LinkRates, destination: str) -> list
     """Return the feeders to open: one for each host that is running out of work."""
     found = []
     donors = {view.host: view.connections for view in views}
+    feeders = _Feeders(views, rates, destination)
     for view in views:
         if view.connections == 0 or view.feeders >= MOST_FEEDERS or view.remaining_s >= STOCK_S:
             continue
-        feeder = _feeder(view, views, rates, destination)
+        feeder = feeders.of(view)
         if feeder is None:
             continue
         spare = [v for v in views if donors[v.host] > 1 and v is not view]
@@ -139,24 +140,32 @@ def mean_remaining_s(views: Iterable[HostView]) -> float:
     return work / rate if rate > 0 else 0.0
 
 
-def _feeder(
-    gateway: HostView, views: Sequence[HostView], rates: LinkRates, destination: str
-) -> Link | None:
-    """Return the link on which the host with the most remaining time would feed a gateway."""
-    if gateway.link[1] != destination or gateway.feeds:
+class _Feeders:
+    """Who would feed a gateway: of those for whom it is worth it the one with most time left."""
+
+    def __init__(self, views: Sequence[HostView], rates: LinkRates, destination: str) -> None:
+        self._rates, self._destination = rates, destination
+        mean_s = mean_remaining_s(views)
+        behind = [
+            (view.remaining_s, view)
+            for view in views
+            if view.own_bytes > 0 and not view.feeders and view.remaining_s > mean_s
+        ]
+        behind.sort(key=lambda entry: -entry[0])  # stable: the first of equals is taken
+        self._behind = behind
+
+    def of(self, gateway: HostView) -> Link | None:
+        """Return the link on which to feed a gateway; None where nobody's data gain by it."""
+        if gateway.link[1] != self._destination or gateway.feeds:
+            return None
+        least = FASTER_THAN_GATEWAY * gateway.rate_bytes_per_s
+        own_s = gateway.remaining_s
+        for remaining_s, view in self._behind:
+            if remaining_s <= own_s:
+                return None
+            probed = self._rates.probed((view.host, gateway.host))
+            straight = self._rates.probed((view.host, self._destination))
+            is_worth_it = probed >= FASTER_TO_GATEWAY * straight and probed >= least
+            if probed > 0 and is_worth_it and view is not gateway:
+                return view.host, gateway.host
         return None
-    mean_s = mean_remaining_s(views)
-    best, longest_s = None, max(mean_s, gateway.remaining_s)
-    for view in views:
-        link = view.host, gateway.host
-        probed = rates.probed(link)
-        is_worth_it = (
-            view.own_bytes > 0
-            and view is not gateway
-            and not view.feeders
-            and probed >= FASTER_TO_GATEWAY * rates.probed((view.host, destination))
-            and probed >= FASTER_THAN_GATEWAY * gateway.rate_bytes_per_s
-        )
-        if is_worth_it and probed > 0 and view.remaining_s > longest_s:
-            best, longest_s = link, view.remaining_s
-    return best

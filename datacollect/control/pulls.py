@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -72,11 +72,16 @@ class Pulls:
         self.copies: Counter[Piece] = Counter()
         self.relayed_bytes: Counter[str] = Counter()
         self._relayed: dict[str, set[Piece]] = {host: set() for host in hosts}
+        # Of those known, in the order in which they were opened: by their first and last hosts.
+        self._out: defaultdict[str, dict[int, Pull]] = defaultdict(dict)
+        self._into: defaultdict[str, dict[int, Pull]] = defaultdict(dict)
+        self._draining: set[int] = set()
 
     def add(self, link: Link, time_s: float) -> Pull:
         """Add a connection that is about to be opened."""
         pull = Pull(len(self.ever), link, idle_since_s=time_s)
         self.known[pull.number] = self.ever[pull.number] = pull
+        self._out[link[0]][pull.number] = self._into[link[-1]][pull.number] = pull
         self.active[link] += 1
         self.held += pull.n_hops
         return pull
@@ -116,6 +121,8 @@ class Pulls:
         if not pull.is_draining:
             self.active[pull.link] -= 1
         pull.is_draining = True
+        if pull.number in self.known:
+            self._draining.add(pull.number)
         pull.is_dropped = pull.is_dropped or drop
 
     def closed(self, number: int, time_s: float) -> Pull | None:
@@ -123,8 +130,15 @@ class Pulls:
         pull = self.known.pop(number, None)
         if pull is not None:
             self.held -= pull.n_hops
+            del self._out[pull.link[0]][number], self._into[pull.link[-1]][number]
+            self._draining.discard(number)
             self._rests(pull, time_s)
         return pull
+
+    @property
+    def any_draining(self) -> bool:
+        """Whether some are about to close."""
+        return bool(self._draining)
 
     def observe(self, time_s: float) -> None:
         """Tell the rates for how long connections were busy until now."""
@@ -135,16 +149,15 @@ class Pulls:
 
     def out_of(self, host: str) -> list[Pull]:
         """Return the connections out of a host."""
-        return [pull for pull in self.known.values() if pull.link[0] == host]
+        return list(self._out[host].values())
 
     def into(self, host: str) -> list[Pull]:
         """Return the connections into a host that are given pieces."""
-        into = [pull for pull in self.known.values() if pull.link[-1] == host]
-        return [pull for pull in into if not pull.is_draining]
+        return [pull for pull in self._into[host].values() if not pull.is_draining]
 
     def least_laden(self, link: Link, number: int) -> list[Pull]:
         """Return so many connections of a link that are given pieces, those with least first."""
-        active = [p for p in self.known.values() if p.link == link and not p.is_draining]
+        active = [p for p in self.out_of(link[0]) if p.link == link and not p.is_draining]
         return sorted(active, key=lambda pull: pull.waiting_bytes)[:number]
 
     def oldest(self, host: str, most_copies: int, there: Container[Piece]) -> Piece | None:

@@ -39,12 +39,17 @@ def next_hosts(
     >>> next_hosts(links, "D")
     {'B': 'D', 'C': 'D', 'A': 'C'}
     """
+    tails = [tail for tail in dict.fromkeys(tail for tail, _ in links) if tail not in lost]
+    straight = {tail: links[tail, destination] for tail in tails if (tail, destination) in links}
+    if destination in lost:
+        straight = {}
+    found = dict.fromkeys(straight, destination)
+    if len(straight) == len(tails):
+        return found  # of a thousand hosts all a million links need not be looked at
     into: dict[str, list[tuple[str, float]]] = {}
     for (tail, head), rate in links.items():
         if tail not in lost and head not in lost:
             into.setdefault(head, []).append((tail, rate))
-    straight = dict(into.get(destination, []))
-    found = dict.fromkeys(straight, destination)
     queue = [(-rate, host) for host, rate in straight.items()]
     heapq.heapify(queue)
     widths = dict(straight)
@@ -74,20 +79,21 @@ class Ways:
 
     Attributes
     ----------
+    destination : str
     links : dict of (str, str) to float
         Bytes per second, in the first period that has any.
     lost : set of str
     """
 
     def __init__(self, problem: Problem, recovery: Recovery, *, chains: bool = False) -> None:
-        self._destination, self._recovery = problem.destination, recovery
+        self.destination, self._recovery = problem.destination, recovery
         self._chains = chains
         self._given_up: set[Link] = set()
         self.links = _links(problem)
         self.lost: set[str] = set()
         self._failures: Counter[Link] = Counter()
         self._rests_until_s: dict[Link, float] = {}
-        self._next = next_hosts(self.links, self._destination)
+        self._next = next_hosts(self.links, self.destination)
 
     @property
     def hosts(self) -> Collection[str]:
@@ -97,7 +103,7 @@ class Ways:
     def link(self, host: str) -> Link:
         """Return a host's link towards the destination; to "" where there is none."""
         link: Link = host, self._next.get(host, "")
-        while self._chains and link[-1] not in ("", self._destination):
+        while self._chains and link[-1] not in ("", self.destination):
             link = *link, self._next.get(link[-1], "")
         return link
 
@@ -107,8 +113,8 @@ class Ways:
 
     def detours(self, host: str) -> list[Link]:
         """Return the chains that lead from a host over one other to the destination."""
-        over = (other for other, following in self._next.items() if following == self._destination)
-        chains = ((host, other, self._destination) for other in over if other != host)
+        over = (other for other, following in self._next.items() if following == self.destination)
+        chains = ((host, other, self.destination) for other in over if other != host)
         return [chain for chain in chains if chain[:2] in self.links]
 
     def may_open(self, link: Link, time_s: float) -> bool:
@@ -126,19 +132,19 @@ class Ways:
         """Let a link rest where a connection broke off, or was stuck."""
         if self._rests_until_s.get(link, 0.0) > time_s:
             return  # others broke off with it: that is one failure
-        wait_s = self._recovery.retry_s * 2.0 ** self._failures[link]
+        wait_s = self._recovery.wait_s(self._failures[link])
         self._failures[link] += 1
         self._rests_until_s[link] = time_s + wait_s
         if self._failures[link] > self._recovery.most_retries:
             self._given_up.add(link)
             first = link[:2] if self.link(link[0]) == link else link  # another way, if there is one
             self.links = {other: rate for other, rate in self.links.items() if other != first}
-            self._next = next_hosts(self.links, self._destination, self.lost)
+            self._next = next_hosts(self.links, self.destination, self.lost)
 
     def lose(self, host: str) -> None:
         """Go round a host from now on."""
         self.lost.add(host)
-        self._next = next_hosts(self.links, self._destination, self.lost)
+        self._next = next_hosts(self.links, self.destination, self.lost)
 
 
 def _links(problem: Problem) -> dict[Link, float]:

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.measurement.table_kinds import TableKind, kind_of
 from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
 
     import pandas as pd
@@ -29,7 +31,12 @@ if TYPE_CHECKING:
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")
 
 
-def read_samples(path: str | PathLike[str]) -> pd.DataFrame:
+KNOWN_COLUMNS = ("from", "to", "time_s", "time", *BYTES_PER_S, *OPTIONAL_COLUMNS)
+
+
+def read_samples(
+    path: str | PathLike[str], columns: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     r"""Read a table of samples from a CSV file.
 
     Parameters
@@ -37,8 +44,12 @@ def read_samples(path: str | PathLike[str]) -> pd.DataFrame:
     path : path-like
         UTF-8, with a header: ``from``, ``to``; ``time_s`` (a number) or ``time`` (ISO 8601; UTC
         where no offset is given); exactly one of ``bandwidth_bytes_per_s``,
-        ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``; optionally ``bytes``, ``duration_s``,
-        ``streams``, ``concurrency``.
+        ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``, ``bandwidth_gbit_per_s`` and the like;
+        optionally ``bytes``, ``duration_s``, ``streams``, ``concurrency``. Skyplane's grids and
+        perfSONAR's CSV are read as they are (`datacollect.measurement.table_kinds`).
+    columns : mapping from str to str, optional
+        What columns of the file are here, such as ``{"src": "from"}``. Columns that have another
+        name and are not in it are left out.
 
     Returns
     -------
@@ -66,34 +77,36 @@ def read_samples(path: str | PathLike[str]) -> pd.DataFrame:
     import pandas as pd
 
     where = str(path)
-    raw = _read_text_columns(Path(path))
+    raw = _read_text_columns(Path(path), columns)
     time, bandwidth = _time_and_bandwidth(list(raw.columns), where)
     for column in ("from", "to"):
         _reject_rows(raw[column] == "", raw, column, where, "be a host's name")
     kept = [column for column in OPTIONAL_COLUMNS if column in raw.columns]
-    columns: dict[str, Any] = {"from": raw["from"], "to": raw["to"]}
-    columns["time_s"] = (
+    found: dict[str, Any] = {"from": raw["from"], "to": raw["to"]}
+    found["time_s"] = (
         _seconds_since_1970(raw, where) if time == "time" else _numbers(raw, "time_s", where)
     )
     measured = _numbers(raw, bandwidth, where)
     _reject_rows(measured < 0, raw, bandwidth, where, "be >= 0")
-    columns["bandwidth_bytes_per_s"] = measured * BYTES_PER_S[bandwidth]
+    found["bandwidth_bytes_per_s"] = measured * BYTES_PER_S[bandwidth]
     for column in kept:
-        columns[column] = _numbers(raw, column, where)
-        _reject_rows(columns[column] < 0, raw, column, where, "be >= 0")
+        found[column] = _numbers(raw, column, where)
+        _reject_rows(found[column] < 0, raw, column, where, "be >= 0")
     _reject_rows(raw["from"] == raw["to"], raw, "to", where, "differ from from")
-    return pd.DataFrame(columns).reset_index(drop=True)
+    return pd.DataFrame(found).reset_index(drop=True)
 
 
-def _read_text_columns(path: Path) -> pd.DataFrame:
-    """Read a CSV file as text; the index counts data rows from 0."""
+def _read_text_columns(path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
+    """Read a CSV file as text, its columns named as here; the index counts data rows from 0."""
     import pandas as pd
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             rows = csv.reader(stream)
             header = next(rows, [])
-            _check_header(header, str(path))
+            kind = kind_of(header, columns, KNOWN_COLUMNS, str(path))
+            _reject_twice(header, str(path))
+            _check_header(_columns_here(header, kind), str(path))
             # pandas would take a surplus first field for the row's label; later lines it checks.
             first = next((row for row in rows if row), header)
             if len(first) > len(header):
@@ -114,11 +127,36 @@ def _read_text_columns(path: Path) -> pd.DataFrame:
         raise ProblemError(f"{path}: not a CSV file: {error}") from None
     # Blank lines are read, so that the index still tells the line; fields that a line lacks are "".
     blank = (raw == "").all(axis=1)
-    return raw[~blank]
+    return raw[~blank] if kind is None else _as_here(raw[~blank], kind)
+
+
+def _columns_here(header: list[str], kind: TableKind | None) -> list[str]:
+    """Return what a file's columns are here."""
+    if kind is None:
+        return header
+    return [kind.columns[name] for name in header if name in kind.columns] + ["time_s"] * (
+        kind.timeless
+    )
+
+
+def _as_here(raw: pd.DataFrame, kind: TableKind) -> pd.DataFrame:
+    """Return the rows and columns of another program's table that count, named as here."""
+    for column, value in kind.only.items():
+        raw = raw[raw[column] == value]
+    here = raw[[name for name in raw.columns if name in kind.columns]].rename(columns=kind.columns)
+    if kind.program:
+        here = here[here["from"] != here["to"]]  # a host to itself: measured, but no link
+    return here.assign(time_s="0") if kind.timeless else here
+
+
+def _reject_twice(header: list[str], where: str) -> None:
+    for column in header:
+        if header.count(column) > 1:
+            raise ProblemError(f"{where}, line 1: column {column} given twice")
 
 
 def _check_header(header: list[str], where: str) -> None:
-    known = ["from", "to", "time_s", "time", *BYTES_PER_S, *OPTIONAL_COLUMNS]
+    known = KNOWN_COLUMNS
     if not header:
         raise ProblemError(f"{where}, line 1: no header; begin with a line like from,to,time_s,...")
     for column in header:
@@ -127,8 +165,6 @@ def _check_header(header: list[str], where: str) -> None:
                 f"{where}, line 1: unknown column {column[:40]!r}; rename or remove it"
                 + nearest_hint(column[:40], known)
             )
-        if header.count(column) > 1:
-            raise ProblemError(f"{where}, line 1: column {column} given twice")
     for column in ("from", "to"):
         if column not in header:
             raise ProblemError(f"{where}, line 1: column {column} is missing")

@@ -67,6 +67,7 @@ class ExecutionOptions:
     connections_as: str | None = None
     first: str | None = None
     relays: str | None = None
+    harm: float | None = None
     at_a_time: int | None = None
     time_slot_s: float | None = None
     order: tuple[str, ...] | None = None
@@ -280,6 +281,7 @@ def _adaptive(
         problem,
         connections,
         relays=how.relays or QUEUES,
+        harm=how.harm,
         room_bytes=room_bytes,
         window_bytes=how.window_bytes,
         recovery=how.recovery,

@@ -19,6 +19,7 @@ from datacollect.methods.arguments import (
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.draining import Wishes, plan_with_room
 from datacollect.methods.few_transfers import require_transfers, with_few_transfers
+from datacollect.methods.file_cuts import cut_at_files
 from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.names import COORDINATED, EARLY
 from datacollect.methods.pipeline import pipelined_transfers
@@ -186,6 +187,7 @@ def coordinated(
             time_limit_s=budget.remaining_s(),
         )
         schedule = with_few_transfers(problem, schedule, most_transfers, chunk_s, again)
+    schedule = cut_at_files(problem, schedule)
     return schedule.replace(plan_time_s=time.perf_counter() - began)
 
 

@@ -136,6 +136,7 @@ def contents_of_matrix(
         )
     used = _off_diagonal_nonzero(matrix)
     number = np.arange(n, dtype=np.int32)
+    given: dict[str, Any] = {key: one_per_host(key, value, n) for key, value in limits.items()}
     return ProblemContents(
         names=names,
         destination=destination,
@@ -150,7 +151,7 @@ def contents_of_matrix(
         if most_connections is None
         else one_per_host("most_connections", most_connections, n),
         **_rates_of_pairs(rates or {}, used),
-        **{key: one_per_host(key, value, n) for key, value in limits.items()},
+        **given,
     )
 
 

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from datacollect.arrays import FloatArray, IndexArray, IntArray
-    from datacollect.problem.hosts import Held, SharedBottleneck
+    from datacollect.clock import Clock
+    from datacollect.problem.hosts import DailyPeriods, Held, SharedBottleneck
+    from datacollect.problem.manifest import Files
+
+
+# Plans may take longer by this part so that files need not be split.
+FILE_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,3 +46,7 @@ class ProblemContents:
     per_connection_bytes_per_s: FloatArray | None = None
     capacity_bytes_per_s: FloatArray | None = None
     competitors: FloatArray | None = None
+    clock: Clock | None = None
+    daily: DailyPeriods | None = None
+    manifest: Mapping[str, Files] | None = None
+    file_tolerance: float = FILE_TOLERANCE

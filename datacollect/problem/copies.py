@@ -9,6 +9,7 @@ import numpy as np
 
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
+from datacollect.problem.manifest import require_fit
 from datacollect.problem.rules import (
     changed_columns,
     reject_bad_held,
@@ -115,5 +116,7 @@ def settle(problem: Any, changed: Set[str]) -> None:
         reject_bad_shared(problem.shared, problem)
     if "shared" in changed:
         wire_rates(problem)  # refuses what contradicts itself
+    if problem.manifest is not None and changed & {"names", "backlog_bytes", "manifest"}:
+        require_fit(problem, problem.manifest, "manifest")
     if changed & {"names", "destination", "backlog_bytes", "storage_bytes", "held"}:
         reject_bad_held(problem.held, problem)

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from datacollect.documents import PROBLEM_FORMAT
 from datacollect.field_tables import ByName, Field, Rows, Table
-from datacollect.kinds import Forecast, ListOf, Number, Starts, Text, Whole
+from datacollect.kinds import (
+    ClockTime,
+    Forecast,
+    HourOfDay,
+    Instant,
+    ListOf,
+    Number,
+    Starts,
+    Text,
+    Whole,
+)
+from datacollect.problem.contents import FILE_TOLERANCE
 
 UNLIMITED = "leave it out for unlimited"
 NONE = "leave it out for 0"
@@ -33,8 +44,9 @@ HOST = Table(
         ),
         Field(
             "release_s",
-            Number("seconds", remedy=NONE),
-            "Instant from which the backlog may leave the host, in seconds.",
+            Instant(Number("seconds", remedy=NONE)),
+            "Instant from which the backlog may leave the host, in seconds; with start also a "
+            "clock time, or the next such hour of the day.",
             default=0.0,
         ),
         Field(
@@ -160,15 +172,39 @@ PROBLEM = Table(
             "bandwidth_csv",
             Text(),
             "CSV file with links, besides or instead of the list of links; relative to this file. "
-            "Columns from, to, one of bandwidth_bytes_per_s, bandwidth_bit_per_s and "
-            "bandwidth_mbit_per_s; optionally period (from 0), price_per_gb, "
+            "Columns from, to, one of bandwidth_bytes_per_s, bandwidth_mbit_per_s, "
+            "bandwidth_gbit_per_s and the like; optionally period (from 0), price_per_gb, "
             "per_connection_bytes_per_s, capacity_bytes_per_s and competitors.",
         ),
         Field(
             "periods_s",
-            Starts(),
+            Starts(clock=True),
             "Starts of the forecast's periods in seconds, the first 0, increasing; the last "
-            "period lasts for ever.",
+            "period lasts for ever. With start, they may be clock times.",
+        ),
+        Field(
+            "daily_periods",
+            ListOf(HourOfDay(), 1, None, "must be a list of hours of the day, at least one"),
+            "Instead of periods_s, with start: hours of the day at which the forecast's periods "
+            "start, every day anew; links then have one number for each.",
+        ),
+        Field("start", ClockTime(), "Clock time of 0 s, for clock times in this file and answers."),
+        Field(
+            "timezone",
+            Text(),
+            "IANA name of the time zone of clock times, such as Europe/Zurich; needs start.",
+        ),
+        Field(
+            "manifest",
+            Text(),
+            "CSV file with the files of hosts, columns host, path, bytes and optionally sha256; "
+            "relative to this file. A backlog is then the sum of its files, in this order.",
+        ),
+        Field(
+            "file_tolerance",
+            Number("the makespan, a part"),
+            "Plans may take longer by this part so that files need not be split.",
+            default=FILE_TOLERANCE,
         ),
         Field("hosts", ByName(HOST), "Every host, by name.", required=True),
         Field("links", Rows(LINK), "Links, each ordered pair of hosts at most once.", default=()),

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from datacollect.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import join, shown
+from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
 from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.link_table import read_link_table
+from datacollect.problem.manifest import backlogs_of_files, read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,18 +66,28 @@ def contents_of(
     hosts = values["hosts"]
     index = {name: i for i, name in enumerate(hosts)}
     require_host(values["destination"], "destination", index)
-    periods_s = values["periods_s"]
+    clock = calendar.clock_of(values)
+    hours = calendar.daily_hours(values)
+    periods_s = calendar.period_starts(values, clock)
+    if hours is not None:
+        periods_s = [float(i) for i in range(len(hours))]  # until they are unrolled
     for i, entry in enumerate(values["held"]):
         for key in ("host", "source"):
             require_host(entry[key], f"held[{i}].{key}", index)
     table = None
     if values["bandwidth_csv"] is not None:
         table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
-    return ProblemContents(
+    manifest, backlogs = None, [host["backlog_bytes"] for host in hosts.values()]
+    if values["manifest"] is not None:
+        name = values["manifest"]
+        manifest = read_manifest(Path(base_dir or ".", name))
+        stated = {host for host, said in tree["hosts"].items() if "backlog_bytes" in said}
+        backlogs = backlogs_of_files(manifest, hosts, stated, name)
+    contents = ProblemContents(
         names=tuple(hosts),
         destination=values["destination"],
-        backlog_bytes=np.array([h["backlog_bytes"] for h in hosts.values()], dtype=np.int64),
-        release_s=np.array([h["release_s"] for h in hosts.values()], dtype=float),
+        backlog_bytes=np.array(backlogs, dtype=object),
+        release_s=calendar.releases(hosts, clock),
         periods_s=np.zeros(1) if periods_s is None else np.array(periods_s, dtype=float),
         shared=_shared(values["shared"], index),
         held=tuple(
@@ -84,7 +98,14 @@ def contents_of(
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
         most_connections=_or_unlimited("most_connections", hosts),
         **link_columns(values["links"], index, periods_s, table),
+        clock=clock,
+        manifest=manifest,
+        file_tolerance=values["file_tolerance"],
     )
+    if hours is None or clock is None:
+        return contents
+    until_s = calendar.enough_s(contents)
+    return replace(contents, **calendar.unrolled(contents, hours, clock, until_s))
 
 
 def tree_of(problem: ProblemContents) -> dict[str, Any]:
@@ -100,6 +121,10 @@ def tree_of(problem: ProblemContents) -> dict[str, Any]:
     [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 5.0}]
     """
     tree: dict[str, Any] = {"format": PROBLEM_FORMAT, "destination": problem.destination}
+    if problem.clock is not None:
+        tree["start"] = problem.clock.start.isoformat()
+        if isinstance(problem.clock.zone, ZoneInfo):
+            tree["timezone"] = problem.clock.zone.key
     if len(problem.periods_s) > 1:
         tree["periods_s"] = problem.periods_s.tolist()
     tree["hosts"] = {name: _host_tree(problem, i) for i, name in enumerate(problem.names)}

@@ -95,6 +95,22 @@ class SharedBottleneck:
 
 
 @dataclass(frozen=True)
+class DailyPeriods:
+    """Hours of the day at which a forecast's periods start, every day anew.
+
+    Attributes
+    ----------
+    hours : tuple of str
+        In the order of a day, such as ``("08:00", "20:00")``.
+    until_s : float
+        How far they are unrolled: all starts before are in the problem's ``periods_s``.
+    """
+
+    hours: tuple[str, ...]
+    until_s: float
+
+
+@dataclass(frozen=True)
 class Held:
     """Part of a source's backlog that already lies at another host.
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import naming, nearest_hint
+from datacollect.problem import calendar
 from datacollect.problem.building import contents_of_hosts, contents_of_matrix
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.copies import copied, settle, with_rates
@@ -53,6 +54,11 @@ class Problem(ProblemQuestions):
         Price per 10^9 bytes; None where no link has one.
     shared : tuple of SharedBottleneck
     held : tuple of Held
+    clock : Clock or None
+    daily : DailyPeriods or None
+    manifest : mapping of str to Files, or None
+    file_tolerance : float
+        As in problem files: clock times, hours that recur, files of each source.
     most_connections : ndarray of float, shape (n_hosts,), or None
         As in `Host`; None where no host limits them.
     per_connection_bytes_per_s, capacity_bytes_per_s, competitors : ndarray, shape (n_links,)
@@ -175,10 +181,7 @@ class Problem(ProblemQuestions):
     def from_dict(
         cls, tree: Mapping[str, Any], base_dir: str | PathLike[str] | None = None
     ) -> Problem:
-        """Build a problem from the tree of a problem file.
-
-        What ``bandwidth_csv`` names is relative to `base_dir`, the working directory if absent.
-        """
+        """Build from the tree of a problem file; other files are relative to `base_dir`."""
         from datacollect.problem.file import contents_of
 
         return cls(**vars(contents_of(tree, base_dir)))
@@ -355,10 +358,17 @@ class Problem(ProblemQuestions):
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
+        if changes.keys() & {"periods_s", "bandwidth_bytes_per_s"} and "daily" not in changes:
+            changes["daily"] = None
         changes = with_rates(self, changes)
         other = copied(self, changes)
         settle(other, changes.keys())
         return other
+
+    def until(self, at_s: float) -> Problem:
+        """Return the problem with daily periods listed at least until an instant."""
+        changes = calendar.listed_until(self, at_s)
+        return self.replace(**changes) if changes else self
 
     def with_links(self, links: IntArray) -> Problem:
         """Return a copy with some links only, free of charge.

@@ -313,6 +313,12 @@ METHOD = _table(
         "connections pull them; chains, nowhere, each is passed on as it comes, over one TCP "
         "connection for each hop. Default: queues.",
     ),
+    _optional(
+        "harm",
+        Share(positive=True),
+        "adaptive: so much of their rate others may lose, as a part of what direct transfers with "
+        "one connection per source would leave them, as far as can be observed; caps connections.",
+    ),
     _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
     _optional(
         "time_slot_s",

@@ -60,6 +60,7 @@ def outcome_to_dict(outcome: Outcome) -> dict[str, Any]:
             )
         },
         "background_bytes_per_s": background_by_kind(run),
+        "harm": harm_of(run),
         "routes": run.routes.to_dict("records"),
         "busiest_wires": _busiest(run.wires),
         "dropped_packets": _total(run.wires, "dropped_packets"),
@@ -81,6 +82,32 @@ def background_by_kind(run: Run) -> dict[str, dict[str, float]]:
     for (kind, phase), rates in table.groupby(["kind", "phase"])["goodput_bytes_per_s"]:
         totals.setdefault(str(kind), {})[str(phase)] = float(rates.sum(skipna=False))
     return totals
+
+
+def harm_of(run: Run) -> dict[str, float]:
+    """Return what others' TCP flows lose while a collection lasts, against before it.
+
+    Returns
+    -------
+    dict
+        ``tcp_loss``, a part of their rate, and ``tcp_lost_bytes``; NaN where there are none, or the
+        run is incomplete.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import pandas as pd
+    >>> rows = [(0, "tcp", "before", 100.0), (0, "tcp", "during", 75.0), (0, "tcp", "after", 100.0)]
+    >>> names = ["flow", "kind", "phase", "goodput_bytes_per_s"]
+    >>> harm_of(SimpleNamespace(background=pd.DataFrame(rows, columns=names), makespan_s=8.0))
+    {'tcp_loss': 0.25, 'tcp_lost_bytes': 200.0}
+    """
+    tcp = background_by_kind(run).get("tcp", {})
+    before, during = tcp.get("before", math.nan), tcp.get("during", math.nan)
+    return {
+        "tcp_loss": 1 - during / before if before > 0 else math.nan,
+        "tcp_lost_bytes": (before - during) * run.makespan_s,
+    }
 
 
 def write_outcome(outcome: Outcome, folder: str | PathLike[str], tables: str = "csv") -> list[Path]:

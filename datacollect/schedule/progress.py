@@ -194,6 +194,7 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
             problem.replace(storage_bytes=_room(problem, progress.held), held=progress.held)
         return problem.replace(
             release_s=np.maximum(problem.release_s - progress.at_s, 0.0),
+            clock=None if problem.clock is None else problem.clock.later(progress.at_s),
             storage_bytes=_room(problem, held),
             held=held,
             **_links_now(problem, progress),

@@ -29,6 +29,8 @@ COLUMNS = {
     "peering_bytes": TEXT,
     "planned_peering_bytes": TEXT,
     **dict.fromkeys(BACKGROUND, REAL),
+    "tcp_loss": REAL,
+    "tcp_lost_bytes": REAL,
     "dropped_packets": REAL,
     "retransmissions": REAL,
     "stalls": REAL,
@@ -41,7 +43,13 @@ COLUMNS = {
 }
 
 # Columns that results made before them lack: there they are empty.
-LATER = ("storage_bytes", "peering_bytes", "planned_peering_bytes")
+LATER = (
+    "storage_bytes",
+    "peering_bytes",
+    "planned_peering_bytes",
+    "tcp_loss",
+    "tcp_lost_bytes",
+)
 
 # Columns that a precision can be asked of, and that the report can draw.
 MEASURES = (
@@ -51,6 +59,8 @@ MEASURES = (
     "storage_max",
     "storage_bytes",
     *BACKGROUND,
+    "tcp_loss",
+    "tcp_lost_bytes",
 )
 
 # Columns that differ when the same run is made again.

@@ -46,7 +46,9 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         which is what direct stores there: mean and largest of the sources. ``storage_bytes`` is
         that most in bytes, the mean of the sources. ``peering_bytes`` and
         ``planned_peering_bytes`` are what the collection moved over each peering wire, and what
-        the schedule has there (`datacollect.study.peering`).
+        the schedule has there (`datacollect.study.peering`). ``tcp_loss`` is the part of their
+        rate that others' TCP flows lose while the collection lasts, against before, and
+        ``tcp_lost_bytes`` what they lose in all; NaN where there are none.
     """
     run, schedule, measurement = outcome.run, outcome.schedule, outcome.measurement
     backlog = outcome.setting.backlog_bytes
@@ -111,8 +113,9 @@ def with_later(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of results with all columns that older ones lack, empty there.
 
     >>> import pandas as pd
-    >>> with_later(pd.DataFrame({"seed": [1]})).to_dict("records")
-    [{'seed': 1, 'storage_bytes': nan, 'peering_bytes': '', 'planned_peering_bytes': ''}]
+    >>> with_later(pd.DataFrame({"seed": [1]})).to_dict("records")  # doctest: +NORMALIZE_WHITESPACE
+    [{'seed': 1, 'storage_bytes': nan, 'peering_bytes': '', 'planned_peering_bytes': '',
+      'tcp_loss': nan, 'tcp_lost_bytes': nan}]
     """
     empty = {column: "" if COLUMNS[column] == TEXT else math.nan for column in LATER}
     missing = {column: value for column, value in empty.items() if column not in table}
@@ -128,13 +131,14 @@ def _peaks(run: Run, backlog_bytes: Mapping[str, int]) -> dict[str, float]:
 
 
 def _background(run: Run) -> dict[str, float]:
-    from datacollect.scenario.outcome_files import background_by_kind
+    from datacollect.scenario.outcome_files import background_by_kind, harm_of
 
     found = background_by_kind(run)
-    return {
+    rates = {
         column: found.get(kind, {}).get(phase, math.nan)
         for column, (kind, phase) in BACKGROUND.items()
     }
+    return rates | harm_of(run)
 
 
 def _sum(table: pd.DataFrame, column: str) -> float:

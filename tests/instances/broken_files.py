@@ -30,7 +30,7 @@ TOML = {
     "not a number": (changed("= 10", "= nan"), f"{BYTES}, got nan"),
     "infinite": (changed("= 10", "= inf"), f"{BYTES}, got inf"),
     "text for a number": (changed("= 10", '= "10"'), f"{BYTES}, got '10'; leave out the quotes"),
-    "units in text": (changed("= 10", '= "5 GB"'), f"{BYTES}, got '5 GB'; write a number"),
+    "bits or bytes": (changed("= 10", '= "5 Gb"'), f"{BYTES}, got '5 Gb'; 'Gb' may be bits or"),
     "true for a number": (changed("= 10", "= true"), f"{BYTES}, got true; write a number"),
     "date for a number": (changed("= 10", "= 2024-05-01"), f"{BYTES}, got 2024-05-01"),
     "list for a number": (changed("= 10", "= [1, 2]"), f"{BYTES}, got [1, 2]"),
@@ -119,7 +119,7 @@ TOML = {
     ),
     "unknown key of a link": (
         changed("bandwidth_bytes_per_s", "bandwidth_mbit_per_s"),
-        "links[0].bandwidth_mbit_per_s: unknown key; did you mean 'bandwidth_bytes_per_s'?",
+        "links[0].bandwidth_mbit_per_s: unknown key; the nearest, 'bandwidth_bytes_per_s', is in",
     ),
     "unknown key at the top": (
         'dest = "D"\n' + GOOD,

@@ -215,10 +215,11 @@ class _Parts:
         widths = self.summary["relative_half_width"]
         half_width = wanted["half_width"] if wanted else 0.05
         reached = int((widths <= half_width).sum())
-        median = widths.median()
+        # A single seed has no interval.
+        median = f"± {100 * widths.median():.2g} %" if widths.notna().any() else "unknown"
         return (
             f"± {100 * half_width:g} % of the mean makespan in {reached} of {len(widths)} rows; "
-            f"median ± {100 * median:.2g} %"
+            f"median {median}"
         )
 
     def _cells(self, suffix: str, table: pd.DataFrame) -> Cells:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from datacollect.control.adaptive import AdaptiveController
 from datacollect.control.chained import ChainedController
 from datacollect.control.connections import Recovery
 from datacollect.control.learning import LearningController
+from datacollect.control.relaying import CHAINS
 from datacollect.errors import ProblemError
 from datacollect.methods.carrying import ExecutionOptions
 from datacollect.methods.choice import plan
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
 # What links count for as long as nobody knows: one as much as another.
 UNKNOWN_BYTES_PER_S = 1e6
-RETRY_S, MOST_RETRIES = 0.5, 2**30
+# Hosts that come back are used again: they are tried for ever, ever more seldom up to a limit.
+RETRY_S, LONGEST_WAIT_S, MOST_RETRIES = 0.5, 5.0, 2**30
 
 
 class Planned(NamedTuple):
@@ -137,7 +140,7 @@ def planned(
     """
     if method not in METHODS:
         raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    recovery = Recovery(retry_s=RETRY_S, most_retries=MOST_RETRIES)
+    recovery = Recovery(retry_s=RETRY_S, most_retries=MOST_RETRIES, longest_wait_s=LONGEST_WAIT_S)
     schedule: Schedule
     controller: Controller
     if is_known or method == DIRECT:
@@ -145,6 +148,14 @@ def planned(
         controller = ChainedController(
             problem, schedule, piece_bytes=piece_bytes, recovery=recovery, connections=connections
         )
+        if method == ADAPTIVE and connections >= _fewest(schedule):
+            controller = AdaptiveController(
+                problem,
+                connections,
+                relays=CHAINS,
+                piece_bytes=piece_bytes,
+                recovery=recovery,
+            )
     else:
         # As all links count alike, the way of fewest hops: straight, where there is a link.
         schedule = plan(problem, ExecutionOptions(name=BEST_PATH).planning())
@@ -163,6 +174,11 @@ def planned(
 
     predicted_s = schedule.makespan_s if is_known else None
     return Planned(problem, schedule, controller, predicted_s, plan_rest)
+
+
+def _fewest(schedule: Schedule) -> int:
+    """Return how many connections a plan's longest chain takes."""
+    return max((len(route.hosts) - 1 for route in schedule.routes), default=1)
 
 
 def _trials(problem: Problem, used: set[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datacollect.control.learning import LearningController
 from datacollect.errors import InfeasibleError, ProblemError, TransferError
 from datacollect.methods.names import ADAPTIVE
 from datacollect.signing import read_private_key
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 # So often in one start files that have changed are listed and fetched again.
 MOST_ROUNDS = 4
+# Rates that were observed longer ago are learned anew.
+OLDEST_RATES_S = 24 * 3600.0
 # Room that is left free, for the state and for others.
 SPARE_BYTES = 16 * 2**20
 
@@ -262,15 +265,21 @@ class _Pull:
         work = dict(work)
         servers: dict[str, tuple[str, ...]] = {}
         links = possible_links(self.collection.destination, self.contacts.known, servers)
+        rates = self._remembered()
+        is_known = says_links(self.collection) or all(
+            any(source == name for source, _ in rates) for name in work
+        )
+        if is_known and not says_links(self.collection):
+            links = [link for link in links if link in rates]
         while work:
-            problem = problem_of(self.collection, work, links, {})
+            problem = problem_of(self.collection, work, links, rates)
             try:
                 found = planned(
                     problem,
                     self.method,
                     connections=self.collection.limits.connections,
                     piece_bytes=self.piece_bytes,
-                    is_known=says_links(self.collection),
+                    is_known=is_known,
                 )
             except InfeasibleError as error:
                 hosts = [host for host in error.hosts if host in work]
@@ -315,9 +324,25 @@ class _Pull:
             self.refetched.update(core.refetched)
             for hosts, n in core.route_sessions.items():
                 self.route_sessions[hosts] = max(n, self.route_sessions[hosts])
+        if isinstance(found.controller, LearningController):
+            self._remember(found.controller)
         for name, why in core.given_up.items():
             self.unreached[name] = why
         return changed - core.given_up.keys()
+
+    def _remember(self, learned: LearningController) -> None:
+        """Keep what was learned for the next start, and the prediction that it allowed."""
+        self.store.state.set_rates(learned.link_rates())
+        if self.predicted_s is None and learned.predicted_end_s is not None:
+            self.predicted_s = learned.predicted_end_s
+
+    def _remembered(self) -> dict[tuple[str, str], float]:
+        """Return what was observed on links not too long ago."""
+        return {
+            (hosts[0], hosts[1]): rate
+            for hosts, (rate, age_s) in self.store.state.rates().items()
+            if age_s <= OLDEST_RATES_S and rate > 0
+        }
 
     def _open_peer(self, source: str, relays: tuple[str, ...]) -> Peer:
         session, ticket = self.contacts.connect(source, relays)

@@ -1,0 +1,122 @@
+"""Tables of samples as other programs write them: whose they are, and what their columns mean.
+
+- Skyplane's grids of cloud regions (Jain et al., Skyplane, NSDI 2023): ``src``, ``dst`` and
+  ``received_bps``, or ``throughput_recieved`` (spelt so), in bits per second; no times.
+- perfSONAR's ``esmond-ps-get`` and ``esmond-ps-get-bulk`` with ``--output-format csv``: ``source``,
+  ``destination``, ``event_type``, ``timestamp`` (UTC) and ``value``, bits per second where the
+  event type is ``throughput``; rows of other types measure no bandwidth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datacollect.errors import ProblemError, nearest_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """What the columns of one program's tables are here.
+
+    Attributes
+    ----------
+    program : str
+    columns : mapping
+        From its columns to those of samples; its others are left out.
+    only : mapping
+        Rows count where a column has this value.
+    timeless : bool
+        Whether samples have no times: they count as equally old, in the file's order.
+    """
+
+    program: str
+    columns: Mapping[str, str]
+    only: Mapping[str, str] = field(default_factory=dict)
+    timeless: bool = False
+
+
+_SKYPLANE_COUNTS = {"iperf3_connections": "streams"}
+KINDS = (
+    TableKind(
+        "Skyplane",
+        {
+            "src": "from",
+            "dst": "to",
+            "received_bps": "bandwidth_bit_per_s",
+            **_SKYPLANE_COUNTS,
+        },
+        timeless=True,
+    ),
+    TableKind(
+        "Skyplane",
+        {
+            "src_region": "from",
+            "dst_region": "to",
+            "throughput_recieved": "bandwidth_bit_per_s",
+            **_SKYPLANE_COUNTS,
+        },
+        timeless=True,
+    ),
+    TableKind(
+        "perfSONAR",
+        {
+            "source": "from",
+            "destination": "to",
+            "timestamp": "time",
+            "value": "bandwidth_bit_per_s",
+        },
+        only={"event_type": "throughput"},
+    ),
+)
+
+
+def kind_of(
+    header: Sequence[str], columns: Mapping[str, str] | None, known: Iterable[str], where: str
+) -> TableKind | None:
+    """Return what the columns of a table mean; None where they are named as samples are.
+
+    Parameters
+    ----------
+    header : sequence of str
+    columns : mapping or None
+        From columns of the table to those of samples, as the user says.
+    known : iterable of str
+        Columns of samples.
+    where : str
+        The table's name, for messages.
+
+    Raises
+    ------
+    ProblemError
+        `columns` names a column that the table, or samples, do not have, or two alike.
+
+    Examples
+    --------
+    >>> kind_of(["src", "dst", "received_bps"], None, (), "grid.csv").program
+    'Skyplane'
+    """
+    if columns is None:
+        optional = set(_SKYPLANE_COUNTS)
+        fits = (k for k in KINDS if {*k.columns, *k.only} - optional <= set(header))
+        return None if {"from", "to"} <= set(header) else next(fits, None)
+    for theirs, ours in columns.items():
+        if theirs not in header:
+            raise ProblemError(
+                f"{where}, line 1: has no column {theirs!r}, which is to be {ours!r}"
+                + nearest_hint(theirs, header)
+            )
+        if ours not in known:
+            raise ProblemError(
+                f"column {theirs!r} must become one of {', '.join(known)}, got {ours!r}"
+                + nearest_hint(ours, known)
+            )
+    same = {name: name for name in header if name in known and name not in columns.values()}
+    chosen = {**same, **columns}
+    if len(set(chosen.values())) < len(chosen):
+        twice = next(n for n in chosen.values() if list(chosen.values()).count(n) > 1)
+        raise ProblemError(f"{where}, line 1: two columns are to be {twice!r}; keep one")
+    return TableKind("", chosen)

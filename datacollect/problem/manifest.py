@@ -1,0 +1,261 @@
+"""Which files make up each source's backlog: in the manifest's order, one after another."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from datacollect.documents import document_name, read_text
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.kinds import BYTES_STOP, join
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+    from os import PathLike
+
+    from datacollect.arrays import IntArray
+
+REQUIRED = ("host", "path", "bytes")
+OPTIONAL = ("sha256",)
+
+# Scripts add up to so many characters to a file's name while it arrives; file systems take 255.
+LONGEST_NAME_BYTES = 190
+MARK = ".datacollect-"
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """The files of one source.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        Relative, with ``/`` between folders.
+    n_bytes : ndarray of int64, shape (n_files,)
+    sha256 : tuple of str
+        In lowercase hexadecimal; empty where it is not known.
+    """
+
+    paths: tuple[str, ...]
+    n_bytes: IntArray
+    sha256: tuple[str, ...]
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """Where each file ends within the backlog."""
+        return np.cumsum(self.n_bytes)
+
+    def within(self, offset_bytes: int, n_bytes: int) -> list[dict[str, Any]]:
+        """Return the parts of files that a range of the backlog is: path, offset_bytes, bytes.
+
+        Examples
+        --------
+        >>> Files(("a", "b"), np.array([3, 5]), ("", "")).within(2, 4)
+        [{'path': 'a', 'offset_bytes': 2, 'bytes': 1}, {'path': 'b', 'offset_bytes': 0, 'bytes': 3}]
+        """
+        first = int(np.searchsorted(self.ends, offset_bytes, side="right"))
+        last = int(np.searchsorted(self.ends, offset_bytes + n_bytes, side="left"))
+        end = offset_bytes + n_bytes
+        parts = []
+        for i in range(first, last + 1 if n_bytes else first):
+            begin = int(self.ends[i] - self.n_bytes[i])
+            low, high = max(begin, offset_bytes), min(int(self.ends[i]), end)
+            if high > low:
+                path = {"path": self.paths[i], "offset_bytes": low - begin, "bytes": high - low}
+                parts.append(path)
+        return parts
+
+    @cached_property
+    def total_bytes(self) -> int:
+        """The size of all files together."""
+        return sum(self.n_bytes.tolist())
+
+
+def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
+    """Read a manifest: CSV with the columns host, path, bytes and, optionally, sha256.
+
+    Returns
+    -------
+    dict of str to Files
+        By source. Its backlog is its files in the manifest's order, one after another.
+
+    Raises
+    ------
+    ProblemError
+        The message names the file, the line, the rule, the value and the remedy.
+    """
+    name = document_name(path)
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    found: dict[str, list[tuple[str, int, str]]] = {}
+    seen: set[tuple[str, str]] = set()
+    try:
+        header = [cell.strip() for cell in next(rows, [])]
+        _require_header(header, name)
+        for row in rows:
+            if not row:
+                continue
+            place = f"{name}, line {rows.line_num}"
+            if len(row) != len(header):
+                raise ProblemError(
+                    f"{place}: must have {len(header)} cells, got {len(row)}; put what holds a "
+                    "comma in double quotes"
+                )
+            cells = dict(zip(header, row, strict=True))
+            host, file = cells["host"], cells["path"]
+            _require_path(file, place)
+            if (host, file) in seen:
+                raise ProblemError(f"{place}: {file!r} of {host!r} is given twice; keep one")
+            seen.add((host, file))
+            entry = (file, _bytes(cells["bytes"], place), _hash(cells.get("sha256", ""), place))
+            found.setdefault(host, []).append(entry)
+    except csv.Error as error:
+        raise ProblemError(f"{name}, line {rows.line_num}: not valid CSV: {error}") from None
+    for host, entries in found.items():
+        _require_no_file_as_folder(host, [file for file, _, _ in entries], name)
+    return {host: _files(entries) for host, entries in found.items()}
+
+
+def _files(entries: list[tuple[str, int, str]]) -> Files:
+    paths, sizes, hashes = zip(*entries, strict=True)
+    return Files(paths, np.array(sizes, dtype=np.int64), hashes)
+
+
+def backlogs_of_files(
+    manifest: Mapping[str, Files],
+    hosts: Mapping[str, Mapping[str, Any]],
+    stated: Container[str],
+    name: str,
+) -> list[int]:
+    """Return every host's backlog: the sum of its files.
+
+    Parameters
+    ----------
+    manifest : mapping of str to Files
+    hosts : mapping
+        What the problem file says of each host, by name.
+    stated : container of str
+        Hosts whose ``backlog_bytes`` the file gives.
+    name : str
+        The manifest's, for messages.
+
+    Raises
+    ------
+    ProblemError
+        A host is unknown, or its backlog contradicts its files.
+    """
+    for host in manifest:
+        if host not in hosts:
+            hint = nearest_hint(host, hosts) or f"; declare it: [{join('hosts', host)}]"
+            raise ProblemError(f"{name}: the problem has no host {host!r}{hint}")
+    sums = []
+    for host, values in hosts.items():
+        files = manifest.get(host)
+        sums.append(0 if files is None else files.total_bytes)
+        if host in stated and values["backlog_bytes"] != sums[-1]:
+            n_files = 0 if files is None else len(files.paths)
+            raise ProblemError(
+                f"{join(join('hosts', host), 'backlog_bytes')} must be the sum of its {n_files} "
+                f"files in {name}, {sums[-1]} bytes, got {values['backlog_bytes']}; leave it out, "
+                "or correct the manifest"
+            )
+    return sums
+
+
+class _Backlogs(Protocol):
+    """What files are checked against."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def backlog_bytes(self) -> IntArray: ...
+
+
+def require_fit(problem: _Backlogs, manifest: Mapping[str, Files], name: str) -> None:
+    """Refuse a manifest whose files are not exactly the problem's backlogs.
+
+    Raises
+    ------
+    ProblemError
+        A host is unknown, or the sum of its files is not its backlog.
+    """
+    for host in manifest:
+        if host not in problem.names:
+            hint = nearest_hint(host, problem.names)
+            raise ProblemError(f"{name}: the problem has no host {host!r}{hint}")
+    for i, host in enumerate(problem.names):
+        backlog = int(problem.backlog_bytes[i])
+        listed = manifest[host].total_bytes if host in manifest else 0
+        if listed != backlog:
+            raise ProblemError(
+                f"{name}: the files of {host!r} have {listed} bytes, its backlog_bytes is "
+                f"{backlog}; list all its files, and set backlog_bytes to their sum"
+            )
+
+
+def _require_header(header: list[str], name: str) -> None:
+    missing = [column for column in REQUIRED if column not in header]
+    unknown = [column for column in header if column not in REQUIRED + OPTIONAL]
+    if missing or unknown or len(set(header)) < len(header):
+        wrong = f"no column {missing[0]!r}" if missing else f"got {', '.join(header)}"
+        raise ProblemError(
+            f"{name}, line 1: the columns must be host, path, bytes and, optionally, sha256; "
+            f"{wrong}; write them into the first line"
+        )
+
+
+def _require_path(path: str, place: str) -> None:
+    parts = path.split("/")
+    if not path or "\0" in path or any(part in ("", ".", "..") for part in parts):
+        raise ProblemError(
+            f"{place}: path must be relative, without empty parts, '.' or '..', got {path!r}; "
+            "name the file within the host's folder"
+        )
+    if not path.isascii() and re.search("[\ud800-\udfff]", path):
+        raise ProblemError(f"{place}: path must be Unicode text, got {path!r}; rename the file")
+    if len(parts[-1].encode()) > LONGEST_NAME_BYTES:
+        raise ProblemError(
+            f"{place}: a file's name may have {LONGEST_NAME_BYTES} bytes, which leaves room for "
+            f"what is added while it arrives, got {len(parts[-1].encode())}; shorten it"
+        )
+    if MARK in path:
+        raise ProblemError(
+            f"{place}: {MARK!r} in a path marks what is still arriving, got {path!r}; rename it"
+        )
+
+
+def _require_no_file_as_folder(host: str, paths: list[str], name: str) -> None:
+    files = set(paths)
+    for path in paths:
+        folder = path
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if folder in files:
+                raise ProblemError(
+                    f"{name}: {folder!r} of {host!r} is a file, and a folder in {path!r}; correct "
+                    "the paths"
+                )
+
+
+def _bytes(text: str, place: str) -> int:
+    if not (text.strip().isascii() and text.strip().isdigit()) or int(text) >= BYTES_STOP:
+        raise ProblemError(
+            f"{place}: bytes must be a whole number >= 0, below 2**62, got {text!r}; give the "
+            "file's size in bytes"
+        )
+    return int(text)
+
+
+def _hash(text: str, place: str) -> str:
+    text = text.strip().lower()
+    if text and not re.fullmatch("[0-9a-f]{64}", text):
+        raise ProblemError(
+            f"{place}: sha256 must be 64 hexadecimal digits, got {text!r}; leave it empty where "
+            "it is not known"
+        )
+    return text
