@@ -136,7 +136,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     axes.set_xlabel(f"makespan ({unit}); at each point how much slower than the fastest is allowed")
     axes.set_ylabel("money (currency of price_per_gb)")
     # Around the data: what waiting saves is seen, and the labels say how much it is.
-    axes.margins(0.09, 0.12)
+    axes.margins(0.12, 0.12)
     axes.grid(color="#E5E5E5", lw=0.8)
     axes.set_axisbelow(True)
     return figure
