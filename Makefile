@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := setup.cfg pyproject.toml
 EXAMPLE := datacollect/examples/upload.toml
+SITES := datacollect/examples/sites.toml
 SCENARIO := datacollect/examples/scenario_small.toml
 
 # Nothing is looked up in, or written to, the home directory except pip's cache.
@@ -19,7 +20,7 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 test test-slow test-all mutants lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all mutants lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -37,11 +38,16 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force
 	@echo
 	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
+	@echo '$$ datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force'
+	@$(BIN)/datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force
 	@for method in direct best-path coordinated; do \
 	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method --force; \
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || exit; \
 	done
+	@echo
+	@echo 'And for real: two sources, a relay and a collector on this machine'
+	@$(BIN)/python experiments/pull_demo.py demo/pull
 
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo
@@ -50,6 +56,12 @@ demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenar
 	    echo; echo "\$$ datacollect $$*"; \
 	    $(BIN)/datacollect "$$@" || exit; \
 	done
+
+# TESTBED='--pairs 10 --no-ns3' and the like: tests/testbed/demo.py says what there is.
+TESTBED ?=
+
+testbed-demo: $(VENV)/.installed-ns3 ## real pulls in an emulated network beside predictions (root or unshare)
+	$(BIN)/python tests/testbed/demo.py $(TESTBED) -o demo
 
 test: $(VENV)/.installed-test ## run the tests, doctests and the documents' examples
 	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS)

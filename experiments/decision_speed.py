@@ -38,7 +38,7 @@ class Timed(Controller):
         self.took_s: list[float] = []
 
     @property
-    def answer(self) -> Any:  # type: ignore[override]
+    def answer(self) -> Any:
         """What the controller says."""
         return self.controller.answer
 

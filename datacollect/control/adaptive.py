@@ -1,10 +1,10 @@
 """The adaptive controller: connections pull pieces, and move to where they bring most.
 
 Nothing is planned beyond the next second or two. Each connection is given pieces of its host's
-data as it delivers those before; what a connection brings is observed, and connections are taken
-from links where they bring little and opened on those where they bring more, one closing before
-the next opens. Hosts with fast links to the destination are fed by others when they run out of
-work of their own. A host's last pieces are sent twice where a connection would idle.
+data as it delivers those before; what it brings is observed, and connections are taken from links
+where they bring little and opened where they bring more, one closing before the next opens. Hosts
+with fast links to the destination are fed by others when they run out of work. A host's last
+pieces are sent twice where a connection would idle.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from datacollect.control.events import (
     Timer,
 )
 from datacollect.control.gateways import Gateways
-from datacollect.control.harm import Caution
+from datacollect.control.harm import cautious
 from datacollect.control.moves import HostView, Move, best_move, feeds
 from datacollect.control.opening import first_links, most_left
 from datacollect.control.outlook import Forecast, Outlook
 from datacollect.control.pulls import Pulls
-from datacollect.control.relaying import CHAINS, QUEUES, RELAYING
+from datacollect.control.relaying import QUEUES, are_chains
 from datacollect.control.stock import Stock, home_of
 from datacollect.control.views import host_views
 from datacollect.control.ways import Ways
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,19 +76,17 @@ class AdaptiveController(Controller):
         Most at a time, each counted from the decision to open it until its end is known; a route
         of two hops takes two.
     relays : {"queues", "chains"}
-        Where data that take a detour wait: in a queue at the relay, from which its connections
-        pull them; or nowhere: each is passed on as it comes, on a chain, as real transfers do.
+        Where data on a detour wait: in a queue at the relay, from which its connections pull; or
+        nowhere: each piece is passed on as it comes, on a chain, as real transfers do.
     harm : float, optional
         How much of their rate others may lose, as a part of what direct transfers with one
-        connection per source would leave them; judged by what connections get. It begins with one
-        connection per source.
+        connection per source would leave them (`datacollect.control.harm`).
     room_bytes : mapping of str to float, optional
         Room for others' data at relays; unlimited at those left out.
     piece_bytes : int, optional
-        How data are cut; by default so that there are thousands of pieces.
-    window_bytes : int, optional
-        Asked for with each connection.
-    recovery : Recovery, optional
+        How data are cut; by default into thousands.
+    window_bytes, recovery
+        As for `datacollect.control.direct.DirectController`.
 
     Attributes
     ----------
@@ -125,12 +123,7 @@ class AdaptiveController(Controller):
     ) -> None:
         if connections < 1:
             raise ProblemError(f"connections must be >= 1, got {connections}")
-        if relays not in RELAYING:
-            raise ProblemError(
-                f"relays must be one of {', '.join(RELAYING)}, got {relays!r}"
-                + nearest_hint(relays, RELAYING)
-            )
-        self._chains = relays == CHAINS
+        self._chains = are_chains(relays)
         self._budget = connections
         self._recovery = recovery or Recovery()
         self._destination = problem.destination
@@ -153,7 +146,9 @@ class AdaptiveController(Controller):
         self._now_s = 0.0
         self._decisions: list[Decision] = []
         self._outlook = Outlook(sum(parcel.n_bytes for parcel in problem.parcels))
-        self._caution = None if harm is None else Caution(harm, problem, connections)
+        self._caution = (
+            None if harm is None else cautious(harm, problem, self._ways, self._rates, connections)
+        )
         self.answer: dict[str, Any] = {
             "most_connections": 0,
             "sent_twice_bytes": 0,

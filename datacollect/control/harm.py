@@ -9,15 +9,17 @@ m = (n x − 1)/(1 − x). Nothing else has to be known of the wire.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections import Counter
+    from collections.abc import Iterable
 
     from datacollect.control.connection_counts import Link, LinkRates
+    from datacollect.control.ways import Ways
     from datacollect.problem.problem import Problem
 
 # So many connections more at a time, as a part of those there are: rates have to show what they
@@ -41,7 +43,23 @@ def others_connections(n: float, ratio: float) -> float:
     return max(0.0, round((n * ratio - 1) / (1 - ratio), 9))
 
 
-def most_bearable(first: int, others: float, harm: float) -> float:
+def busy_on_average(data_bytes: Iterable[float], rates: Iterable[float]) -> float:
+    """Return how many direct transfers, one connection per source, are under way on average.
+
+    Until the last one is done; those with less to do, or faster links, are done before.
+
+    Examples
+    --------
+    The first takes 10 s, the second 5 s:
+
+    >>> busy_on_average([100, 100], [10.0, 20.0])
+    1.5
+    """
+    times_s = [n / rate for n, rate in zip(data_bytes, rates, strict=True) if n > 0 and rate > 0]
+    return sum(times_s) / max(times_s) if times_s else 1.0
+
+
+def most_bearable(first: float, others: float, harm: float) -> float:
     """Return the most connections that cost others no more than a part of what `first` leave them.
 
     Examples
@@ -61,10 +79,10 @@ class Caution:
     ----------
     harm : float
         The part of others' rate that they may lose, between 0 and 1.
-    problem : Problem
-        Direct transfers would have one connection for each host with data.
-    connections : int
-        The bound in any case.
+    first : float
+        How many connections direct transfers would have, on average over their time.
+    least, connections : int
+        The bounds in any case.
 
     Attributes
     ----------
@@ -77,12 +95,12 @@ class Caution:
         `harm` is not between 0 and 1.
     """
 
-    def __init__(self, harm: float, problem: Problem, connections: int) -> None:
+    def __init__(self, harm: float, first: float, least: int, connections: int) -> None:
         if not 0 <= harm < 1:
             raise ProblemError(f"harm must be >= 0 and < 1, got {harm}; 0.1 is a tenth")
-        self._harm, self._limit = harm, connections
-        self._first = len({parcel.host for parcel in problem.parcels})
-        self.most = min(self._first, connections)
+        self._harm, self._first = harm, first
+        self._least, self._limit = min(least, connections), connections
+        self.most = max(self._least, min(int(first), connections))
 
     def too_many(self, active: Counter[Link], rates: LinkRates) -> list[Link]:
         """Look at what connections get now; return the links on which to have one less each."""
@@ -96,7 +114,25 @@ class Caution:
             return []
         bearable = most_bearable(self._first, others_connections(n, median(ratios)), self._harm)
         grown = self.most + max(1.0, GROWTH * self.most)
-        self.most = int(max(min(self._first, self._limit), min(bearable, grown, self._limit)))
+        self.most = int(max(self._least, min(bearable, grown, self._limit)))
         spare = [link for link, count in active.items() if count > 1 or (len(link) > 2 and count)]
         spare.sort(key=lambda link: rates.marginal(link) / (len(link) - 1))
         return spare[: max(0, n - self.most)]
+
+
+def cautious(
+    harm: float, problem: Problem, ways: Ways, rates: LinkRates, connections: int
+) -> Caution:
+    """Return a bound by what direct transfers would cost others, as far as probes tell.
+
+    Raises
+    ------
+    ProblemError
+        `harm` is not between 0 and 1.
+    """
+    data = Counter[str]()
+    for parcel in problem.parcels:
+        data[problem.names[parcel.host]] += parcel.n_bytes
+    links = [ways.link(host) for host in data]
+    first = busy_on_average(data.values(), [rates.probed(link) for link in links])
+    return Caution(harm, first, max((len(link) - 1 for link in links), default=1), connections)

@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+from datacollect.errors import ProblemError, nearest_hint
+
 QUEUES = "queues"  # at the relay, until one of its connections pulls them
 CHAINS = "chains"  # each piece is passed on as it comes
 RELAYING = (QUEUES, CHAINS)
+
+
+def are_chains(relays: str) -> bool:
+    """Whether detours are chains.
+
+    Raises
+    ------
+    ProblemError
+        Another word.
+    """
+    if relays not in RELAYING:
+        raise ProblemError(
+            f"relays must be one of {', '.join(RELAYING)}, got {relays!r}"
+            + nearest_hint(relays, RELAYING)
+        )
+    return relays == CHAINS

@@ -15,7 +15,7 @@ def example_names() -> tuple[str, ...]:
     """Return the names of the problems, sorted.
 
     >>> example_names()
-    ('constraints', 'figure1', 'minimal', 'prices', 'returns', 'upload')
+    ('connections', 'constraints', 'figure1', 'minimal', 'prices', 'returns', 'sites', 'upload')
     """
     return tuple(name for name in _names() if not name.startswith(SCENARIO))
 
@@ -30,14 +30,14 @@ def scenario_names() -> tuple[str, ...]:
 
 
 def example_files(name: str) -> dict[str, str]:
-    """Return an example's files: the problem file first, then the CSV that it names, if any.
+    """Return an example's files: the problem file first, then the CSVs that it names, if any.
 
     >>> list(example_files("upload"))
     ['upload.toml', 'upload.csv']
     """
     folder = files(__name__)
     found = {}
-    for file in (f"{name}.toml", f"{name}.csv"):
+    for file in (f"{name}.toml", f"{name}.csv", f"{name}_files.csv"):
         if (folder / file).is_file():
             found[file] = (folder / file).read_text(encoding="utf-8")
     return found

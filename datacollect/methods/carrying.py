@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.connection_counts import first_counts
 from datacollect.control.connections import Recovery
 from datacollect.control.direct import DirectController, streams_in_proportion
 from datacollect.control.relaying import QUEUES
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.ways import Ways
 from datacollect.errors import ProblemError
 from datacollect.methods.choice import (
     METHODS,
@@ -25,6 +29,7 @@ from datacollect.methods.choice import (
     plan,
 )
 from datacollect.methods.names import ADAPTIVE, COORDINATED, EARLY, VIA_DIRECT
+from datacollect.methods.prediction import Job, predicted
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
 
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
 
     from datacollect.control.controller import Controller
     from datacollect.methods.choice import MethodOptions
+    from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.progress import Progress
     from datacollect.schedule.schedule import Schedule
@@ -245,6 +251,44 @@ def n_connections(schedule: Schedule, how: ExecutionOptions) -> int:
         for pair in pairwise(route.hosts)
     ]
     return len(set(hops)) * how.lanes
+
+
+def prediction(problem: Problem, carried: Carrying, how: ExecutionOptions) -> Prediction | None:
+    """Predict when what is carried out ends; None where wires are not known, or turns are taken.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> hosts = [dc.Host("S", 60, uplink_bytes_per_s=6.0), dc.Host("D")]
+    >>> problem = dc.Problem.from_hosts(hosts, [dc.Link("S", "D", 3.0)], "D")
+    >>> how = ExecutionOptions(name="direct", streams=2)
+    >>> prediction(problem, carrying(problem, how), how).makespan_s > 10
+    True
+    """
+    if how.replan_s is not None or how.at_a_time is not None or how.order is not None:
+        return None
+    holders: dict[str, int] = {}
+    for parcel in problem.parcels:
+        host = problem.names[parcel.host]
+        holders[host] = holders.get(host, 0) + parcel.n_bytes
+    schedule, end = carried.schedule, problem.destination
+    if how.name == ADAPTIVE:
+        rates = Ways(problem, how.recovery).links
+        probed = {host: rates.get((host, end), 0.0) for host in holders}
+        counts = first_counts(holders, probed, carried.connections)
+        jobs = [Job((host, end), n, counts.get(host, 1)) for host, n in holders.items()]
+        if not all(probed.values()):
+            return None
+    elif schedule.method == "direct":
+        streams = _streams(problem, how)
+        jobs = [Job((host, end), n, streams[host]) for host, n in holders.items()]
+    else:
+        columns = schedule.columns
+        first = columns.hop == 0
+        moved = np.bincount(columns.route[first], columns.n_bytes[first], schedule.n_routes)
+        routes = zip(schedule.routes, moved.tolist(), strict=True)
+        jobs = [Job(route.hosts, int(n), how.lanes) for route, n in routes]
+    return predicted(problem, jobs, how.name)
 
 
 # One function per controller -----------------------------------------------------------------

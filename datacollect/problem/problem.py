@@ -181,7 +181,10 @@ class Problem(ProblemQuestions):
     def from_dict(
         cls, tree: Mapping[str, Any], base_dir: str | PathLike[str] | None = None
     ) -> Problem:
-        """Build from the tree of a problem file; other files are relative to `base_dir`."""
+        """Build a problem from the tree of a problem file.
+
+        Files that it names are relative to `base_dir`, the working directory if absent.
+        """
         from datacollect.problem.file import contents_of
 
         return cls(**vars(contents_of(tree, base_dir)))

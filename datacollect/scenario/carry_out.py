@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError, ProblemError, SimulationError, naming, nearest_hint
-from datacollect.methods.carrying import carrying
+from datacollect.methods.carrying import carrying, prediction
 from datacollect.methods.choice import plan
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
@@ -176,7 +176,16 @@ def carry_out(
         connections = most_connections(run)
     if carried.plan_rest is not None:
         replanning = replanning_of(run)
-    return Outcome(run, setting, problem, carried.schedule, measurement, connections, replanning)
+    return Outcome(
+        run,
+        setting,
+        problem,
+        carried.schedule,
+        measurement,
+        connections,
+        replanning,
+        prediction(problem, carried, how),
+    )
 
 
 # ----------------------------------------------------------------------------------------------

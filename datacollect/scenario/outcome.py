@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.scenario.probe_cache import Measurement
     from datacollect.scenario.setting import Setting
@@ -63,6 +64,8 @@ class Outcome:
         there were at most at a time.
     replanning : Replanning or None
         Where the rest was to be planned anew on the way.
+    prediction : Prediction or None
+        When it was to end, with a range, from what was known before; None where wires were not.
     """
 
     simulated: Run
@@ -72,6 +75,7 @@ class Outcome:
     measurement: Measurement | None
     connections: int
     replanning: Replanning | None
+    prediction: Prediction | None = None
 
     @cached_property
     def run(self) -> Run:
@@ -89,6 +93,7 @@ class Outcome:
             "warnings": list(self.setting.warnings),
             "predicted_makespan_s": self.schedule.makespan_s,
             "plan": summary(self.schedule),
+            "prediction": None if self.prediction is None else self.prediction._asdict(),
             "connections": self.connections,
             "replanning": None if self.replanning is None else asdict(self.replanning),
             "problem_sha256": self.problem.sha256,

@@ -21,6 +21,9 @@ COLUMNS = {
     "makespan_s": REAL,
     "predicted_s": REAL,
     "lower_bound_s": REAL,
+    "reference_s": REAL,
+    "predicted_low_s": REAL,
+    "predicted_high_s": REAL,
     "connections": WHOLE,
     "collected_bytes": WHOLE,
     "storage_mean": REAL,
@@ -44,6 +47,9 @@ COLUMNS = {
 
 # Columns that results made before them lack: there they are empty.
 LATER = (
+    "reference_s",
+    "predicted_low_s",
+    "predicted_high_s",
     "storage_bytes",
     "peering_bytes",
     "planned_peering_bytes",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.methods.names import ADAPTIVE
 from datacollect.schedule.transfers import UNKNOWN
 from datacollect.study.columns import BACKGROUND, COLUMNS, LATER, REAL, TEXT
 from datacollect.study.peering import moved_bytes, planned_bytes
@@ -48,10 +49,11 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         ``planned_peering_bytes`` are what the collection moved over each peering wire, and what
         the schedule has there (`datacollect.study.peering`). ``tcp_loss`` is the part of their
         rate that others' TCP flows lose while the collection lasts, against before, and
-        ``tcp_lost_bytes`` what they lose in all; NaN where there are none.
+        ``tcp_lost_bytes`` what they lose in all; NaN where there are none. ``reference_s``
+        is what adaptive is measured against (`datacollect.scenario.reference`).
     """
     run, schedule, measurement = outcome.run, outcome.schedule, outcome.measurement
-    backlog = outcome.setting.backlog_bytes
+    backlog, prediction = outcome.setting.backlog_bytes, outcome.prediction
     peaks = _peaks(run, backlog)
     over = [peak / backlog[host] for host, peak in peaks.items()]
     row = {
@@ -63,6 +65,9 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         "makespan_s": run.makespan_s,
         "predicted_s": schedule.makespan_s,
         "lower_bound_s": schedule.lower_bound_s,
+        "reference_s": _reference_s(outcome),
+        "predicted_low_s": math.nan if prediction is None else prediction.low_s,
+        "predicted_high_s": math.nan if prediction is None else prediction.high_s,
         "connections": outcome.connections,
         "collected_bytes": run.collected_bytes,
         "storage_mean": float(np.mean(over)) if over else math.nan,
@@ -113,9 +118,9 @@ def with_later(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of results with all columns that older ones lack, empty there.
 
     >>> import pandas as pd
-    >>> with_later(pd.DataFrame({"seed": [1]})).to_dict("records")  # doctest: +NORMALIZE_WHITESPACE
-    [{'seed': 1, 'storage_bytes': nan, 'peering_bytes': '', 'planned_peering_bytes': '',
-      'tcp_loss': nan, 'tcp_lost_bytes': nan}]
+    >>> found = with_later(pd.DataFrame({"seed": [1]}))
+    >>> found[["storage_bytes", "peering_bytes"]].to_dict("records")
+    [{'storage_bytes': nan, 'peering_bytes': ''}]
     """
     empty = {column: "" if COLUMNS[column] == TEXT else math.nan for column in LATER}
     missing = {column: value for column, value in empty.items() if column not in table}
@@ -128,6 +133,15 @@ def _peaks(run: Run, backlog_bytes: Mapping[str, int]) -> dict[str, float]:
     storage = run.storage
     peak = (storage["own_bytes"] + storage["others_bytes"]).groupby(storage["host"]).max()
     return {host: float(peak[host]) for host, n in backlog_bytes.items() if n}
+
+
+def _reference_s(outcome: Outcome) -> float:
+    """What adaptive is measured against; of the other methods it says nothing new."""
+    from datacollect.scenario.reference import reference_s
+
+    if outcome.schedule.method != ADAPTIVE:
+        return math.nan
+    return reference_s(outcome.setting, outcome.connections)
 
 
 def _background(run: Run) -> dict[str, float]:

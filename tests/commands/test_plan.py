@@ -168,3 +168,20 @@ def test_a_limit_of_transfers_is_for_coordinated(here, call):
     code, _, err = call("plan", "figure1.toml", "--most-transfers", "1", "--method", "direct")
     assert code == 2
     assert "--most-transfers is for --method coordinated" in err
+
+
+def test_connections_are_shared_out(here, call):
+    """The example's twelve are all used; that the plan is valid the judge says."""
+    assert call("example", "connections")[0] == 0
+    code, out, _ = call("plan", "connections.toml", "--connections", "12", "-o", "plan.json")
+    assert code == 0
+    assert "12 of 12" in out
+    assert call("check", "connections.toml", "plan.json")[0] == 0
+    code, out, _ = call("plan", "connections.toml", "--connections", "12", "--json")
+    assert strict_json(out)["connections"] == 12
+
+
+def test_connections_are_for_coordinated(here, call):
+    code, _, err = call("plan", "figure1.toml", "--method", "direct", "--connections", "3")
+    assert code == 2
+    assert "--connections is for --method coordinated" in err

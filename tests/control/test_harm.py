@@ -1,12 +1,15 @@
 """How many connections others can bear: the rule, and that it is kept where wires are shared."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from instances.ns3_networks import RATE, tree
 from judges.pull_judge import Witness
 
 from datacollect.control.adaptive import AdaptiveController
-from datacollect.control.harm import Caution, most_bearable, others_connections
+from datacollect.control.connection_counts import LinkRates
+from datacollect.control.harm import Caution, busy_on_average, most_bearable, others_connections
 from datacollect.errors import ProblemError
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_fluid
@@ -36,9 +39,37 @@ def test_the_most_that_is_bearable_costs_just_so_much(first, others, harm):
 
 @pytest.mark.parametrize("harm", [-0.1, 1.0, float("nan")])
 def test_no_part_of_a_rate_is_an_error(harm):
-    problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     with pytest.raises(ProblemError, match="harm must be >= 0 and < 1"):
-        Caution(harm, problem, 4)
+        Caution(harm, 1.0, 1, 4)
+
+
+def test_the_bound_follows_what_connections_get_step_by_step():
+    """Direct would have 7: at first so many, then one more. Where 13 get 20/29 of what one got
+    alone, others have 77/3: 7 + (7 + 77/3)/9 = 10.6 are bearable."""
+    caution = Caution(0.1, 7.0, 1, 38)
+    assert caution.most == 7
+    rates = LinkRates({("A", "D"): 29.0, ("B", "D"): 29.0})
+    assert caution.too_many(Counter({("A", "D"): 4}), rates) == []  # nothing is known yet
+    for link in (("A", "D"), ("B", "D")):
+        rates.moved(link, 290)
+        rates.busy(link, 10.0)
+    caution.too_many(Counter({("A", "D"): 4, ("B", "D"): 3}), rates)
+    assert caution.most == 8  # as fast as alone: a step up
+    slower = LinkRates({("A", "D"): 29.0, ("B", "D"): 29.0})
+    for link in (("A", "D"), ("B", "D")):
+        slower.moved(link, 200)
+        slower.busy(link, 10.0)
+    many = Counter({("A", "D"): 8, ("B", "D"): 5})
+    given = [caution.too_many(many, slower) for _ in range(5)][-1]
+    assert others_connections(13, 20 / 29) == pytest.approx(77 / 3, rel=0.01)
+    assert caution.most == int(7 + (7 + 25.67) / 9)
+    assert set(given) == {("A", "D"), ("B", "D")}
+
+
+def test_direct_transfers_have_fewer_connections_once_some_are_done():
+    """10 s, 5 s and 1 s of 10 s; where nothing is known, one."""
+    assert busy_on_average([100, 50, 10], [10.0] * 3) == pytest.approx(1.6)
+    assert busy_on_average([], []) == 1.0
 
 
 @pytest.mark.parametrize("harm", [None, 0.3, 0.1])

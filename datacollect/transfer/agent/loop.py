@@ -77,7 +77,7 @@ class Loop:
                     self._handle(number, mask)
             # Calls that are added meanwhile wait for the next round: all get their turn.
             for _ in range(len(self._soon)):
-                self._soon.popleft()()
+                self._guard(self._soon.popleft())
             if time.monotonic() >= next_tick_s:
                 self._tick()
                 next_tick_s = time.monotonic() + TICK_S
@@ -85,11 +85,17 @@ class Loop:
         os.close(self._wake)
 
     def _handle(self, number: int, mask: int) -> None:
-        try:
-            self._handlers[number](mask)
-        except Exception as error:  # noqa: BLE001 - one connection must not end all others
+        if not self._guard(lambda: self._handlers[number](mask)):
             self.forget(number)
+
+    def _guard(self, call: Callable[[], None]) -> bool:
+        """Whether a call succeeds; one connection that fails must not end all others."""
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - told, whatever it is
             self._failed(error)
+            return False
+        return True
 
     def _wake_up(self) -> None:
         with suppress(OSError):  # the loop has ended

@@ -133,16 +133,25 @@ class PlainSession:
         if not addresses:
             self._shell.tell(events.Dialled(self._shell.now(), self._number, failure))
             return
-        family = socket.AF_INET6 if ":" in addresses[0][0] else socket.AF_INET
-        self._far = socket.socket(family, socket.SOCK_STREAM)
-        self._far.setblocking(False)
-        self._shell.tune(self._far)
-        code = self._far.connect_ex(addresses[0])
+        try:
+            self._far = self._socket_for(addresses[0])
+            code = self._far.connect_ex(addresses[0])
+        except OSError as error:  # too many open files
+            self._shell.tell(events.Dialled(self._shell.now(), self._number, error.strerror))
+            return
         if code not in (0, errno.EINPROGRESS):
             self._dialled(addresses, code)
             return
         number = self._far.fileno()
         self._shell.loop.watch(number, WRITABLE, lambda _: self._dialled(addresses, None))
+
+    def _socket_for(self, address: tuple[str, int]) -> socket.socket:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        far = socket.socket(family, socket.SOCK_STREAM)
+        far.setblocking(False)
+        with suppress(OSError):
+            self._shell.tune(far)
+        return far
 
     def _dialled(self, addresses: list[tuple[str, int]], code: int | None) -> None:
         assert self._far is not None

@@ -96,7 +96,12 @@ class Shell:
         connection.setblocking(True)
         session = TlsSession(self, number, connection, self._folder)
         self._sessions[number] = session
-        threading.Thread(target=session.run, name=f"tls-{number}", daemon=True).start()
+        try:
+            threading.Thread(target=session.run, name=f"tls-{number}", daemon=True).start()
+        except RuntimeError:  # no more threads to be had
+            connection.close()
+            self.forget(number)
+            self.tell(events.Ended(self.now(), number, "no thread to be had"))
 
     def tune(self, connection: socket.socket) -> None:
         """Set what all connections have in common."""

@@ -115,13 +115,18 @@ class SourceRequests:
         assert isinstance(wish, WantsFile)
         self._require_allowed(ticket, (wish.path,))
         headers = event.headers
+        left_bytes = self._left_bytes(ticket)
+        if left_bytes is not None:
+            # How much will be sent is not known yet; another session must not be promised it, too.
+            session.set_aside_bytes = left_bytes
+            self._spend(ticket, left_bytes)
         return actions.SendFile(
             session.number,
             wish.path,
             wish.with_body,
             headers.get("range"),
             headers.get("if-range"),
-            self._left_bytes(ticket),
+            left_bytes,
         )
 
     def _require_allowed(self, ticket: Ticket, paths: Iterable[str]) -> None:

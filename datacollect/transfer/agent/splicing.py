@@ -72,7 +72,12 @@ class Relay:
         self._ended = ended
         self._over = False
         self._queued = False
-        self._up, self._down = _Flow(near, far), _Flow(far, near)
+        self._up = _Flow(near, far)
+        try:
+            self._down = _Flow(far, near)
+        except OSError:
+            self._up.close()
+            raise
 
     def start(self, size_bytes: int) -> None:
         """Begin to move bytes."""

@@ -44,13 +44,10 @@ class AgentEntry:
 
 @dataclass(frozen=True)
 class SourceEntry:
-    """What to collect from one host: an agent's files, or the files behind some URLs."""
+    """What to collect from one agent: patterns of files, None for all."""
 
     name: str
     files: tuple[str, ...] | None = None
-    urls: tuple[str, ...] = ()
-    ca: Path | None = None
-    via: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,13 +129,11 @@ class Collection:
         sources = values["sources"]
         if sources is not None:
             sources = {
-                name: _source(name, entry, base, agents, destination)
-                for name, entry in sources.items()
+                name: _source(name, entry, agents, destination) for name, entry in sources.items()
             }
-        if not agents and not sources:
+        if not agents:
             raise ProblemError(
-                "agents: there is nothing to collect from; add [agents.NAME] with a url, or "
-                "[sources.NAME] with urls"
+                "agents: there is nothing to collect from; add [agents.NAME] with a url"
             )
         limits = Limits(**(values["limits"] or LIMITS.read({}, "limits")))
         size = limits.piece_bytes
@@ -190,48 +185,18 @@ def _address(url: str, place: str) -> tuple[str, int]:
 def _source(
     name: str,
     entry: dict[str, Any],
-    base: Path,
     agents: Mapping[str, AgentEntry],
     destination: str,
 ) -> SourceEntry:
     place = join("sources", name)
     _require_name(name, place)
-    files, urls, via = entry["files"], entry["urls"], entry["via"]
     if name.casefold() == destination.casefold():
         raise ProblemError(f"{place}: is the destination's name; what lies there is collected")
-    if urls is None and name not in agents:
-        hint = nearest_hint(name, agents) or f"; add [{join('agents', name)}], or urls"
-        raise ProblemError(f"{place}: must be one of the agents, or have urls, got neither{hint}")
-    if urls is not None and files is not None:
-        raise ProblemError(f"{place}: files and urls exclude each other; leave out one of them")
-    if urls is not None and name in agents:
-        raise ProblemError(
-            f"{place}.urls: {shown(name)} is an agent; give the other server a name of its own"
-        )
-    for i, url in enumerate(urls or ()):
-        _require_http(url, f"{place}.urls[{i}]")
-    for i, relay in enumerate(via):
-        if relay not in agents:
-            hint = nearest_hint(relay, agents) or f"; add [{join('agents', relay)}]"
-            raise ProblemError(
-                f"{place}.via[{i}] must be one of the agents, got {shown(relay)}{hint}"
-            )
-    ca = None if entry["ca"] is None else base / entry["ca"]
-    return SourceEntry(
-        name, None if files is None else tuple(files), tuple(urls or ()), ca, tuple(via)
-    )
-
-
-def _require_http(url: str, place: str) -> None:
-    try:
-        parts = urlsplit(url)
-        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname)
-        _ = parts.port
-    except ValueError:
-        is_fine = False
-    if not is_fine:
-        # The value is left out: presigned URLs are secrets.
-        raise ProblemError(f"{place} must be an http or https URL; write it in full")
+    if name not in agents:
+        hint = nearest_hint(name, agents) or f"; add [{join('agents', name)}]"
+        raise ProblemError(f"{place}: must be one of the agents, got {shown(name)}{hint}")
+    files = entry["files"]
+    return SourceEntry(name, None if files is None else tuple(files))
 
 
 def _require_name(name: str, place: str) -> None:

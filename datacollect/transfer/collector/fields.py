@@ -35,18 +35,6 @@ SOURCE = Table(
             ListOf(Text(), 1),
             "Which files, as patterns: * is anything but a slash, ** anything; all if absent.",
         ),
-        Field(
-            "urls",
-            ListOf(Text(), 1),
-            "Files on any HTTP server with ranges, instead of an agent's: one URL for each.",
-        ),
-        Field("ca", Text(), "File of the authority that signed that server's certificate."),
-        Field(
-            "via",
-            ListOf(NAME),
-            "Agents that may relay to that server: their connect_to must name this source.",
-            default=(),
-        ),
     ),
 )
 

@@ -45,25 +45,12 @@ class Planned(NamedTuple):
     plan_rest: Callable[[Progress], Schedule]
 
 
-def possible_links(
-    destination: str, contacts: Mapping[str, Contact], servers: Mapping[str, tuple[str, ...]]
-) -> list[tuple[str, str]]:
-    """Return the links that agents allow: to the destination, and to relays that reach a source.
-
-    Parameters
-    ----------
-    destination : str
-    contacts : mapping of str to Contact
-    servers : mapping of str to tuple of str
-        Sources that are no agents, and the relays that may be used for each.
-    """
+def possible_links(destination: str, contacts: Mapping[str, Contact]) -> list[tuple[str, str]]:
+    """Return the links that agents allow: to the destination, and to relays that reach a source."""
     links = [(name, destination) for name, contact in contacts.items() if not contact.relays]
-    links += [(name, destination) for name in servers]
     for relay, contact in contacts.items():
-        for name in contact.facts.relays_to:
-            is_known = name in contacts or relay in servers.get(name, ())
-            if is_known and name not in (relay, destination):
-                links.append((name, relay))
+        known = (name for name in contact.facts.relays_to if name in contacts)
+        links += [(name, relay) for name in known if name not in (relay, destination)]
     return links
 
 
@@ -88,7 +75,7 @@ def problem_of(
     hosts: dict[str, dict[str, Any]] = {destination: {}}
     hosts |= {name: {} for name in (*collection.agents, *(collection.sources or {}), *work)}
     for name, entry in network["hosts"].items():
-        given = {key: value for key, value in entry.items() if value is not None}
+        given = _given(entry)
         hosts[name] = {k: v for k, v in given.items() if k not in ("backlog_bytes", "release_s")}
     held = []
     for source, each in work.items():
@@ -100,7 +87,8 @@ def problem_of(
     tree: dict[str, Any] = {"destination": destination, "hosts": hosts, "held": held}
     if says_links(collection):
         tree["bandwidth_csv"] = network["bandwidth_csv"]
-        tree["links"], tree["shared"] = list(network["links"]), list(network["shared"])
+        tree["links"] = [_given(link) for link in network["links"]]
+        tree["shared"] = [_given(shared) for shared in network["shared"]]
         tree = {key: value for key, value in tree.items() if value is not None}
     else:
         tree["links"] = [
@@ -108,6 +96,11 @@ def problem_of(
             for a, b in dict.fromkeys(links)
         ]
     return Problem.from_dict(tree, base_dir=collection.folder)
+
+
+def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table of a file says, without what it leaves out."""
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def says_links(collection: Collection) -> bool:

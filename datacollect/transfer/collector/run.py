@@ -263,8 +263,7 @@ class _Pull:
     def _plan(self, work: dict[str, SourceWork]) -> Planned | None:
         """Plan; sources without a way are set aside."""
         work = dict(work)
-        servers: dict[str, tuple[str, ...]] = {}
-        links = possible_links(self.collection.destination, self.contacts.known, servers)
+        links = possible_links(self.collection.destination, self.contacts.known)
         rates = self._remembered()
         is_known = says_links(self.collection) or all(
             any(source == name for source, _ in rates) for name in work

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from conftest import REPOSITORY
 from instances.agents import KEY
 
 from datacollect.errors import ProblemError
 from datacollect.transfer.agent.config import AgentConfig, Limits
+from datacollect.transfer.agent.fields import AGENT, LIMITS
 
 MINIMAL = f"""\
 format = "datacollect-agent/1"
@@ -87,6 +89,16 @@ def test_what_is_wrong_is_said_with_its_place(read, old, new, message):
     with pytest.raises(ProblemError, match=message) as caught:
         read(MINIMAL.replace(old, new, 1))
     assert "a.toml" in str(caught.value)
+
+
+def test_the_documents_list_every_key():
+    text = (REPOSITORY / "docs/transfers.md").read_text(encoding="utf-8")
+    for field in AGENT.fields:
+        assert f"\n| `{field.name}` | " in text
+    for field in LIMITS.fields:
+        assert f"\n| `{field.name}` | " in text
+        assert f"| {field.default:g} |\n" in text
+    assert Limits() == Limits(**LIMITS.read({}, "limits"))
 
 
 def test_the_key_of_the_agent_is_never_served(read, tmp_path):

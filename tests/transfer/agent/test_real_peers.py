@@ -90,7 +90,7 @@ def test_openssl_greets(tmp_path, source, version, fits):
 @contextmanager
 def capture(to: tuple[str, int]):
     """A wire that keeps all that crosses it, both ways; yield its address and its bytes."""
-    kept = bytearray()
+    kept, ends = bytearray(), []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def pass_on(one, other):
@@ -105,15 +105,17 @@ def capture(to: tuple[str, int]):
                 while True:
                     near = listener.accept()[0]
                     far = socket.create_connection(to)
+                    ends.extend((near, far))
                     for pair in ((near, far), (far, near)):
                         threading.Thread(target=pass_on, args=pair, daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()
         yield f"127.0.0.1:{listener.getsockname()[1]}", kept
         listener.shutdown(socket.SHUT_RDWR)
+        for end in ends:
+            end.close()
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_relays_see_bytes_and_none_of_the_text(tmp_path):
     """Each wire of a chain over two relays is captured: what it carries is not what was sent."""
     text = b"the quick brown fox jumps over the lazy dog\n" * 20_000

@@ -1,0 +1,108 @@
+"""What a problem does not say, and that may make its plans promise too much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from datacollect.units import format_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+
+# Sums of few links are what each was measured to carry; of so many, hardly.
+FEW_LINKS = 2
+
+# Of a longer list of hosts so many are named.
+SHOWN_HOSTS = 3
+
+# A plan with so many times the connections of direct, and more than a few, opens many.
+MANY_TIMES, MANY_CONNECTIONS = 3, 12
+
+
+def missing_limits(problem: Problem) -> list[str]:
+    """Say which limits a problem does not give where plans rely on links together.
+
+    Each link's bandwidth was measured alone; all at once may be more than a host can take.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> names = ["S", "T", "U", "D"]
+    >>> rates = [[0, 0, 0, 1e6], [0, 0, 0, 1e6], [0, 0, 0, 2e6], [0, 0, 0, 0]]
+    >>> problem = dc.Problem.from_matrix(names, rates, [9, 9, 9, 0], "D")
+    >>> missing_limits(problem)[0]
+    "no downlink is given for 'D': its links together, 32 Mbit/s, may be more than it can take"
+    """
+    rate = problem.bandwidth_bytes_per_s.max(axis=0)
+    is_shared = np.zeros(problem.n_links, dtype=bool)
+    for members in problem.shared_links:
+        is_shared[members] = True
+    found = []
+    into = problem.link_to == problem.destination_index
+    n_into, total = _together(rate, into & ~is_shared)
+    if n_into > FEW_LINKS and not np.isfinite(
+        problem.downlink_bytes_per_s[problem.destination_index]
+    ):
+        found.append(
+            f"no downlink is given for {problem.destination!r}: its links together, "
+            f"{format_rate(total)}, may be more than it can take"
+        )
+    without = []
+    for source in problem.sources:
+        i = problem.host_index[source]
+        n_out, total = _together(rate, (problem.link_from == i) & ~is_shared)
+        is_limited = np.isfinite(problem.uplink_bytes_per_s[i])
+        if source != problem.destination and n_out > FEW_LINKS and not is_limited:
+            without.append((total, source))
+    if without:
+        most = max(without)
+        found.append(
+            f"no uplink is given for {_listed(source for _, source in without)}: links out of "
+            f"{most[1]!r} together, {format_rate(most[0])}, may be more than it can send"
+        )
+    return found
+
+
+def many_connections(plan: Schedule, direct: Schedule | None) -> str | None:
+    """Say where a plan opens many connections and direct few; None otherwise.
+
+    What a path gives the others grows with the number of connections, whatever their routes: of
+    the time that relays save against direct with one connection per source, much is saved by
+    opening more (docs, Study).
+    """
+    if direct is None:
+        return None
+    opened, few = (_connections(schedule) for schedule in (plan, direct))
+    if opened < MANY_CONNECTIONS or opened < MANY_TIMES * few:
+        return None
+    return (
+        f"{plan.method} opens {opened} connections, direct {few}: where TCP limits what one "
+        f"connection gets, direct with {opened} may be nearly as fast; try that first"
+    )
+
+
+def _connections(schedule: Schedule) -> int:
+    """Hops of routes, each with its most connections."""
+    columns = schedule.columns
+    if not len(columns):
+        return 0
+    key = columns.route * (int(columns.hop.max()) + 1) + columns.hop
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    return int(np.maximum.reduceat(columns.streams[order], first).sum())
+
+
+def _together(rate: FloatArray, links: BoolArray) -> tuple[int, float]:
+    return int((rate[links] > 0).sum()), float(rate[links].sum())
+
+
+def _listed(hosts: Iterable[str]) -> str:
+    names = sorted(hosts)
+    shown = ", ".join(repr(name) for name in names[:SHOWN_HOSTS])
+    return shown + (f" and {len(names) - SHOWN_HOSTS} more" if len(names) > SHOWN_HOSTS else "")

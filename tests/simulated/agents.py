@@ -1,0 +1,338 @@
+"""An agent's core among clients of all kinds, by seed: honest ones, thieves, a clock that jumps.
+
+The world knows what each ticket was made for, and judges what the core has done by that alone:
+it never reads a ticket itself.
+"""
+
+from __future__ import annotations
+
+import random
+from base64 import b64encode
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from datacollect.signing import PrivateKey
+from datacollect.transfer.agent import actions, events
+from datacollect.transfer.agent.config import AgentConfig, Limits
+from datacollect.transfer.agent.core import AgentCore
+from datacollect.transfer.wire.connect import connect_request
+from datacollect.transfer.wire.messages import FileEntry, Read, Segment, read_body
+from datacollect.transfer.wire.tickets import RELAY, SOURCE, Ticket, sign_ticket
+
+NAME, NEXT, OTHER = "R1", "S1", "S2"
+OURS, WITHDRAWN, STRANGER = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3))
+FILES = ("run7/a.bin", "other/b.bin")
+OF_TIME = ("expired", "future")
+# The clock may be set back by so much and no ticket lives again.
+MOST_BACK_S = 600.0
+
+
+class Wrong(AssertionError):
+    """The agent has done what it must not, or not what it must."""
+
+
+@dataclass
+class Made:
+    """A ticket, and what it was made for."""
+
+    token: str = field(repr=False)
+    ticket: Ticket
+    key: PrivateKey
+    flaw: str | None
+    n_dialled: int = 0
+    bytes_allowed: int = 0
+
+
+class SimulatedAgent:
+    """One agent and its clients."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.draws = seed, random.Random(f"agent {seed}")
+        self.monotonic_s, self.offset_s, self.most_offset_s = 0.0, 1.7e9, 1.7e9
+        self.kept: dict[str, float] = {}
+        self.made: list[Made] = []
+        self.sessions: dict[int, Made | None] = {}
+        self.n_sessions = 0
+        self.collectors = frozenset({OURS.public, WITHDRAWN.public})
+        self.core = self._new_core()
+        self.did: Counter[str] = Counter()
+
+    def run(self, n_steps: int = 60) -> None:
+        """Let things happen."""
+        steps = (
+            *[self._relay_client] * 5,
+            *[self._source_client] * 4,
+            self._garbage,
+            self._pass_time,
+            self._jump,
+            self._tick,
+            self._end_one,
+            self._restart,
+        )
+        for _ in range(n_steps):
+            self.draws.choice(steps)()
+        if self.draws.random() < 0.3:
+            self._withdraw()
+        self._stop()
+
+    # Time ------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> events.Now:
+        return events.Now(self.monotonic_s, self.offset_s + self.monotonic_s)
+
+    def _pass_time(self) -> None:
+        self.monotonic_s += self.draws.choice((0.1, 1.0, 5.0, 30.0, 59.0, 61.0))
+
+    def _jump(self) -> None:
+        self.offset_s += self.draws.choice((-500.0, -60.0, 60.0, 3600.0))
+        self.most_offset_s = max(self.most_offset_s, self.offset_s)
+        self.offset_s = max(self.offset_s, self.most_offset_s - MOST_BACK_S)
+
+    def _tick(self) -> None:
+        self._tell(events.Tick(self.now))
+
+    def _restart(self) -> None:
+        """The process is gone and comes back with what it had on disk."""
+        self.sessions.clear()
+        self.did["restarts"] += 1
+        self.core = self._new_core()
+
+    def _new_core(self) -> AgentCore:
+        config = AgentConfig(
+            file=Path("agent.toml"),
+            name=NAME,
+            listen=("10.0.0.1", 7443),
+            collectors=self.collectors,
+            serve=Path("data"),
+            connect_to={NEXT: ("10.0.0.2", 7443), OTHER: ("10.0.0.3", 7443)},
+            certificate=Path("cert.pem"),
+            key=Path("key.pem"),
+            own_certificate=True,
+            nonces=Path("nonces"),
+            limits=replace(Limits(), new_per_s=1e6),
+        )
+        return AgentCore(config, "1", dict(self.kept))
+
+    # Clients ---------------------------------------------------------------------------------
+
+    def _ticket(self, kind: str) -> Made:
+        """Make a ticket, good or with one flaw; or take one that was made before."""
+        draws, now_s = self.draws, self.now.unix_s
+        old = [made for made in self.made if made.ticket.kind == kind]
+        if old and draws.random() < 0.35:
+            return draws.choice(old)
+        life_s = draws.choice((10.0, 60.0))
+        ticket = Ticket(
+            OURS.public,
+            NAME,
+            kind,
+            "c1",
+            issued_s=now_s,
+            expires_s=now_s + life_s,
+            egress=NEXT if kind == RELAY else None,
+            agents=(NAME,) if kind == RELAY else (),
+            files=("run7/*",) if kind == SOURCE else None,
+            most_bytes=draws.choice((None, 100, 250)) if kind == SOURCE else None,
+            most_sockets=draws.choice((1, 2)),
+            nonce=b64encode(len(self.made).to_bytes(16, "big")).decode(),
+        )
+        key = draws.choice((OURS, WITHDRAWN))
+        ticket = replace(ticket, issuer=key.public)
+        flaw = draws.choice((None, None, *_FLAWS))
+        if flaw is not None:
+            ticket, key = _FLAWS[flaw](ticket, key)
+        if flaw in OF_TIME:  # what its times say then decides
+            flaw = None
+        signed = sign_ticket(replace(ticket, kind=kind), key)
+        if flaw == "bits":
+            at = draws.randrange(len("v4.public."), len(signed))
+            other = draws.choice([c for c in "ABab01" if c != signed[at]])
+            signed = signed[:at] + other + signed[at + 1 :]
+        made = Made(signed, ticket, key, flaw)
+        self.made.append(made)
+        return made
+
+    def _accept(self) -> int:
+        self.n_sessions += 1
+        self.sessions[self.n_sessions] = None
+        self._tell(events.Accepted(self.now, self.n_sessions, "10.9.9.9"))
+        return self.n_sessions
+
+    def _relay_client(self) -> None:
+        made = self._ticket(self.draws.choice((RELAY, RELAY, RELAY, SOURCE)))
+        wanted = self.draws.choice((NEXT, NEXT, NEXT, OTHER, "S9"))
+        number = self._accept()
+        self._tell(events.FirstByte(self.now, number, ord("C")))
+        if self.draws.random() < 0.2:
+            self._pass_time()
+        found = self._tell(events.HeadRead(self.now, number, connect_request(wanted, made.token)))
+        good = self._is_good(made, RELAY) and wanted == NEXT == made.ticket.egress
+        good = good and made.ticket.nonce not in self.kept
+        keeps = [a for a in found if isinstance(a, actions.KeepNonce)]
+        if any(isinstance(a, actions.Refuse) and a.status == 429 for a in found):
+            good = False  # others of the same collection are open
+        if bool(keeps) != good:
+            raise Wrong(f"seed {self.seed}: {made} for {wanted}: {found}")
+        if not keeps:
+            self._require_refusal(found, number)
+            return
+        self.did["relayed"] += 1
+        self.kept[made.ticket.nonce] = keeps[0].until_s
+        if self.draws.random() < 0.2:  # killed before it could dial
+            self._restart()
+            return
+        found = self._tell(events.NonceKept(self.now, number))
+        dials = [a for a in found if isinstance(a, actions.Dial)]
+        made.n_dialled += len(dials)
+        if [(d.host, d.port) for d in dials] != [("10.0.0.2", 7443)] or made.n_dialled > 1:
+            raise Wrong(f"seed {self.seed}: {made.n_dialled} uses of a relay ticket: {dials}")
+        self.sessions[number] = made
+        self._tell(events.Dialled(self.now, number))
+
+    def _source_client(self) -> None:
+        made = self._ticket(self.draws.choice((SOURCE, SOURCE, SOURCE, RELAY)))
+        number = self._accept()
+        self._tell(events.FirstByte(self.now, number, 0x16))
+        for _ in range(self.draws.randint(1, 3)):
+            if not self._ask(number, made):
+                return
+
+    def _ask(self, number: int, made: Made) -> bool:
+        """Ask for bytes by a read, or a whole file; whether the session goes on."""
+        draws, path = self.draws, self.draws.choice((FILES[0], *FILES))
+        n_bytes = draws.choice((10, 60, 120))
+        headers = {"authorization": f"Bearer {made.token}"}
+        if draws.random() < 0.5:
+            entry = FileEntry(path, 1000, 1, 1)
+            body = read_body(Read((Segment(entry, 0, n_bytes),)))
+            event = events.Asked(self.now, number, "POST", "/v1/read", headers, body)
+        else:
+            event = events.Asked(self.now, number, "GET", f"/v1/files/{path}", headers)
+        same = sum(other is made for n, other in self.sessions.items() if n != number)
+        found = self._tell(event)
+        sends = [a for a in found if isinstance(a, actions.SendSegments | actions.SendFile)]
+        if sends:
+            good = self._is_good(made, SOURCE) and path == FILES[0]
+            if not good or same >= made.ticket.most_sockets:
+                raise Wrong(f"seed {self.seed}: {made}: {path}: {sends}")
+            self.did["served"] += 1
+            self.sessions[number] = made
+            sent = n_bytes
+            if isinstance(sends[0], actions.SendFile):
+                most = sends[0].most_bytes
+                sent = 1000 if most is None else min(1000, most)
+            made.bytes_allowed += sent
+            budget = made.ticket.most_bytes
+            # Only a restart forgets what was spent.
+            if budget is not None and made.bytes_allowed > budget * (1 + self.did["restarts"]):
+                raise Wrong(f"seed {self.seed}: {made.bytes_allowed} of {budget} bytes")
+            if draws.random() < 0.7:
+                self._tell(events.Answered(self.now, number, sent))
+                return True
+            return False
+        refused = [a for a in found if isinstance(a, actions.Answer) and a.status >= 400]
+        if not refused:
+            raise Wrong(f"seed {self.seed}: neither served nor refused: {found}")
+        spent = made.ticket.most_bytes is not None
+        if self._is_good(made, SOURCE) and path == FILES[0] and not spent and same == 0:
+            raise Wrong(f"seed {self.seed}: refuses what it should serve: {found}")
+        if refused[0].last:
+            self._end(number)
+        return False
+
+    def _garbage(self) -> None:
+        number = self._accept()
+        self._tell(events.FirstByte(self.now, number, 0x47))
+        head = self.draws.choice(
+            (
+                b"GET / HTTP/1.1\r\n\r\n",
+                b"CONNECT S1:443 HTTP/1.1\r\nHost: S1\r\nHost: S2\r\n\r\n",
+                b"CONNECT S1 HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+                self.draws.randbytes(200),
+                b"CONNECT " + b"A" * 20_000,
+            )
+        )
+        found = self._tell(events.HeadRead(self.now, number, head))
+        self._require_refusal(found, number)
+
+    def _end_one(self) -> None:
+        if self.sessions:
+            self._end(self.draws.choice(sorted(self.sessions)))
+
+    def _end(self, number: int) -> None:
+        self.sessions.pop(number, None)
+        self._tell(events.Ended(self.now, number, "gone"))
+
+    def _withdraw(self) -> None:
+        """All sessions of a withdrawn key end, and its tickets count no more."""
+        self.collectors = frozenset({OURS.public})
+        found = self._tell(events.CollectorsRead(self.now, self.collectors))
+        closed = {a.session for a in found if isinstance(a, actions.Close)}
+        for number, made in self.sessions.items():
+            if made is not None and (made.key is WITHDRAWN) != (number in closed):
+                raise Wrong(f"seed {self.seed}: withdrawn: {made}, closed {closed}")
+        for number in closed:
+            self._end(number)
+        for _ in range(10):
+            self._relay_client()
+
+    def _stop(self) -> None:
+        """Once told twice it ends, whatever is under way."""
+        self._tell(events.StopAsked(self.now))
+        found = self._tell(events.StopAsked(self.now))
+        for number in list(self.sessions):
+            self._end(number)
+        self._tick()
+        if not self.core.finished:
+            raise Wrong(f"seed {self.seed}: it does not end: {found} {self.core.sessions}")
+
+    # Judges ----------------------------------------------------------------------------------
+
+    def _is_good(self, made: Made, kind: str) -> bool:
+        """Whether the ticket counts here and now, by what it was made for."""
+        ticket, now_s = made.ticket, self.now.unix_s
+        in_time = ticket.issued_s <= now_s + 5.0 and now_s < ticket.expires_s
+        known = made.key.public in self.collectors
+        return made.flaw is None and ticket.kind == kind and in_time and known
+
+    def _require_refusal(self, found: list[Any], number: int) -> None:
+        if not any(isinstance(a, actions.Refuse) for a in found):
+            raise Wrong(f"seed {self.seed}: is not refused: {found}")
+        self.did["refused"] += 1
+        self._end(number)
+
+    def _tell(self, event: Any) -> list[Any]:
+        found = self.core.handle(event)
+        for action in found:
+            if isinstance(action, actions.Log) and "v4.public." in repr(action):
+                raise Wrong(f"seed {self.seed}: a ticket in the log: {action}")
+        for action in found:
+            if isinstance(action, actions.Close) and action.session != event_session(event):
+                self.sessions.pop(action.session, None)
+                self.core.handle(events.Ended(self.now, action.session, action.why))
+        return found
+
+
+def event_session(event: Any) -> int | None:
+    """The session that an event is about."""
+    return getattr(event, "session", None)
+
+
+_FLAWS: dict[str, Any] = {
+    "audience": lambda ticket, key: (replace(ticket, audience=OTHER), key),
+    "forged": lambda ticket, _: (ticket, STRANGER),
+    "stranger": lambda ticket, _: (replace(ticket, issuer=STRANGER.public), STRANGER),
+    "expired": lambda ticket, key: (
+        replace(ticket, issued_s=ticket.issued_s - 60, expires_s=ticket.issued_s - 1),
+        key,
+    ),
+    "too long": lambda ticket, key: (replace(ticket, expires_s=ticket.issued_s + 90_000), key),
+    "future": lambda ticket, key: (
+        replace(ticket, issued_s=ticket.issued_s + 30, expires_s=ticket.issued_s + 60),
+        key,
+    ),
+    "bits": lambda ticket, key: (ticket, key),
+}

@@ -1,0 +1,46 @@
+"""One failing connection ends neither the loop nor the others."""
+
+from __future__ import annotations
+
+import os
+
+from datacollect.transfer.agent.loop import READABLE, Loop
+
+
+def test_what_fails_is_told_and_watched_no_more():
+    failed, seen = [], []
+    loop = Loop(lambda: None, failed.append)
+    bad, good = os.pipe(), os.pipe()
+
+    def fails(_=None):
+        raise RuntimeError("a bug")
+
+    def works(_):
+        seen.append(os.read(good[0], 10))
+        loop.forget(good[0])
+        loop.run_soon(loop.finish)
+
+    loop.watch(bad[0], READABLE, fails)
+    loop.watch(good[0], READABLE, works)
+    loop.run_soon(fails)
+    os.write(bad[1], b"x")
+    os.write(good[1], b"y")
+    loop.run()
+    assert seen == [b"y"]
+    assert [str(error) for error in failed] == ["a bug", "a bug"]
+    for number in (*bad, *good):
+        os.close(number)
+    loop.run_soon(fails)  # too late, and harmless
+
+
+def test_ticks_come_while_nothing_else_does():
+    ticks = []
+
+    def tick():
+        ticks.append(1)
+        if len(ticks) == 2:
+            loop.finish()
+
+    loop = Loop(tick, ticks.append)
+    loop.run()
+    assert len(ticks) == 2
