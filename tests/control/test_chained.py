@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datacollect as dc
-from datacollect.control.chained import LATE_S, ChainedController
+from datacollect.control.chained import LATE_S, LATE_TIMES, ChainedController
 from datacollect.control.connections import Recovery
 from datacollect.control.decisions import Send, WakeMe
 from datacollect.control.events import ConnectionOpened, RangeArrived, Timer
@@ -31,8 +31,8 @@ def test_what_another_chain_has_had_for_too_long_is_sent_once_more_at_that_very_
 def test_what_comes_as_fast_as_before_is_not_sent_twice():
     """One byte a second: of two pieces of five bytes the second is there at 10 s, and not late.
 
-    The idle chain waits LATE_S and twice the time that the other needs for what it has: from 5 s on
-    five bytes, so until 2 + 2 * 5 s after they were given at 0 s.
+    The idle chain waits LATE_S and LATE_TIMES the time that the other needs for what it has: from
+    5 s on five seconds.
     """
     problem = dc.Problem.from_matrix(["S", "D"], [[0, 1.0], [0, 0]], [10, 0], "D")
     controller = ChainedController(
@@ -46,4 +46,4 @@ def test_what_comes_as_fast_as_before_is_not_sent_twice():
     for wake in wakes:
         decisions += controller.handle(Timer(max(5.0, wake.time_s), wake.tag))
     assert not [one for one in decisions if isinstance(one, Send)]
-    assert [one.time_s for one in decisions if isinstance(one, WakeMe)] == [12.0]
+    assert [one.time_s for one in decisions if isinstance(one, WakeMe)] == [LATE_S + LATE_TIMES * 5]

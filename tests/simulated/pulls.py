@@ -146,15 +146,22 @@ class SimulatedPull:
                     if not source.is_some_version(known, path.read_bytes()):
                         raise Wrong(f"seed {self.seed}: {path} is no version of its file")
 
+    def judge_done(self, opened: Store) -> None:
+        """What is said to be done is there, before anything is mended."""
+        state = opened.state
+        for number, name in state.source_names().items():
+            for row in state.files_in(number, FileState.DONE):
+                path = Path(self.into, name, row.listed.path)
+                wanted = _listed(self.sources[name], row.listed)
+                if not path.is_file() or path.read_bytes() != wanted:
+                    raise Wrong(f"seed {self.seed}: {path} is said to be done, and is not there")
+
     def judge_mended(self, opened: Store) -> None:
         """What is recorded is on disk."""
+        self.judge_done(opened)
         state = opened.state
         for number, name in state.source_names().items():
             source = self.sources[name]
-            for row in state.files_in(number, FileState.DONE):
-                path = Path(self.into, name, row.listed.path)
-                if not path.is_file() or path.read_bytes() != _listed(source, row.listed):
-                    raise Wrong(f"seed {self.seed}: {path} is said to be done, and is not there")
             waiting = {row.number: row for row in state.files_in(number, FileState.WAITING)}
             layout = state.layout(number)
             for piece in state.recorded(number):
@@ -204,6 +211,7 @@ class Start:
         self.core: CollectorCore | None = None
 
     def run(self) -> bool:
+        self.pull.judge_done(self.store)
         self.store.mend()
         if not self.pull.disk.is_dead:
             self.pull.judge_mended(self.store)
@@ -358,6 +366,8 @@ class Start:
                 case messages.OpenSession():
                     self._open(action)
                 case messages.Request() | messages.Ask():
+                    if action.piece not in self.core.todo[action.source]:
+                        raise Wrong(f"seed {self.pull.seed}: {action} asks for what is there")
                     thread = self.threads[action.session]
                     thread.wanted.put(action)
                     self._step_soon(thread)

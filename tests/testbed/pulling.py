@@ -105,7 +105,7 @@ class BedAgents:
     def _collection(self, connections: int) -> dict[str, Any]:
         there = {self.setting.destination, *self.hosts}
         hosts = {
-            name: {key: value for key, value in entry.items() if key != "backlog_bytes"}
+            name: {key: value for key, value in _said(entry).items() if key != "backlog_bytes"}
             for name, entry in self.tree["hosts"].items()
             if name in there
         }
@@ -119,7 +119,7 @@ class BedAgents:
             },
             "limits": {"connections": connections, "piece_bytes": 65536},
             "hosts": hosts,
-            "links": [link for link in self.tree["links"] if self._is_way(link)],
+            "links": [_said(link) for link in self.tree["links"] if self._is_way(link)],
             "shared": [
                 row | {"links": links}
                 for row in self.tree["shared"]
@@ -162,6 +162,11 @@ class BedAgents:
     def _wait(self, name: str) -> None:
         said = self.agents[name].says("\n", START_S)
         self.facts[name] = json.loads(said.splitlines()[0])
+
+
+def _said(entry: dict[str, Any]) -> dict[str, Any]:
+    """What an entry says; None is nothing."""
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def _link(pair: list[str]) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from instances.how_many import many
 from simulated.agents import SimulatedAgent
 
@@ -32,3 +35,48 @@ def test_only_good_tickets_count_each_as_often_as_it_says(first):
 def test_only_good_tickets_count_among_many_clients():
     for seed in range(10_000, 10_000 + many(2000)):
         SimulatedAgent(seed).run()
+
+
+class ManyClients(RuleBasedStateMachine):
+    """The same steps in orders that Hypothesis chooses, and shortens where they go wrong."""
+
+    @initialize(seed=st.integers(0, 10**6))
+    def begin(self, seed):
+        self.agent = SimulatedAgent(seed)
+
+    @rule()
+    def somebody_wants_a_relay(self):
+        self.agent._relay_client()
+
+    @rule()
+    def somebody_wants_files(self):
+        self.agent._source_client()
+
+    @rule()
+    def somebody_sends_garbage(self):
+        self.agent._garbage()
+
+    @rule()
+    def time_passes(self):
+        self.agent._pass_time()
+        self.agent._tick()
+
+    @rule()
+    def the_clock_jumps(self):
+        self.agent._jump()
+
+    @rule()
+    def a_session_ends(self):
+        self.agent._end_one()
+
+    @rule()
+    def the_agent_is_started_again(self):
+        self.agent._restart()
+
+    def teardown(self):
+        if hasattr(self, "agent"):
+            self.agent._stop()
+
+
+TestManyClients = ManyClients.TestCase
+TestManyClients.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
