@@ -100,27 +100,43 @@ def _save(table: pd.DataFrame, path: Path) -> None:
 
 
 def _figure(table: pd.DataFrame) -> Figure:
-    """Draw money by makespan; the cheapest at any time may be far away: a line marks its price."""
+    """Draw money by makespan; a line marks the price of the cheapest at any time."""
     from matplotlib.figure import Figure
 
+    from datacollect.schedule.plot import time_unit
     from datacollect.units import format_duration
 
-    near, cheapest = table.iloc[:-1], table.iloc[-1]
+    unit_s, unit = time_unit(float(table["makespan_s"].max()))
     figure = Figure(figsize=(7.0, 4.5), dpi=100, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(near["makespan_s"], near["money"], marker="o", color="#0072B2")
-    axes.axhline(cheapest["money"], color="#5A5A5A", lw=1.0, ls="--")
+    # Deadlines that are of no further use give the same plan: one point, not several.
+    points = table.drop_duplicates(["makespan_s", "money"])
+    when = points["makespan_s"] / unit_s
+    cheapest = points.iloc[-1]
+    axes.plot(when, points["money"], color="#0072B2", lw=1.2, zorder=1)
+    axes.scatter(when, points["money"], s=42, color="#0072B2", edgecolor="white", zorder=2)
+    axes.axhline(cheapest["money"], color="#5A5A5A", lw=1.0, ls="--", zorder=0)
+    apart = None
+    for slack, x, money in zip(points.index, when, points["money"], strict=True):
+        # Texts of points that lie close to each other would lie on each other.
+        if apart is None or x - apart > 0.05 * (when.max() - when.min()):
+            label = "cheapest" if slack == table.index[-1] else f"+{slack:.0%}"
+            axes.annotate(label, (x, money), xytext=(5, 6), textcoords="offset points", fontsize=9)
+            apart = x
     text = f"cheapest of all: {cheapest['money']:.4g}, in {format_duration(cheapest['makespan_s'])}"
     axes.annotate(
         text,
-        (1.0, cheapest["money"]),
+        (0.0, cheapest["money"]),
         xycoords=("axes fraction", "data"),
-        xytext=(-4, -6),
+        xytext=(6, 5),
         textcoords="offset points",
-        ha="right",
-        va="top",
+        fontsize=9,
+        color="#5A5A5A",
     )
-    axes.set_xlabel("makespan (s)")
-    axes.set_ylabel("money")
-    axes.set_ylim(0, 1.08 * float(table["money"].max()) or 1.0)
+    axes.set_xlabel(f"makespan ({unit}); at each point how much slower than the fastest is allowed")
+    axes.set_ylabel("money (currency of price_per_gb)")
+    # Around the data: what waiting saves is seen, and the labels say how much it is.
+    axes.margins(0.12, 0.12)
+    axes.grid(color="#E5E5E5", lw=0.8)
+    axes.set_axisbelow(True)
     return figure

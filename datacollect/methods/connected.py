@@ -29,6 +29,7 @@ from datacollect.methods.whole_connections import Candidate, Hops, filled, impro
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.schedule import Schedule
 from datacollect.schedule.transfers import Bottleneck, Transfers
+from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
-    from datacollect.solvers.budget import Budget
 
 # Relayed data wait for a chunk at each relay: this part of the lower bound, or of what is shorter.
 CHUNK_PART = 1e-3
@@ -78,6 +78,22 @@ def connected(
     n = _whole(hops, flow)
     schedule = _schedule(problem, hops, n, bound_s, connections, chunk_s, flow)
     return require_room_for_chunks(problem, schedule)
+
+
+def earliest_s(problem: Problem, connections: int, solver: str = "auto") -> float:
+    """Return the bound of plans with so many connections, parts of them allowed, in seconds.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> link = dc.Link("S", "D", 4.0, capacity_bytes_per_s=12.0)
+    >>> problem = dc.Problem.from_hosts([dc.Host("S", 60), dc.Host("D")], [link], "D")
+    >>> round(earliest_s(problem, 2), 6)
+    10.0
+    """
+    _require(problem, connections)
+    pools = pools_by_owner(problem)
+    return _bound(problem, pools, connections, Budget(solver))[0] if pools else 0.0
 
 
 def _require(problem: Problem, connections: int) -> None:

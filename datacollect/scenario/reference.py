@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.connection_flow import fastest_flow
+from datacollect.methods.connected import earliest_s
 from datacollect.problem.hosts import Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
 from datacollect.scenario.known_wires import late_capacity_bytes_per_s, simulated
 from datacollect.simulation.network import SimulatedNetwork
-from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from datacollect.scenario.setting import Setting
@@ -54,12 +53,7 @@ def reference_s(setting: Setting, connections: int) -> float:
     """
     if not isinstance(setting.network, SimulatedNetwork):
         return math.nan
-    problem = true_problem(setting)
-    supply = problem.backlog_bytes.astype(float)
-    supply[problem.destination_index] = 0.0
-    if not supply.any():
-        return 0.0
-    return fastest_flow(problem, supply, connections, Budget()).makespan_s
+    return earliest_s(true_problem(setting), connections)
 
 
 def true_problem(setting: Setting) -> Problem:

@@ -131,7 +131,12 @@ def save_plot(problem: Problem, schedule: Schedule, path: str | PathLike[str]) -
 # Drawing ------------------------------------------------------------------------------------
 
 
-def _time_unit(end_s: float) -> tuple[float, str]:
+def time_unit(end_s: float) -> tuple[float, str]:
+    """Return the unit in which an axis up to an instant reads best: its seconds, its name.
+
+    >>> time_unit(12_000.0), time_unit(20_000.0)
+    ((60.0, 'min'), (3600.0, 'h'))
+    """
     for unit_s, unit in ((86_400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s")):
         if end_s >= 5 * unit_s:
             return unit_s, unit
@@ -166,7 +171,7 @@ def _draw(figure: Figure, picture: Picture, problem: Problem, schedule: Schedule
     axes = figure.add_axes(
         (left / WIDTH, foot / height, width / WIDTH, places[-1].bottom / height), facecolor="none"
     )
-    unit_s, unit = _time_unit(schedule.makespan_s)
+    unit_s, unit = time_unit(schedule.makespan_s)
     axes.set_xlim(0, schedule.makespan_s / unit_s)
     axes.set_ylim(places[-1].bottom, 0)
     axes.set_yticks([])
