@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 # Of longer lists the first few are shown.
-SHOWN_ROUTES, SHOWN_HOSTS = 8, 3
+SHOWN_ROUTES, SHOWN_HOSTS, SHOWN_FILES = 8, 3, 3
 NOTHING = "–"
 
 
@@ -130,6 +130,7 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
         if i:
             emit("")
         emit_text(f"{name} requests")
+        listed = pull_rows(rows)
         cells = [
             (
                 row["request_from"],
@@ -140,9 +141,27 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
                 format_duration(row["finish_s"]),
                 format_rate(row["rate_bytes_per_s"]),
             )
-            for row in pull_rows(rows)
+            for row in listed
         ]
         emit_table(headings, cells, "<<>>>>>")
+        if "files" in table:
+            emit("")
+            named = [
+                (row["source"], str(row["offset_bytes"]), parts_text(row["files"]))
+                for row in listed
+            ]
+            emit_table(("source", "first byte", "files"), named, "<><")
+
+
+def parts_text(parts: list[dict[str, Any]]) -> str:
+    """Name the first files of a range and the last, which are those that it may cut."""
+    names = []
+    for part in parts if len(parts) <= SHOWN_FILES else (parts[0], parts[-1]):
+        begin = f" from byte {part['offset_bytes']}" if part["offset_bytes"] else ""
+        names.append(f"{part['path']} ({format_bytes(part['bytes'])}{begin})")
+    if len(parts) > SHOWN_FILES:
+        names.insert(1, f"{len(parts) - 2} more")
+    return ", ".join(names)
 
 
 def pull_rows(table: pd.DataFrame) -> list[dict[str, Any]]:

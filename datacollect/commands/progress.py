@@ -63,7 +63,7 @@ def progress(
     Files count by their size. With --json the progress file is printed.
     """
     from datacollect.exports.arrived import progress_toml, progress_tree, read_arrived
-    from datacollect.exports.manifest import read_manifest
+    from datacollect.problem.manifest import read_manifest
 
     if output is not None and not output.lower().endswith((".toml", ".json")):
         raise ProblemError(f"-o must name a progress file, .toml or .json, got {output!r}")

@@ -21,7 +21,10 @@ from datacollect.commands.reading import read_both
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from datacollect.exports.export import Export
+    from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -43,7 +46,9 @@ def pulls(
     manifest_file: Annotated[
         str | None,
         typer.Option(
-            "--manifest", metavar="FILE", help="CSV of all files: host, path, bytes, sha256."
+            "--manifest",
+            metavar="FILE",
+            help="CSV of all files: host, path, bytes, sha256. Default: the problem's manifest.",
         ),
     ] = None,
     url: Annotated[
@@ -107,16 +112,13 @@ def pulls(
     if kind is None:
         _print_lists(problem, schedule, host, as_json=as_json)
         return
-    if manifest_file is None:
-        raise ProblemError(
-            "--as needs --manifest FILE: a CSV with the columns host, path, bytes and, where "
-            "known, sha256"
-        )
     if output is None and (kind is not ExportFormat.csv or as_json):
         raise ProblemError(f"--as {kind.value} needs -o: where to write")
-    require_other_file(output, problem_file, schedule_file, manifest_file)
+    require_other_file(output, problem_file, schedule_file, *filter(None, [manifest_file]))
     with working("cutting into pieces"):
-        found = _export(problem, schedule, kind, manifest_file, url, relay_url, piece_bytes)
+        manifest = _manifest(problem, problem_file, manifest_file)
+        name = manifest_file or problem_file
+        found = _export(problem, schedule, kind, manifest, name, url, relay_url, piece_bytes)
     texts = _texts_of(found, host, kind)
     if output is None:
         emit(texts[""].removesuffix("\n"))
@@ -145,7 +147,7 @@ def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_j
     from datacollect.schedule.pulls import pull_list
 
     require_belonging(problem, schedule)
-    table = pull_list(schedule, host, hosts=problem.names)
+    table = pull_list(schedule, host, hosts=problem.names, manifest=problem.manifest)
     if as_json:
         totals = {"destination": schedule.destination, "makespan_s": schedule.makespan_s}
         emit_json({**totals, "pulls": pull_rows(table)})
@@ -153,17 +155,37 @@ def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_j
         show_pulls(table, host)
 
 
+def _manifest(
+    problem: Problem, problem_file: str, manifest_file: str | None
+) -> Mapping[str, Files]:
+    """Return the files that are given, or else the problem's own."""
+    from datacollect.problem.manifest import read_manifest, with_hashes_of_both
+
+    if manifest_file is not None:
+        given = read_manifest(manifest_file)
+        if problem.manifest is None:
+            return given
+        return with_hashes_of_both(given, problem.manifest, manifest_file)
+    if problem.manifest is None:
+        raise ProblemError(
+            f"--as needs to know the files, and {problem_file} has no manifest; give --manifest "
+            "FILE, a CSV with the columns host, path, bytes and, where known, sha256, or name it "
+            'in the problem: manifest = "FILE"'
+        )
+    return problem.manifest
+
+
 def _export(
     problem: Problem,
     schedule: Schedule,
     kind: ExportFormat,
-    manifest_file: str,
+    manifest: Mapping[str, Files],
+    manifest_name: str,
     url: list[str] | None,
     relay_url: list[str] | None,
     piece_bytes: int | None,
 ) -> Export:
     from datacollect.exports.export import export
-    from datacollect.exports.manifest import read_manifest
     from datacollect.exports.templates import read_templates
 
     is_url = kind not in (ExportFormat.rclone, ExportFormat.rsync)
@@ -171,10 +193,10 @@ def _export(
     return export(
         problem,
         schedule,
-        read_manifest(manifest_file),
+        manifest,
         kind.value,
         templates,
-        manifest_name=manifest_file,
+        manifest_name=manifest_name,
         piece_bytes=piece_bytes,
     )
 

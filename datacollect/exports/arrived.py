@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from datacollect.byte_ranges import ByteRanges
 from datacollect.documents import PROGRESS_FORMAT
 from datacollect.errors import ProblemError
-from datacollect.exports.manifest import MARK
 from datacollect.exports.templates import folder_of_host
+from datacollect.problem.manifest import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from datacollect.exports.manifest import Files
+    from datacollect.problem.manifest import Files
 
 STATE = ".datacollect"
 _RANGE = re.compile(r"(\d+)-(\d+)(\.part)?")

@@ -13,17 +13,17 @@ from datacollect.errors import ProblemError
 from datacollect.exports.fts import fts_jobs
 from datacollect.exports.jobs import Jobs, jobs_of
 from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
-from datacollect.exports.manifest import require_fit
 from datacollect.exports.scripts import TOOLS, scripts
 from datacollect.exports.templates import folder_of_host
+from datacollect.problem.manifest import require_fit
 from datacollect.schedule.belonging import require_belonging
 from datacollect.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.exports.manifest import Files
     from datacollect.exports.templates import Templates
+    from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.contents import ScheduleContents
 

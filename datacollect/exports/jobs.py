@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from datacollect.arrays import FloatArray, IntArray
-    from datacollect.exports.manifest import Files
+    from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.contents import ScheduleContents
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from importlib.resources import files as package_files
 from typing import TYPE_CHECKING
 
-from datacollect.exports.manifest import MARK
 from datacollect.exports.templates import folder_of_host
+from datacollect.problem.manifest import MARK
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from datacollect.exports.jobs import Job, Jobs
-    from datacollect.exports.manifest import Files
+    from datacollect.problem.manifest import Files
 
 # What a destination has not whole yet; a relay's folder is all of this kind, and what it serves.
 PARTIAL = ".datacollect/partial"

@@ -7,6 +7,7 @@ import io
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import BYTES_STOP, join
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Iterator, Mapping
     from os import PathLike
 
     from datacollect.arrays import IntArray
@@ -196,6 +197,66 @@ def require_fit(problem: _Backlogs, manifest: Mapping[str, Files], name: str) ->
                 f"{name}: the files of {host!r} have {listed} bytes, its backlog_bytes is "
                 f"{backlog}; list all its files, and set backlog_bytes to their sum"
             )
+
+
+def with_hashes_of_both(
+    given: Mapping[str, Files], own: Mapping[str, Files], name: str
+) -> dict[str, Files]:
+    """Return a manifest with the SHA-256 that it or the problem's own knows, if both agree.
+
+    Parameters
+    ----------
+    given, own : mapping of str to Files
+    name : str
+        The given one's, for messages.
+
+    Raises
+    ------
+    ProblemError
+        The two contradict each other: other files, sizes or SHA-256, or another order.
+
+    Examples
+    --------
+    >>> sizes = np.array([3, 5])
+    >>> one = {"S": Files(("a", "b"), sizes, ("f0" * 32, ""))}
+    >>> two = {"S": Files(("a", "b"), sizes, ("", "0f" * 32))}
+    >>> [text[:4] for text in with_hashes_of_both(one, two, "files.csv")["S"].sha256]
+    ['f0f0', '0f0f']
+    """
+    for host in sorted(given.keys() ^ own.keys()):
+        who = "it" if host in given else "the problem's"
+        raise ProblemError(
+            f"{name}: contradicts the problem's own manifest: only {who} has files of {host!r}; "
+            "leave one of the two out, or correct it"
+        )
+    return {host: _both(files, own[host], f"{name}: {host!r}") for host, files in given.items()}
+
+
+def _both(given: Files, own: Files, place: str) -> Files:
+    for i, (said, known) in enumerate(zip_longest(_described(given), _described(own)), 1):
+        if said is None or known is None or not _agree(said, known):
+            raise ProblemError(
+                f"{place}: contradicts the problem's own manifest, whose file {i} is "
+                f"{_text(known)}, got {_text(said)}; leave one of the two out, or correct it"
+            )
+    hashes = tuple(a or b for a, b in zip(given.sha256, own.sha256, strict=True))
+    return Files(given.paths, given.n_bytes, hashes)
+
+
+def _agree(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
+    """Whether path and size are the same, and the hash where both know it."""
+    return one[:2] == other[:2] and (one[2] == other[2] or not (one[2] and other[2]))
+
+
+def _described(files: Files) -> Iterator[tuple[str, int, str]]:
+    return zip(files.paths, files.n_bytes.tolist(), files.sha256, strict=True)
+
+
+def _text(entry: tuple[str, int, str] | None) -> str:
+    if entry is None:
+        return "none"
+    path, n_bytes, sha256 = entry
+    return f"{path!r} of {n_bytes} bytes" + (f" with SHA-256 {sha256}" if sha256 else "")
 
 
 def _require_header(header: list[str], name: str) -> None:

@@ -13,15 +13,20 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
 
+    from datacollect.problem.manifest import Files
     from datacollect.schedule.contents import ScheduleContents
 
 
 def pull_list(
-    schedule: ScheduleContents, host: str | None = None, *, hosts: Iterable[str] = ()
+    schedule: ScheduleContents,
+    host: str | None = None,
+    *,
+    hosts: Iterable[str] = (),
+    manifest: Mapping[str, Files] | None = None,
 ) -> pd.DataFrame:
     """Return what a host, or every host, has to request.
 
@@ -32,6 +37,8 @@ def pull_list(
         The receiver; all receivers if left out.
     hosts : iterable of str, optional
         Names of further hosts that may be asked for: a schedule names only those that take part.
+    manifest : mapping of str to Files, optional
+        The files of each source, whose backlogs hold all that is moved.
 
     Returns
     -------
@@ -39,7 +46,8 @@ def pull_list(
         A row per transfer, sorted by host and start: host (the receiver), request_from, source,
         offset_bytes, bytes, start_s, finish_s, rate_bytes_per_s, streams, slot and n_slots (the
         first slot and how many; missing where the schedule has no slots), forward_to (the next
-        host; None at the destination), route (tuple of names).
+        host; None at the destination), route (tuple of names). With a manifest also files: the
+        parts of files that the range is, as `Files.within` lists them.
 
     Raises
     ------
@@ -86,6 +94,10 @@ def pull_list(
             "route": pd.Series(paths, dtype=object),
         }
     )
+    if manifest is not None:
+        ranges = zip(table["source"], table["offset_bytes"], table["bytes"], strict=True)
+        parts = [manifest[source].within(begin, n) for source, begin, n in ranges]
+        table["files"] = pd.Series(parts, dtype=object)
     if host is not None:
         table = table[table["host"] == host]
     return table.sort_values(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from instances.command_line import strict_json
 
+from datacollect.commands.answers import parts_text
+
 
 def test_pulls_add_up_to_the_backlog(planned, call):
     code, out, err = call("pulls", "figure1.toml", "plan.json", "--json")
@@ -46,3 +48,42 @@ def test_a_schedule_of_other_hosts_is_refused(planned, call):
         assert "does not belong to the problem: host 'S1' of its route" in err
         assert "give the problem that it was made for" in err
     assert not (planned / "plan.png").exists()
+
+
+FILES = "host,path,bytes\nS1,a,300000\nS1,run/b,700000\nS2,c,1000000\n"
+
+
+def test_ranges_name_their_files(planned, call):
+    """Each byte that the destination requests is in one file; whole files come together again."""
+    (planned / "files.csv").write_text(FILES)
+    toml = planned / "figure1.toml"
+    toml.write_text('manifest = "files.csv"\n' + toml.read_text())
+    code, out, err = call("pulls", "figure1.toml", "plan.json", "--json")
+    assert (code, err) == (0, "")
+    pulls = strict_json(out)["pulls"]
+    first = {"a": 0, "run/b": 300_000, "c": 0}
+    arrived: dict[str, int] = {}
+    for pull in pulls:
+        parts = pull["files"]
+        assert sum(part["bytes"] for part in parts) == pull["bytes"]
+        assert first[parts[0]["path"]] + parts[0]["offset_bytes"] == pull["offset_bytes"]
+        for part in parts if pull["host"] == "D" else ():
+            arrived[part["path"]] = arrived.get(part["path"], 0) + part["bytes"]
+    assert arrived == {"a": 300_000, "run/b": 700_000, "c": 1_000_000}
+    code, out, _ = call("pulls", "figure1.toml", "plan.json")
+    assert code == 0
+    assert "run/b (" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_without_a_manifest_no_files_are_named(planned, call):
+    pulls = strict_json(call("pulls", "figure1.toml", "plan.json", "--json")[1])["pulls"]
+    assert all("files" not in pull for pull in pulls)
+    assert "files" not in call("pulls", "figure1.toml", "plan.json")[1]
+
+
+def test_of_many_files_the_first_and_the_last_are_named():
+    parts = [{"path": f"f{i}", "offset_bytes": 0, "bytes": 1000} for i in range(9)]
+    parts[0]["offset_bytes"] = 7
+    assert parts_text(parts) == "f0 (1 kB from byte 7), 7 more, f8 (1 kB)"
+    assert parts_text(parts[1:4]) == "f1 (1 kB), f2 (1 kB), f3 (1 kB)"

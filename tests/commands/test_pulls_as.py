@@ -64,7 +64,7 @@ def test_a_table_goes_to_standard_output_or_to_a_file(listed, call):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--as", "curl"), "--as needs --manifest FILE"),
+        (("--as", "curl", "-o", "x"), "figure1.toml has no manifest; give --manifest FILE"),
         (("--url", "http://x/{path}"), "--url is for --as"),
         (("--as", "curl", "--manifest", "files.csv"), "--as curl needs -o"),
         (("--as", "curl", "--manifest", "files.csv", "-o", "x"), "no address is known for what"),
@@ -77,6 +77,37 @@ def test_what_is_refused(listed, call, arguments, message):
     code, out, err = call("pulls", "figure1.toml", "plan.json", *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.fixture
+def own(listed):
+    """The same, and the problem names the manifest."""
+    path = listed / "figure1.toml"
+    path.write_text('manifest = "files.csv"\n' + path.read_text())
+    return listed
+
+
+def test_the_problems_own_manifest_is_taken(own, call):
+    table = ("pulls", "figure1.toml", "plan.json", "--as", "csv")
+    code, out, err = call(*table)
+    assert code == 0, err
+    assert out == call(*table, "--manifest", "files.csv")[1]
+    assert {row.split(",")[3] for row in out.splitlines()[1:]} == {"a", "b"}
+
+
+def test_a_manifest_that_contradicts_the_problems_is_refused(own, call):
+    (own / "other.csv").write_text("host,path,bytes\nS1,a,1000000\nS2,c,1000000\n")
+    table = ("pulls", "figure1.toml", "plan.json", "--as", "csv", "--manifest", "other.csv")
+    code, out, err = call(*table)
+    assert (code, out) == (2, "")
+    assert "other.csv: 'S2': contradicts the problem's own manifest" in err
+    assert "'b' of 1000000 bytes, got 'c' of 1000000 bytes" in err
+
+
+def test_progress_without_a_manifest_says_so(planned, call):
+    code, out, err = call("progress", ".")
+    assert (code, out) == (2, "")
+    assert "--manifest" in err
 
 
 def test_progress_of_folders(listed, call):

@@ -8,7 +8,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.exports.arrived import progress_toml, progress_tree, read_arrived
-from datacollect.exports.manifest import read_manifest
+from datacollect.problem.manifest import read_manifest
 
 MANIFEST = "host,path,bytes\nS,a,100\nS,d/b,200\nT,c,50\n"
 

@@ -17,8 +17,8 @@ import datacollect as dc
 from datacollect.commands.main import run
 from datacollect.exports.arrived import progress_tree, read_arrived
 from datacollect.exports.export import export, script_name
-from datacollect.exports.manifest import read_manifest
 from datacollect.exports.templates import read_templates
+from datacollect.problem.manifest import read_manifest
 
 SKIPS = {
     "aria2": ("aria2c", NO_ARIA2),

@@ -12,8 +12,8 @@ from instances.real_files import RELAY, make_files, problem_of_files
 
 import datacollect as dc
 from datacollect.exports.export import export
-from datacollect.exports.manifest import read_manifest
 from datacollect.exports.templates import read_templates
+from datacollect.problem.manifest import read_manifest
 
 # What FTS serves at /api-docs/schema/submit says: fts-rest-flask, lib/api/submit_schema.py, 2024,
 # shortened to what is used here, and closed, so that nothing it does not know passes.

@@ -8,7 +8,7 @@ import pytest
 import datacollect as dc
 from datacollect.exports.jobs import jobs_of
 from datacollect.exports.makespan import finish_times_s
-from datacollect.exports.manifest import Files
+from datacollect.problem.manifest import Files
 
 
 def files_of(*sizes):

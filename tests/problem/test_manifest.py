@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import datacollect as dc
-from datacollect.exports.manifest import read_manifest, require_fit
+from datacollect.problem.manifest import Files, read_manifest, require_fit, with_hashes_of_both
 
 HASH = "AB" * 32
 
@@ -57,3 +58,53 @@ def test_sums_must_be_the_backlogs(tmp_path):
         require_fit(problem, read_manifest(write(tmp_path, "host,path,bytes\nS,a,4\n")), "f")
     with pytest.raises(dc.ProblemError, match="f: the problem has no host 'SS'; did you mean 'S'"):
         require_fit(problem, read_manifest(write(tmp_path, "host,path,bytes\nSS,a,4\n")), "f")
+
+
+OWN = f"host,path,bytes,sha256\nS,a,4,{HASH}\nS,b,6,\nT,c,0,\n"
+
+
+def test_hashes_of_two_that_agree_are_joined(tmp_path):
+    """Hosts may come in another order: each source's backlog is its own."""
+    own = read_manifest(write(tmp_path, OWN))
+    text = f"host,path,bytes,sha256\nT,c,0,\nS,a,4,\nS,b,6,{HASH}\n"
+    joined = with_hashes_of_both(read_manifest(write(tmp_path, text)), own, "f")
+    assert joined["S"].paths == ("a", "b")
+    assert joined["S"].sha256 == (HASH.lower(), HASH.lower())
+    assert joined["T"].sha256 == ("",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("S,b,6,\nS,a,4,\nT,c,0,\n", "file 1 is 'a' of 4 bytes with .*, got 'b' of 6 bytes"),
+        ("S,a,5,\nS,b,5,\nT,c,0,\n", "file 1 is 'a' of 4 .*, got 'a' of 5 bytes"),
+        ("S,a,4,\nT,c,0,\n", "whose file 2 is 'b' of 6 bytes, got none"),
+        ("S,a,4,\nS,b,6,\nS,d,0,\nT,c,0,\n", "file 3 is none, got 'd' of 0 bytes"),
+        (f"S,a,4,{'CD' * 32}\nS,b,6,\nT,c,0,\n", "SHA-256 abab.*, got .* SHA-256 cdcd"),
+        ("S,a,4,\nS,b,6,\n", "only the problem's has files of 'T'"),
+        ("S,a,4,\nS,b,6,\nT,c,0,\nU,d,0,\n", "only it has files of 'U'"),
+    ],
+)
+def test_two_that_contradict_each_other_are_refused(tmp_path, rows, message):
+    own = read_manifest(write(tmp_path, OWN))
+    given = read_manifest(write(tmp_path, f"host,path,bytes,sha256\n{rows}"))
+    with pytest.raises(dc.ProblemError, match=f"^f: .*contradicts the problem's own.*{message}"):
+        with_hashes_of_both(given, own, "f")
+
+
+@pytest.mark.parametrize("sizes", [[3, 0, 5], [0, 0, 1, 7, 0], [8]])
+def test_each_byte_of_a_range_is_in_the_file_that_holds_it(sizes):
+    """Against a list with an entry per byte of the backlog: its file, and its place there."""
+    paths = tuple(f"f{i}" for i in range(len(sizes)))
+    files = Files(paths, np.array(sizes), ("",) * len(sizes))
+    byte = [(path, k) for path, size in zip(paths, sizes, strict=True) for k in range(size)]
+    for begin in range(len(byte) + 1):
+        for end in range(begin, len(byte) + 1):
+            parts = files.within(begin, end - begin)
+            found = [
+                (part["path"], part["offset_bytes"] + k)
+                for part in parts
+                for k in range(part["bytes"])
+            ]
+            assert found == byte[begin:end]
+            assert len({part["path"] for part in parts}) == len(parts)
