@@ -150,7 +150,7 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
 def unit_of_name(name: str) -> str:
     """Return the unit that a name ends in, in one way to write it; ``""`` where it names none.
 
-    >>> unit_of_name("backlog_gb"), unit_of_name("rate_Mbit_per_sec"), unit_of_name("links")
+    >>> unit_of_name("backlog_gbyte"), unit_of_name("rate_Mbit_per_sec"), unit_of_name("links")
     ('gb', 'mbit/s', '')
     """
     found = _UNIT_OF_NAME.search(name.lower())

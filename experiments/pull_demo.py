@@ -8,12 +8,12 @@ collects 60 MB through the relay and straight, and compares every byte. No root,
 
 from __future__ import annotations
 
+import argparse
 import filecmp
 import json
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -51,8 +51,11 @@ def agent(
     return child, json.loads(child.stdout.readline())
 
 
-def main(folder: Path) -> None:
+def main() -> None:
     """Set three hosts up in a folder, and collect."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("demo/pull"))
+    folder = parser.parse_args().folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     shown("keys", "new", "collector.key", folder=folder)
@@ -107,4 +110,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo/pull"))
+    main()

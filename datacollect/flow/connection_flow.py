@@ -87,6 +87,7 @@ def fastest_flow(
     Of 12 bytes/s two connections beside two of others get half:
 
     >>> import datacollect as dc
+    >>> from datacollect.solvers.budget import Budget
     >>> link = dc.Link("S", "D", 4.0, capacity_bytes_per_s=12.0)
     >>> problem = dc.Problem.from_hosts([dc.Host("S", 60), dc.Host("D")], [link], "D")
     >>> round(fastest_flow(problem, np.array([60.0, 0.0]), 2, Budget()).makespan_s, 6)

@@ -64,7 +64,7 @@ def test_version(call):
         (["plan", "figure1.toml", "--slot", "nan"], "must be a finite number > 0, got nan"),
         (["plan", "figure1.toml", "--chunk", "-1"], "must be a finite number >= 0, got -1"),
         (["plan", "figure1.toml", "--chunk", "1", "--slot", "1"], "--slot and --chunk exclude"),
-        (["plan", "figure1.toml", "--deadline", "0"], "must be a finite number > 0, got 0"),
+        (["plan", "figure1.toml", "--deadline", "0"], "a finite number of seconds > 0, got 0"),
         (["plan", "figure1.toml", "--prefer", "cheap"], "'earliest-arrival', 'money'"),
         (["plan", "figure1.toml", "--method", "direct", "--deadline", "9"], "--deadline is for"),
         (["plan", "figure1.toml", "--method", "direct", "--prefer", "money"], "--prefer is for"),

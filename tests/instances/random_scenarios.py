@@ -69,6 +69,10 @@ def fitting(tree, *, with_problem):
     ):
         if one in method:
             method.pop(other, None)
+    if method.get("time_slot_s") is not None:
+        method["at_a_time"] = 2
+        for key in ("streams", "total_streams", "streams_as"):
+            method.pop(key, None)
     if "replan_s" in method:
         for key in ("name", "timing", "pace", "slot_s", "scaled_slot_s"):
             method.pop(key, None)

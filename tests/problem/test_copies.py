@@ -15,7 +15,10 @@ from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.problem import Problem
 
 COMPUTED_ONCE = [
-    name for name, is_of in vars(Problem).items() if isinstance(is_of, cached_property)
+    name
+    for room in Problem.__mro__
+    for name, is_of in vars(room).items()
+    if isinstance(is_of, cached_property)
 ]
 
 

@@ -27,6 +27,7 @@ def test_a_run_s_settings_say_all_that_led_to_it(outcome):
         "warnings",
         "predicted_makespan_s",
         "plan",
+        "prediction",
         "connections",
         "replanning",
         "problem_sha256",

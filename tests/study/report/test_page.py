@@ -51,7 +51,7 @@ def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_
     assert drawn == {
         (f"({r['panel']}) {r['where']}", r["series"], r["x"]): float(r["mean"]) for r in rows
     }
-    assert len(drawn) == 16
+    assert len(drawn) == 24  # six methods, two panels, two numbers of flows
 
     # Tables: the cells of the CSV.
     for file in ("figure3_summary.csv", "figure3_prediction.csv"):
