@@ -25,7 +25,7 @@ from datacollect.problem.hosts import Parcel
 from datacollect.schedule.contents import HEURISTIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
@@ -160,19 +160,32 @@ def _jobs_of(problem: Problem, schedule: Schedule) -> list[RouteJob]:
         route = schedule.routes[number]
         host, source = index[route.hosts[0]], index[route.source]
         release_s = float(problem.release_s[source]) if host == source else 0.0
-        parcels = ranges.setdefault(number, [])
-        before = parcels[-1] if parcels else None
-        if before is not None and before.offset_bytes + before.n_bytes == offset:
-            parcels[-1] = before._replace(n_bytes=before.n_bytes + n_bytes)
-        else:
-            parcels.append(Parcel(host, source, offset, n_bytes, release_s))
+        parcel = Parcel(host, source, offset, n_bytes, release_s)
+        ranges.setdefault(number, []).append(parcel)
     return [
         RouteJob(
-            Pool(parcels[0].host, parcels[0].host, tuple(parcels)),
+            Pool(parcels[0].host, parcels[0].host, _joined(parcels)),
             tuple(index[name] for name in schedule.routes[number].hosts),
         )
         for number, parcels in ranges.items()
     ]
+
+
+def _joined(parcels: Iterable[Parcel]) -> tuple[Parcel, ...]:
+    """Make one of ranges that follow one another: a range of a byte would share its instants."""
+    joined: list[Parcel] = []
+    for parcel in sorted(parcels, key=lambda p: (p.host, p.source, p.offset_bytes)):
+        before = joined[-1] if joined else parcel
+        whole = before._replace(n_bytes=before.n_bytes + parcel.n_bytes)
+        end = parcel._replace(
+            offset_bytes=before.offset_bytes,
+            n_bytes=parcel.offset_bytes + parcel.n_bytes - before.offset_bytes,
+        )
+        if joined and whole == end:
+            joined[-1] = whole
+        else:
+            joined.append(parcel)
+    return tuple(joined)
 
 
 _RANGE = ("route", "offset_bytes", "n_bytes")
@@ -187,7 +200,7 @@ def _largest_alone(jobs: Sequence[RouteJob], most_transfers: int) -> list[RouteJ
     for group in groups.values():
         fit = [job for job in group if most_transfers > 1 or job.n_hops == 1] or group
         largest = max(fit, key=lambda job: job.pool.n_bytes)
-        parcels = tuple(parcel for job in group for parcel in job.pool.parcels)
+        parcels = _joined(parcel for job in group for parcel in job.pool.parcels)
         alone.append(replace(largest, pool=replace(largest.pool, parcels=parcels)))
     return alone
 

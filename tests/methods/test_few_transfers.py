@@ -133,6 +133,22 @@ def test_plans_are_valid_and_keep_to_the_limit(problem, most, chunk_s):
     assert plan.makespan_s >= plan.lower_bound_s * (1 - 1e-6)
 
 
+def test_a_byte_that_a_fast_plan_sends_elsewhere_is_no_transfer_of_its_own():
+    """Without the limit one of H1's bytes goes over H2; over one link all of them are one range."""
+    hosts = [dc.Host("D"), dc.Host("H1", 10**12), dc.Host("H2", 10**12, release_s=1.0)]
+    links = [
+        dc.Link("H1", "D", (0.0, 1e12)),
+        dc.Link("H1", "H2", (2e12, 0.0)),
+        dc.Link("H2", "D", (2e12, 1e12)),
+        dc.Link("H2", "H1", (0.0, 1e12)),
+    ]
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 1.0])
+    plan = dc.coordinated(problem, most_transfers=1)
+    plan.check(problem)
+    assert at_once(plan) == 1
+    assert plan.makespan_s == pytest.approx(3.0)
+
+
 def test_larger_meshes_have_small_gaps():
     """A dozen sources in a mesh of 30 hosts whose destination binds, eight at once."""
     rng = np.random.default_rng(1)
