@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """What an agent takes upon itself; see `datacollect.transfer.agent.fields.LIMITS`.
+    """What an agent takes upon itself; see ``LIMITS`` of `datacollect.transfer.agent.fields`.
 
     >>> Limits().sessions
     1000
