@@ -53,7 +53,9 @@ MOST_RELEASES = 8
 def connected(
     problem: Problem, connections: int, chunk_s: float | None, budget: Budget
 ) -> Schedule:
-    """Plan with at most so many connections at a time, see `datacollect.methods.coordinated.coordinated`.
+    """Plan with at most so many connections at a time.
+
+    See `datacollect.methods.coordinated.coordinated`.
 
     Raises
     ------
