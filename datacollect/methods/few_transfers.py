@@ -75,9 +75,15 @@ def with_few_transfers(
     reasons: list[str] = []
     for jobs in _sets_of_routes(problem, schedule, most_transfers, plan_again):
         try:
-            found.append(_in_batches(problem, schedule, jobs, most_transfers, chunk_s))
+            plan = _in_batches(problem, schedule, jobs, most_transfers, chunk_s)
         except InfeasibleError as error:
             reasons.append(str(error))
+            continue
+        # Ranges that were cut into whole bytes may share the instants of a transfer.
+        if most_at_once(problem, plan) <= most_transfers:
+            found.append(plan)
+        else:
+            reasons.append("whole bytes need one transfer more")
     if not found:
         raise InfeasibleError(
             f"no plan with most_transfers = {most_transfers} was found: "

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 
 import pytest
 from conftest import NO_ARIA2, NO_RCLONE, NO_RSYNC
@@ -88,6 +89,15 @@ def both(folder):
     return (first, last), said + also
 
 
+def parts_in(folder):
+    """Return the sizes of what is not whole yet; what is renamed meanwhile is not there."""
+    sizes = {}
+    for path in folder.rglob("*.part"):
+        with suppress(FileNotFoundError):
+            sizes[path] = path.stat().st_size
+    return sizes
+
+
 def wait_until(condition):
     for _ in range(600):
         if condition():
@@ -165,18 +175,18 @@ def json_of(tree):
 def test_an_interrupted_script_goes_on_within_its_pieces(files):
     problem = problem_of_files()
     plan = dc.direct(problem)
-    with serving(files) as url:
+    with serving(files, pause_s=0.02) as url:
         exported(files, problem, plan, "curl", url)
         process = start(files, "D", "into")
-        wait_until(lambda: any(p.stat().st_size for p in files.rglob("into/**/*.part")))
+        wait_until(lambda: any(parts_in(files / "into").values()))
         process.send_signal(signal.SIGINT)
         code, said = ended(process)
         assert (code, said) == (130, "D: interrupted; the same command goes on\n")
-        parts = {p: p.stat().st_size for p in (files / "into").rglob("*.part")}
+        parts = parts_in(files / "into")
         assert any(parts.values())
         again = start(files, "D", "into")
         time.sleep(0.2)
-        grown = {p: p.stat().st_size for p in (files / "into").rglob("*.part")}
+        grown = parts_in(files / "into")
         assert all(grown[p] >= size for p, size in parts.items() if p in grown)
         assert ended(again) == (0, "D: done\n")
     assert same_files(files, files / "into")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import contextmanager, suppress
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 
+BLOCK_BYTES = 2**13
+
+
 class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     knows_ranges = True
+    pause_s = 0.0
 
     def handle(self):
         with suppress(ConnectionError):  # who was killed closes nothing
@@ -36,7 +41,9 @@ class _Handler(SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         try:
-            self.wfile.write(data)
+            for begin in range(0, len(data), BLOCK_BYTES):
+                self.wfile.write(data[begin : begin + BLOCK_BYTES])
+                time.sleep(self.pause_s)
         except ConnectionError:
             self.close_connection = True
 
@@ -45,14 +52,14 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder, *, knows_ranges=True):
-    """Serve a folder; yield the address."""
+def serving(folder, *, knows_ranges=True, pause_s=0.0):
+    """Serve a folder; yield the address. After each block it waits for `pause_s`."""
 
     class Handler(_Handler):
         def __init__(self, *arguments):
             super().__init__(*arguments, directory=str(folder))
 
-    Handler.knows_ranges = knows_ranges
+    Handler.knows_ranges, Handler.pause_s = knows_ranges, pause_s
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -149,6 +149,22 @@ def test_a_byte_that_a_fast_plan_sends_elsewhere_is_no_transfer_of_its_own():
     assert plan.makespan_s == pytest.approx(3.0)
 
 
+def test_bytes_that_rounding_moves_keep_to_the_limit_too():
+    """Whole bytes cut H1's direct range in two, a thousand bytes beside the rest."""
+    hosts = [dc.Host("D"), dc.Host("H1", 3 * 10**12), dc.Host("H2", 10**12), dc.Host("H3")]
+    links = [
+        dc.Link("H1", "D", (1e12, 2e12)),
+        dc.Link("H1", "H2", (1e12, 1e12)),
+        dc.Link("H2", "D", (0.0, 3e12)),
+        dc.Link("H2", "H3", (0.0, 0.0)),
+    ]
+    wire = dc.SharedBottleneck("wire", 1e12, [("H2", "H3")])
+    problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0.0, 1.0], shared=[wire])
+    plan = dc.coordinated(problem, chunk_s=0.0, most_transfers=3)
+    plan.check(problem)
+    assert at_once(plan) <= 3
+
+
 def test_larger_meshes_have_small_gaps():
     """A dozen sources in a mesh of 30 hosts whose destination binds, eight at once."""
     rng = np.random.default_rng(1)

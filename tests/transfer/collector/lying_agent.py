@@ -101,7 +101,10 @@ class LyingAgent:
             one.close(), other.close()
 
     def _serve(self, connection):
-        stream = connection.makefile("rb")
+        with connection, connection.makefile("rb") as stream:
+            self._answer_all(connection, stream)
+
+    def _answer_all(self, connection, stream):
         while line := stream.readline():
             method, target, _ = line.decode().split(" ", 2)
             headers = {}
