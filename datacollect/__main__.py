@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 INTERRUPTED = 130
 
@@ -16,6 +19,7 @@ INTERRUPTED = 130
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     sys.unraisablehook = _unraisable
+    sys.excepthook = _printed
     try:
         _keep_streams_apart()
         from datacollect.commands.main import main as run_and_leave
@@ -41,6 +45,16 @@ def _unraisable(mishap: sys.UnraisableHookArgs) -> None:
         _say_interrupted()
         os._exit(INTERRUPTED)
     sys.__unraisablehook__(mishap)
+
+
+def _printed(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """End the program by an interruption that C code only prints, as where it imports modules."""
+    if issubclass(kind, KeyboardInterrupt):
+        _say_interrupted()
+        os._exit(INTERRUPTED)
+    sys.__excepthook__(kind, error, traceback)
 
 
 def _say_interrupted() -> None:

@@ -256,6 +256,19 @@ def test_ctrl_c_at_fifty_instants_ends_in_one_line(prepared):
     at_instants(prepared, 50)
 
 
+def test_an_interruption_that_c_code_would_print_ends_in_one_line(tmp_path):
+    """C code that imports modules prints what is raised meanwhile, and goes on."""
+    text = (
+        "import sys; from unittest.mock import patch; import datacollect.__main__ as program\n"
+        "def swallowed(): sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)\n"
+        "with patch('datacollect.commands.main.main', swallowed): program.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
 def at_instants(folder, n):
     rng = random.Random(n)
     began = time.monotonic()
