@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -177,7 +178,8 @@ class Bed:
         trace: TracebackType | None,
     ) -> None:
         if keeper := getattr(self, "_keeper", None):
-            keeper.stdin.close()
+            with suppress(BrokenPipeError):  # of a keeper that is gone, with what it was not told
+                keeper.stdin.close()
             try:
                 keeper.wait(10)
             except subprocess.TimeoutExpired:
