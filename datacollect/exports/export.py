@@ -7,7 +7,7 @@ import io
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.exports.fts import fts_jobs
@@ -22,13 +22,13 @@ from datacollect.units import format_bytes, format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from datacollect.choices import ExportFormat
     from datacollect.exports.templates import Templates
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.contents import ScheduleContents
 
-Format = Literal["curl", "aria2", "rclone", "rsync", "fts", "csv"]
-FORMATS: tuple[Format, ...] = ("curl", "aria2", "rclone", "rsync", "fts", "csv")
+FORMATS: tuple[ExportFormat, ...] = ("curl", "aria2", "rclone", "rsync", "fts", "csv")
 
 CSV_COLUMNS = (
     *("host", "request_from", "source", "path", "offset_bytes", "bytes", "file_bytes", "start_s"),
@@ -65,7 +65,7 @@ def export(
     problem: Problem,
     schedule: ScheduleContents,
     manifest: Mapping[str, Files],
-    kind: Format,
+    kind: ExportFormat,
     templates: Templates,
     *,
     manifest_name: str = "manifest",
@@ -134,7 +134,7 @@ def script_name(host: str) -> str:
     return f"{folder_of_host(host)}.sh"
 
 
-def _address_of(templates: Templates, kind: Format) -> Callable[[str, str, str], str]:
+def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str, str], str]:
     if kind != "rsync":
         return templates.address
 
@@ -182,7 +182,9 @@ def _table(
 # What to know -------------------------------------------------------------------------------
 
 
-def _notes(problem: Problem, schedule: ScheduleContents, jobs: Jobs, kind: Format) -> Iterable[str]:
+def _notes(
+    problem: Problem, schedule: ScheduleContents, jobs: Jobs, kind: ExportFormat
+) -> Iterable[str]:
     yield from _about_relays(problem, jobs)
     if jobs.n_cut:
         yield (

@@ -35,24 +35,8 @@ GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
 def contents_of_graph(graph: nx.DiGraph[Any], destination: str | None = None) -> ProblemContents:
     """Bring a directed graph into columns.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
-        ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
-        ``most_connections``), all
-        optional. Edges are links, with ``bandwidth_bytes_per_s`` (a number, or a list with one
-        per period) and optionally ``price_per_gb``, ``per_connection_bytes_per_s``,
-        ``capacity_bytes_per_s`` and ``competitors``. Attributes of the graph, all optional:
-        ``destination``, ``periods_s``, ``shared`` (of `SharedBottleneck`), ``held`` (of `Held`).
-        Other attributes are ignored, unless they look like one of these that is missing.
-    destination : str, optional
-        Overrides the graph's attribute.
-
-    Raises
-    ------
-    ProblemError
-        Not a simple directed graph, an edge without bandwidth, or a value of the wrong kind.
+    Parameters and errors are those of `datacollect.problem.problem.Problem.from_networkx`, which
+    says what they mean.
 
     Examples
     --------

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
+    from datacollect.choices import Engine, RunMethod
     from datacollect.methods.carrying import Carrying
     from datacollect.problem.problem import Problem
     from datacollect.scenario.probe_cache import Measurement
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 def simulate(
     scenario: Scenario | Mapping[str, Any] | str | PathLike[str],
     *,
-    engine: str = "ns3",
-    method: str | None = None,
+    engine: Engine = "ns3",
+    method: RunMethod | None = None,
     seed: int | None = None,
     schedule: Schedule | None = None,
     time_limit_s: float | None = None,
@@ -128,8 +129,8 @@ def simulate(
 def carry_out(
     scenario: Scenario | Mapping[str, Any] | str | PathLike[str],
     *,
-    engine: str = "ns3",
-    method: str | None = None,
+    engine: Engine = "ns3",
+    method: RunMethod | None = None,
     seed: int | None = None,
     schedule: Schedule | None = None,
     time_limit_s: float | None = None,
@@ -211,7 +212,7 @@ def _naming_silent_probes(scenario: Scenario, measurement: Measurement | None) -
 
 def _with_overrides(
     scenario: Scenario | Mapping[str, Any] | str | PathLike[str],
-    method: str | None,
+    method: RunMethod | None,
     seed: int | None,
     time_limit_s: float | None,
 ) -> Scenario:

@@ -78,6 +78,10 @@ class Progress(ProgressContents):
         problem : Problem
             Whose progress it is.
 
+        Returns
+        -------
+        Progress
+
         Raises
         ------
         ProblemError
@@ -106,6 +110,10 @@ class Progress(ProgressContents):
             ``bandwidth_csv`` names is relative to the file.
         problem : Problem
             Whose progress it is.
+
+        Returns
+        -------
+        Progress
 
         Raises
         ------
@@ -142,6 +150,15 @@ class Progress(ProgressContents):
         at_s : float
             Seconds from the start of the plan.
 
+        Returns
+        -------
+        Progress
+
+        Raises
+        ------
+        ProblemError
+            The plan is of another problem, or the instant is negative or not finite.
+
         Examples
         --------
         >>> import datacollect as dc
@@ -154,7 +171,25 @@ class Progress(ProgressContents):
         return replace(empty, held=collected + _held_at(plan, at_s))
 
     def to_dict(self, problem: Problem) -> dict[str, Any]:
-        """Return the tree of a progress file."""
+        """Return the tree of a progress file.
+
+        Parameters
+        ----------
+        problem : Problem
+            Whose progress it is.
+
+        Returns
+        -------
+        dict
+            What TOML or JSON can say, and `from_dict` reads.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> Progress(2.0, held=(Held("D", "S", 0, 5),)).to_dict(problem)["held"]
+        [{'host': 'D', 'source': 'S', 'offset_bytes': 0, 'bytes': 5}]
+        """
         from datacollect.schedule.progress_file import tree_of
 
         return tree_of(self, problem.names)
@@ -172,6 +207,17 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
     Backlogs stay as they are, so that offsets keep their meaning; what has moved is held data.
     Release times and periods are moved back. A host that holds more of others' data than its
     ``storage_bytes``, chunks in flight for instance, has room for that.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was to be collected from the start.
+    progress : Progress
+        How far it has got.
+
+    Returns
+    -------
+    Problem
 
     Raises
     ------

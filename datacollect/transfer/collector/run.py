@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
+    from datacollect.choices import RunMethod
     from datacollect.transfer.collector.peers import Peer
     from datacollect.transfer.collector.planning import Planned
 
@@ -53,7 +54,7 @@ SPARE_BYTES = 16 * 2**20
 def pull(
     collection: Collection | str | PathLike[str] | Mapping[str, Any],
     into: str | PathLike[str],
-    method: str = ADAPTIVE,
+    method: RunMethod = ADAPTIVE,
     *,
     plan_only: bool = False,
     watch: Callable[[CollectorCore], None] | None = None,
@@ -127,7 +128,7 @@ class _Pull:
     store: Store
     contacts: Contacts
     log: Log
-    method: str
+    method: RunMethod
     watch: Callable[[CollectorCore], None] | None
     begun_s: float = field(default_factory=time.monotonic)
     unreached: dict[str, str] = field(default_factory=dict)
