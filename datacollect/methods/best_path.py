@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
 from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.pools import pools_by_owner
@@ -111,7 +111,10 @@ def best_path(
     if not hysteresis >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
     if first not in FIRSTS:
-        raise ProblemError(f"first must be one of {', '.join(FIRSTS)}, got {first!r}")
+        raise ProblemError(
+            f"first must be one of {', '.join(FIRSTS)}, got {first!r}"
+            + nearest_hint(str(first), FIRSTS)
+        )
     require_part(derate)
     if derate != NOT_DERATED:
         same = partial(

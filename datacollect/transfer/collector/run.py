@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.control.learning import LearningController
-from datacollect.errors import InfeasibleError, ProblemError, TransferError
+from datacollect.errors import InfeasibleError, ProblemError, TransferError, nearest_hint
 from datacollect.methods.names import ADAPTIVE
 from datacollect.signing import read_private_key
 from datacollect.transfer.collector.answer import Pulled, RouteUse
@@ -99,7 +99,10 @@ def pull(
     datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
     if method not in METHODS:
-        raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        raise ProblemError(
+            f"method must be one of {', '.join(METHODS)}, got {method!r}"
+            + nearest_hint(str(method), METHODS)
+        )
     if not isinstance(collection, Collection):
         if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
             collection = Collection.from_file(collection)
