@@ -2,9 +2,9 @@
 
 ``python experiments/file_packing.py`` prints a table: a source with a million files of one kind,
 and several routes of unequal rates to the destination. Each plan is compared with two bounds that
-hold for its own instance: the same plan without files, which no plan with files can beat, and the number
-of files that no route can take whole within the tolerance, which have to be split by any plan. A
-second table has graphs of as many links as there are files.
+hold for its own instance: the same plan without files, which no plan with files can beat, and the
+number of files that no route can take whole within the tolerance, which have to be split by any
+plan. A second table has graphs of as many links as there are files.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import InfeasibleError, ProblemError, SimulationError, naming, nearest_hint
 from datacollect.methods.carrying import carrying, prediction
 from datacollect.methods.choice import plan
+from datacollect.methods.recurring import planned_to_the_end
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
 from datacollect.scenario.knowledge import planning_problem
@@ -161,9 +162,14 @@ def carry_out(
         tell("planning")
         if schedule is None:
             with naming("method"), _naming_silent_probes(chosen, measurement):
-                schedule = plan(problem, how.planning())
+                problem, schedule = planned_to_the_end(
+                    problem,
+                    lambda given: plan(given, how.planning()),
+                    lambda found: found.makespan_s,
+                )
         else:
             require_schedule_fits(schedule, problem)
+            problem = problem.until(schedule.makespan_s)
         with naming("run"):
             require_room(schedule, limits.relay_buffer_bytes)
         carried = carrying(

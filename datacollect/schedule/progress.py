@@ -14,7 +14,8 @@ import numpy as np
 
 from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.errors import ProblemError, naming, nearest_hint
-from datacollect.problem.hosts import Held, HeldColumns
+from datacollect.problem.calendar import enough_s, unroll
+from datacollect.problem.hosts import DailyPeriods, Held, HeldColumns
 from datacollect.schedule.contents import ProgressContents
 from datacollect.schedule.new_links import with_new_links
 from datacollect.schedule.use import legs
@@ -233,18 +234,22 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
     <Problem: 2 hosts, 1 links, 1 sources, 5 bytes to 'D'>
     """
     _require_known(problem, progress)
+    if problem.daily is not None:
+        # Days enough for what remains; all hours of a day at least.
+        problem = problem.until(progress.at_s + enough_s(problem))
     gone = set(progress.lost_data)
     held = tuple(h for h in progress.held if h not in gone) if gone else progress.held
     try:
         if gone:  # what does not stay has to be right, too
             problem.replace(storage_bytes=_room(problem, progress.held), held=progress.held)
-        return problem.replace(
+        remaining = problem.replace(
             release_s=np.maximum(problem.release_s - progress.at_s, 0.0),
             clock=None if problem.clock is None else problem.clock.later(progress.at_s),
             storage_bytes=_room(problem, held),
             held=held,
             **_links_now(problem, progress),
         )
+        return remaining if progress.links is not None else _recurring(problem, remaining, progress)
     except ProblemError as error:
         raise ProblemError(f"progress: {error}; is this the progress of another problem?") from None
 
@@ -350,6 +355,17 @@ def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
         columns = _without_hosts(columns, np.array([name in lost for name in problem.names]))
         columns["shared"] = _shared_without(problem, lost)
     return {key: value for key, value in columns.items() if value is not getattr(problem, key)}
+
+
+def _recurring(problem: Problem, remaining: Problem, progress: Progress) -> Problem:
+    """Return what remains with the hours that recur, where its periods are still those."""
+    daily, clock = problem.daily, remaining.clock
+    if daily is None or clock is None:
+        return remaining
+    until_s = daily.until_s - progress.at_s
+    if len(unroll(daily.hours, clock, until_s)[0]) != remaining.n_periods:
+        return remaining  # less than a microsecond from an hour that recurs
+    return remaining.replace(daily=DailyPeriods(daily.hours, until_s))
 
 
 def _without_hosts(columns: dict[str, Any], lost: BoolArray) -> dict[str, Any]:
