@@ -161,19 +161,20 @@ def carry_out(
         problem, measurement = planning_problem(setting, engine, cache_dir, progress)
         tell("planning")
         if schedule is None:
+            options = how.planning()
             with naming("method"), _naming_silent_probes(chosen, measurement):
-                problem, schedule = planned_to_the_end(
+                problem, planned = planned_to_the_end(
                     problem,
-                    lambda given: plan(given, how.planning()),
+                    lambda given: plan(given, options),
                     lambda found: found.makespan_s,
                 )
         else:
             require_schedule_fits(schedule, problem)
-            problem = problem.until(schedule.makespan_s)
+            planned, problem = schedule, problem.until(schedule.makespan_s)
         with naming("run"):
-            require_room(schedule, limits.relay_buffer_bytes)
+            require_room(planned, limits.relay_buffer_bytes)
         carried = carrying(
-            problem, how, schedule=schedule, relay_buffer_bytes=limits.relay_buffer_bytes
+            problem, how, schedule=planned, relay_buffer_bytes=limits.relay_buffer_bytes
         )
     tell("simulating")
     simulate_in = _in_packets if engine == "ns3" else _as_fluid

@@ -63,9 +63,7 @@ def test_scripts_say_both_in_comments(planned, call):
     assert code == 0, err
     lines = (planned / "out" / "D.sh").read_text().splitlines()
     # 18:00 UTC on 24 October 2026.
-    assert (
-        "# The plan begins Sat 2026-10-24 20:00:00 +02:00: DATACOLLECT_START=1792864800" in lines
-    )
+    assert "# The plan begins Sat 2026-10-24 20:00:00 +02:00: DATACOLLECT_START=1792864800" in lines
     at = lines.index("    # Sat 2026-10-24 20:00:00 +02:00")
     assert lines[at + 1].startswith("    { get 0 1 0 25200 25200 S/a ")
 
