@@ -296,7 +296,12 @@ class Start:
             ]
         agents = dict.fromkeys((*self.pull.sources, *self.pull.relays))
         return SimpleNamespace(
-            network=network, destination=DESTINATION, agents=agents, sources=None, folder=Path()
+            network=network,
+            destination=DESTINATION,
+            agents=agents,
+            servers={},
+            sources=None,
+            folder=Path(),
         )
 
     def _links(self) -> list[tuple[str, str]]:
