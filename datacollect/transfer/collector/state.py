@@ -386,10 +386,13 @@ class State:
         return {row.listed.path: row.listed for row in rows}
 
     def tags(self) -> list[tuple[str, str | None, int]]:
-        """Return what versions of files that are done were known by: source, tag, files."""
+        """Return what versions of files that are done were known by: source, tag, files.
+
+        Empty ones are the same in all versions.
+        """
         return self._rows(
             "SELECT name, tag, count(*) FROM files JOIN sources ON sources.id = files.source "
-            "WHERE state = 1 GROUP BY name, tag"
+            "WHERE state = 1 AND bytes > 0 GROUP BY name, tag"
         )
 
     def rates(self) -> dict[tuple[str, ...], tuple[float, float]]:

@@ -87,6 +87,8 @@ class WebCore:
             case Received():
                 return self._received(event)
             case Lost(why):
+                if self._asked is None:
+                    return self._disconnect()
                 return self._asked_again() or [*self._disconnect(), Fail(why)]
 
     # Asking -----------------------------------------------------------------------------------
@@ -141,8 +143,8 @@ class WebCore:
     # Answers ----------------------------------------------------------------------------------
 
     def _received(self, event: Received) -> list[Action]:
-        if self._view is None:
-            return []  # the rest of what was not wanted
+        if self._view is None or self._asked is None:
+            return self._disconnect()  # nothing was asked
         if not event.data and (again := self._asked_again()):
             return again
         self._has_heard = True
@@ -165,6 +167,8 @@ class WebCore:
                     case _:
                         break
         except h11.RemoteProtocolError as error:
+            if self._answer is not None and not self._wants_body:
+                return [*self._disconnect(), self._answered()]
             why = f"the server's answer is cut short, or no HTTP: {told(str(error))}"
             return [*self._disconnect(), Fail(why)]
         return actions
