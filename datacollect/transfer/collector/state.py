@@ -367,7 +367,8 @@ class State:
             Missing(*row)
             for row in self._rows(
                 "SELECT name, path, why FROM files JOIN sources ON sources.id = files.source "
-                "WHERE state = 3 OR (state = 0 AND why IS NOT NULL) UNION ALL SELECT name, path, why FROM left_out JOIN sources ON "
+                "WHERE state = 3 OR (state = 0 AND why IS NOT NULL) UNION ALL "
+                "SELECT name, path, why FROM left_out JOIN sources ON "
                 "sources.id = left_out.source ORDER BY 1, 2"
             )
         ]

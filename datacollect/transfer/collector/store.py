@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.errors import ProblemError, TransferError
+from datacollect.errors import ProblemError
 from datacollect.transfer.collector.checking import Checks
 from datacollect.transfer.collector.paths import (
     FOLDER_FLAGS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from datacollect.transfer.wire.session import Hop, open_way, telling
 from datacollect.transfer.wire.tls import require_fingerprint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from datacollect.transfer.web.messages import Connect

@@ -30,12 +30,13 @@ from datacollect.transfer.web.messages import (
     Take,
     Worth,
 )
-from datacollect.transfer.web.redirects import RedirectRule
 from datacollect.transfer.web.urls import Origin, Target, redirected
 from datacollect.transfer.wire.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from datacollect.transfer.web.redirects import RedirectRule
 
 MOST_HEAD_BYTES = 64 * 1024
 MOST_REDIRECTS = 5

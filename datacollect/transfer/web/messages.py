@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from datacollect.transfer.web.urls import Origin, Target
-from datacollect.transfer.web.versions import Version
+from datacollect.transfer.web.versions import UNKNOWN, Version
+
+if TYPE_CHECKING:
+    from datacollect.transfer.web.urls import Origin, Target
 
 
 class Worth(Enum):
@@ -113,7 +115,7 @@ class Answer:
     worth: Worth
     why: str = ""
     n_bytes: int = 0
-    version: Version = Version()
+    version: Version = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
 
@@ -147,9 +147,8 @@ def expiry_unix_s(target: Target) -> float | None:
     try:
         for maker in ("x-amz", "x-goog"):
             if f"{maker}-expires" in query:
-                signed = datetime.strptime(query[f"{maker}-date"], "%Y%m%dT%H%M%SZ")
-                lasts = timedelta(seconds=int(query[f"{maker}-expires"]))
-                return (signed.replace(tzinfo=UTC) + lasts).timestamp()
+                signed = datetime.fromisoformat(query[f"{maker}-date"])
+                return signed.timestamp() + int(query[f"{maker}-expires"])
         if "expires" in query:
             return float(query["expires"])
         if "se" in query and "sig" in query:

@@ -43,7 +43,7 @@ class Version:
         return any(a is not None and b is not None and a != b for a, b in pairs)
 
     def tag(self) -> str | None:
-        """Return it as the state keeps it.
+        r"""Return it as the state keeps it.
 
         >>> Version('"a"', sha256="00").tag()
         '{"etag": "\\"a\\"", "sha256": "00"}'
@@ -61,3 +61,6 @@ class Version:
         True
         """
         return cls() if tag is None else cls(**json.loads(tag))
+
+
+UNKNOWN = Version()

@@ -26,6 +26,7 @@ from datacollect.transfer.web.versions import Version
 
 TARGET = target_of("https://x.example/a?Signature=1")
 ETAG = '"v1"'
+NOWHERE = RedirectRule()
 RANGE = AskRange("a", TARGET, 100, Version(ETAG), 10, 5)
 GOOD = {"Content-Range": "bytes 10-14/100", "Content-Length": "5", "ETag": ETAG}
 
@@ -35,21 +36,21 @@ def http(status, headers=None, body=b""):
     return Received(f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode() + body)
 
 
-def connected(rule=RedirectRule()):
+def connected(rule=NOWHERE):
     core = WebCore(rule)
     assert core.handle(Greet(TARGET.origin)) == [Connect(TARGET.origin)]
     assert core.handle(Connected()) == []
     return core
 
 
-def asked(event=RANGE, rule=RedirectRule()):
+def asked(event=RANGE, rule=NOWHERE):
     core = connected(rule)
     (send,) = core.handle(event)
     assert isinstance(send, Send)
     return core
 
 
-def answered(*events, asks=RANGE, rule=RedirectRule()):
+def answered(*events, asks=RANGE, rule=NOWHERE):
     """What comes of answers, taken bytes put together."""
     core = asked(asks, rule)
     actions = [action for event in events for action in core.handle(event)]
@@ -66,7 +67,7 @@ def test_the_request_names_range_version_and_no_encoding():
 
 
 def test_weak_tags_and_dates_are_no_condition():
-    """RFC 9110, 13.1.5: a weak validator in If-Range never fits; without one the answer is judged."""
+    """RFC 9110, 13.1.5: a weak validator never fits; the answer is judged instead."""
     version = Version('W/"v1"', "Sun, 22 Nov 2026 00:00:00 GMT")
     ask = AskRange("a", TARGET, 100, version, 10, 5)
     (send,) = connected().handle(ask)
@@ -176,7 +177,8 @@ def test_a_whole_file_is_as_good_where_all_of_it_is_wanted():
 def test_sizes_are_asked_for_by_the_first_byte(status, headers, worth, n_bytes):
     body = b"x" * int(headers.get("Content-Length", 0))
     _, (*_, answer) = answered(
-        http(status, {"Content-Length": "0", "ETag": ETAG} | headers, body), asks=AskSize("a", TARGET)
+        http(status, {"Content-Length": "0", "ETag": ETAG} | headers, body),
+        asks=AskSize("a", TARGET),
     )
     assert (answer.worth, answer.n_bytes) == (worth, n_bytes)
     if worth is Worth.GOOD:

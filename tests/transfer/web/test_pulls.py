@@ -1,4 +1,4 @@
-"""Pulls from other servers: a tiny one in this process, presigned and unkind; and through a relay."""
+"""Pulls from other servers: a tiny one here, presigned and unkind; through a relay too."""
 
 import os
 import time
