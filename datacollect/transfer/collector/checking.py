@@ -73,8 +73,12 @@ class Checks:
 
     def _work(self) -> None:
         while (check := self._wanted.get()) is not None:
-            self.verdicts[check.file] = self._why_not(check)
-            self._tell(check)
+            self.check(check)
+
+    def check(self, check: Check) -> None:
+        """Check a file now."""
+        self.verdicts[check.file] = self._why_not(check)
+        self._tell(check)
 
     def _why_not(self, check: Check) -> str | None:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC

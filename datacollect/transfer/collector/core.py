@@ -228,6 +228,8 @@ class CollectorCore:
                 self._came(session, event.piece)
         elif session is None or session.is_closing:
             return  # its range goes to another connection
+        elif event.piece not in self.todo[event.source]:
+            self._came(session, event.piece)  # its file was set aside meanwhile
         elif event.verdict is Verdict.CORRUPT:
             session.queue.appendleft(event.piece)
         else:
