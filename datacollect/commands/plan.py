@@ -65,7 +65,7 @@ def plan(
     """Plan: print how long it takes and why, write the schedule."""
     from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.choice import plan as plan_by
-    from datacollect.methods.missing import missing_limits
+    from datacollect.methods.missing import cautions
     from datacollect.methods.names import EARLY
     from datacollect.methods.recurring import planned_to_the_end
 
@@ -112,7 +112,7 @@ def plan(
 
     money = plan_money(problem, schedule)
     if as_json:
-        said = {**clock_times(problem, schedule.makespan_s), "missing": missing_limits(problem)}
+        said = {**clock_times(problem, schedule.makespan_s), "missing": cautions(problem, schedule)}
         emit_json({**summary(schedule, money), **said})
     else:
         from datacollect.commands.answers import show_plan
