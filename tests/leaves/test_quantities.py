@@ -207,6 +207,21 @@ def test_another_unit_is_never_suggested(word: str, known: str) -> None:
     assert "did you mean" not in nearest_hint(word, [known])
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"links": [{"from": "S", "to": "D", "bandwidth_gbit_per_s": 1}]},
+        {"hosts": {"S": {"uplink_mbps": 3}}},
+        {"limits": {"timeout_ms": 3}},
+        {"limits": {"in_flight_gb": 1}},
+    ],
+)
+def test_nor_in_collection_files(changes: dict[str, Any]) -> None:
+    tree = {"format": "datacollect-collection/1", "destination": "D", "key": "k"}
+    with pytest.raises(ProblemError, match="unknown key; the nearest, .*, is in another unit"):
+        COLLECTION.read(tree | changes, "")
+
+
 def test_a_slip_in_the_same_unit_is() -> None:
     assert "did you mean" in nearest_hint("bandwith_gbit_per_s", ["bandwidth_gbit_per_s"])
     assert "did you mean" in nearest_hint("backlog", ["backlog_bytes"])
