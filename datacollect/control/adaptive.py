@@ -30,12 +30,12 @@ from datacollect.control.events import (
 from datacollect.control.gateways import Gateways
 from datacollect.control.harm import cautious
 from datacollect.control.moves import HostView, Move, best_move, feeds
-from datacollect.control.opening import first_links, most_left
+from datacollect.control.opening import first_links
 from datacollect.control.outlook import Forecast, Outlook
 from datacollect.control.pulls import Pulls
 from datacollect.control.relaying import QUEUES, are_chains
-from datacollect.control.stock import Stock, home_of
-from datacollect.control.views import host_views
+from datacollect.control.stock import Stocks, home_of
+from datacollect.control.views import host_views, most_left
 from datacollect.control.ways import Ways
 from datacollect.errors import ProblemError
 
@@ -135,7 +135,7 @@ class AdaptiveController(Controller):
         self._piece_bytes = piece_bytes or max(
             LEAST_PIECE_BYTES, sum(parcel.n_bytes for parcel in problem.parcels) // PIECES_IN_ALL
         )
-        self._stock = {name: Stock(self._piece_bytes) for name in self._names}
+        self._stock = Stocks(self._names, self._piece_bytes)
         self._there: set[Piece] = set()  # at the destination
         self._pulls = Pulls(self._rates, self._names, self._destination)
         books = self._pulls, self._ways, self._rates, self._stock
@@ -300,7 +300,7 @@ class AdaptiveController(Controller):
         for piece in self._stock[host].whole_pieces():
             if piece not in self._there:
                 self._return((host, ""), piece)
-        self._stock[host] = Stock(self._piece_bytes)
+        self._stock.clear_out(host)
         for name in self._names:
             self._refill(name)
 
@@ -347,7 +347,7 @@ class AdaptiveController(Controller):
         )
 
     def _has_work_elsewhere(self, host: str) -> bool:
-        return any(self._stock[other].n_bytes > 0 for other in self._ways.hosts if other != host)
+        return self._stock.any_left(self._ways.hosts, besides=host)
 
     def _has_work(self) -> bool:
         return self._has_work_elsewhere("") or any(p.waiting for p in self._pulls.known.values())
@@ -384,12 +384,14 @@ class AdaptiveController(Controller):
             needs = len(self._wanted[0]) - 1 if self._wanted else 0
             if needs > free and self._pulls.any_draining:
                 return  # those that close make room
-            link = self._next_wanted(free) or most_left(
-                self._views(), lambda link: self._ways.may_open(link, self._now_s), free
-            )
+            link = self._next_wanted(free) or self._where_most_is_left(free)
             if link is None:
                 return
             self._open(link)
+
+    def _where_most_is_left(self, free: int) -> Link | None:
+        books = self._pulls, self._ways, self._rates, self._stock
+        return most_left(*books, lambda link: self._ways.may_open(link, self._now_s), free)
 
     def _next_wanted(self, free: int) -> Link | None:
         while self._wanted:
@@ -423,9 +425,10 @@ class AdaptiveController(Controller):
         if self._chains:
             best = best_chain_move(views, self._pulls.active, rates, self._ways, self._budget)
         else:
-            for move in feeds(views, rates, destination):
+            for move in (moves := feeds(views, rates, destination)):
                 self._move(move)
-            best = best_move(self._views(), rates, destination, self._budget)
+            views = self._views() if moves else views
+            best = best_move(views, rates, destination, self._budget)
         if best is not None and not self._wanted:
             self._move(best)
 
