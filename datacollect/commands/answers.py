@@ -15,9 +15,12 @@ from datacollect.schedule.use import connections_by_link, streams_by_hop
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from datacollect.methods.comparison import Comparison
+    from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -32,6 +35,7 @@ def show_plan(
     output: str | None,
     money: float | None,
     problem: Problem,
+    predictions: Mapping[str, Prediction],
 ) -> None:
     """Show what was planned, what it costs, where it is, and what one can do next."""
     facts = [
@@ -56,6 +60,8 @@ def show_plan(
         facts.append(("periods", recurring))
     if schedule.bottleneck != UNKNOWN:
         facts.append(("binds", schedule.bottleneck.text))
+    for name, found in predictions.items():
+        facts.insert(2, (f"{name} runs", _predicted(found)))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
     _show_missing(missing_limits(problem))
@@ -67,6 +73,12 @@ def show_plan(
         emit(f"next: datacollect check {files}")
         emit(f"      datacollect pulls {files}")
         emit(f"      datacollect plot {files} -o {picture}")
+
+
+def _predicted(found: Prediction) -> str:
+    """Say when runs are likely to end."""
+    low, high = format_duration(found.low_s), format_duration(found.high_s)
+    return f"likely {format_duration(found.makespan_s)}, nine of ten {low} to {high}"
 
 
 def show_comparison(found: Comparison, problem: Problem) -> None:

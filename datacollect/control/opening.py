@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from datacollect.control.ways import Ways
 
 
-
 def first_links(
     ways: Ways, rates: LinkRates, stock: Mapping[str, Stock], budget: int
 ) -> list[Link]:
