@@ -35,7 +35,7 @@ def show_plan(
     output: str | None,
     money: float | None,
     problem: Problem,
-    predictions: Mapping[str, Prediction],
+    predictions: Mapping[str, Prediction] | None = None,
 ) -> None:
     """Show what was planned, what it costs, where it is, and what one can do next."""
     facts = [
@@ -60,7 +60,7 @@ def show_plan(
         facts.append(("periods", recurring))
     if schedule.bottleneck != UNKNOWN:
         facts.append(("binds", schedule.bottleneck.text))
-    for name, found in predictions.items():
+    for name, found in (predictions or {}).items():
         facts.insert(2, (f"{name} runs", _predicted(found)))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)

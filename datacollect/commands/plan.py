@@ -116,9 +116,9 @@ def plan(
     found = predictions(problem, schedule)
     if as_json:
         said = {**clock_times(problem, schedule.makespan_s), "missing": missing_limits(problem)}
-        if found:
-            said["predictions"] = {name: one._asdict() for name, one in found.items()}
-        emit_json({**summary(schedule, money), **said})
+        likely = {name: one._asdict() for name, one in found.items()}
+        tree = {**summary(schedule, money), **said}
+        emit_json({**tree, "predictions": likely} if likely else tree)
     else:
         from datacollect.commands.answers import show_plan
 

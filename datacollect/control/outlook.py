@@ -20,8 +20,8 @@ APART = 2.0
 BRINGS_MORE = 0.5
 # How the time that remained related to the forecast, by the part that had arrived: where nine of
 # ten began and ended, in the base scenario at a tenth with 0, 20 and 60 flows, seeds 1 to 100, with
-# queues (`python experiments/prediction.py learn`). Early forecasts are late: what connections bring
-# is seen a piece late.
+# queues (`python experiments/prediction.py learn`). Early forecasts are late: what connections
+# bring is seen a piece late.
 PARTS = (0.0, 0.2, 0.4, 0.6, 0.8)
 LOW = (0.54, 0.70, 0.90, 0.97, 0.85)
 HIGH = (1.34, 1.58, 1.57, 1.34, 1.30)

@@ -69,6 +69,8 @@ def with_known_rates(problem: Problem) -> Problem:
     alone, known = problem.bandwidth_bytes_per_s[0], known_capacities(problem)
     rates = link_rates(problem)
     is_new = np.isfinite(known) & ~rates.grows & (alone > 0)
+    if not is_new.any() and not problem.shared:
+        return problem
     capacity = np.where(is_new, np.maximum(known, alone), rates.capacity_bytes_per_s)
     shared = [
         _growing(wire, alone[members], grows=bool(grows))
