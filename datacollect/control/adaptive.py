@@ -150,9 +150,7 @@ class AdaptiveController(Controller):
         self._agenda = Agenda()
         self._now_s = 0.0
         self._outlook = Outlook(sum(parcel.n_bytes for parcel in problem.parcels), expected_s)
-        self._caution = (
-            None if harm is None else cautious(harm, problem, self._ways, self._rates, connections)
-        )
+        self._caution = cautious(harm, problem, self._ways, self._rates, connections)
         self.answer: dict[str, Any] = {
             "most_connections": 0,
             "sent_twice_bytes": 0,
