@@ -1,4 +1,4 @@
-"""The JSON Schema of collection files: what reading accepts it accepts, wrong values both refuse."""
+"""The JSON Schema of collection files: it accepts what reading accepts, and no wrong values."""
 
 from __future__ import annotations
 
