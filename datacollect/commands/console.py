@@ -9,19 +9,24 @@ import shutil
 import sys
 import textwrap
 import threading
-from contextlib import contextmanager, suppress
+import time
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TextIO
 
 from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
 # Progress shows once something takes longer.
 PATIENCE_S = 1.0
+
+# Where nobody watches a terminal a line is written so often: rarely, for it may be a log.
+LINE_S = 30.0
 
 # Columns of text do not get narrower, even where a table is then too wide.
 LEAST_COLUMN = 12
@@ -92,10 +97,19 @@ def emit_text(text: str, indent: int = 0) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on a terminal's standard error that something is going on, once it takes a while."""
+def working(what: str, *, lines: bool = False) -> Iterator[None]:
+    """Show on standard error that something is going on, once it takes a while.
+
+    On a terminal at once; elsewhere, with ``lines``, by a line now and then.
+    """
     if not on_terminal(sys.stderr):
-        yield
+        began_s = time.monotonic()
+
+        def so_far() -> str:
+            return f"{what}: {format_duration(round(time.monotonic() - began_s))} so far"
+
+        with telling(so_far) if lines else nullcontext():
+            yield
         return
     from rich.status import Status
 
@@ -109,6 +123,24 @@ def working(what: str) -> Iterator[None]:
         timer.cancel()
         timer.join()
         status.stop()
+
+
+@contextmanager
+def telling(words: Callable[[], str]) -> Iterator[None]:
+    """Write a line to standard error every `LINE_S` while something goes on."""
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(LINE_S):
+            note(words())
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def on_terminal(stream: TextIO | None) -> bool:

@@ -50,7 +50,7 @@ def front(
         raise ProblemError(f"-o must name a file that ends in {endings}, got {output!r}")
     require_new(output, force=force)
     problem = read_problem(problem_file)
-    with working("planning for each deadline"):
+    with working("planning for each deadline", lines=not as_json):
         table = find_front(problem, solver=solver.value)
     if output is not None:
         _save(table, Path(output))

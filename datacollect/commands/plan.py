@@ -102,7 +102,7 @@ def plan(
             connections=connections,
         )
     options = replace(options, solver=solver.value, derate=derate)
-    with working("planning"):
+    with working("planning", lines=not as_json):
         problem, schedule = planned_to_the_end(
             problem, lambda given: plan_by(given, options), lambda found: found.makespan_s
         )

@@ -35,7 +35,7 @@ def plot(
     require_other_file(output, problem_file, schedule_file)
     require_new(output, force=force)
     problem, schedule = read_both(problem_file, schedule_file)
-    with working("drawing"):
+    with working("drawing", lines=not as_json):
         from datacollect.schedule.plot import save_plot
 
         save_plot(problem, schedule, output)

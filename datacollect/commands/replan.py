@@ -105,7 +105,7 @@ def replan(
     require_new(output, force=force)
     require_new(problem_output, force=force)
     problem, plan, progress, remaining = _read(*inputs)
-    with working("planning"):
+    with working("planning", lines=not as_json):
         schedule = plan_rest(
             problem,
             plan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,7 @@ from datacollect.commands.console import (
     note,
     on_terminal,
     rich_console,
+    telling,
 )
 from datacollect.commands.options import Force, Json, RunMethod, require_at_most_one, require_new
 
@@ -115,7 +116,7 @@ def simulate(
         chosen = Engine.ns3 if fallback is None else Engine.fluid
     if fallback is not None:
         note(f"note: the fluid engine is used: {fallback}")
-    with showing_progress() as (stage, progress):
+    with showing_progress(quiet=as_json) as (stage, progress):
         outcome = carry_out(
             setting,
             engine=chosen.value,
@@ -160,30 +161,43 @@ def why_not_ns3(scenario: Scenario) -> str | None:
 
 
 @contextmanager
-def showing_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float, int], None]]]:
-    """Show on a terminal's standard error what is going on: stage, simulated time, bytes."""
+def showing_progress(
+    *, quiet: bool
+) -> Iterator[tuple[Callable[[str], None], Callable[[float, int], None]]]:
+    """Show on standard error what is going on: stage, simulated time, bytes.
+
+    On a terminal at once; elsewhere by a line now and then, unless ``quiet``.
+    """
+    from datacollect.units import format_bytes, format_duration
+
+    now = words = "reading"
+    show: Callable[[str], None] = _unseen
+
+    def stage(what: str) -> None:
+        nonlocal now, words
+        now = words = what
+        show(f"{words} …")
+
+    def progress(time_s: float, collected_bytes: int) -> None:
+        nonlocal words
+        collected = f", {format_bytes(collected_bytes)} collected" if collected_bytes else ""
+        words = f"{now} … {format_duration(time_s)} simulated{collected}"
+        show(words)
+
     if not on_terminal(sys.stderr):
-        yield (lambda _: None), (lambda _, __: None)
+        with nullcontext() if quiet else telling(lambda: words):
+            yield stage, progress
         return
     from rich.status import Status
 
-    from datacollect.units import format_bytes, format_duration
-
     status = Status("reading …", console=rich_console(sys.stderr))
-
-    now = "reading"
-
-    def stage(what: str) -> None:
-        nonlocal now
-        now = what
-        status.update(f"{now} …")
-
-    def progress(time_s: float, collected_bytes: int) -> None:
-        collected = f", {format_bytes(collected_bytes)} collected" if collected_bytes else ""
-        status.update(f"{now} … {format_duration(time_s)} simulated{collected}")
-
+    show = status.update
     with status:
         yield stage, progress
+
+
+def _unseen(_words: str) -> None:
+    """Where nobody watches."""
 
 
 def show_outcome(outcome: Outcome, output: str | None) -> None:

@@ -337,6 +337,19 @@ class Experiment:
         """
         return replace(self, axes=part_of(self.axes, labels))
 
+    def with_axes(self, axes: Sequence[Axis]) -> Experiment:
+        """Return it with other axes.
+
+        Raises
+        ------
+        ProblemError
+            They cannot be told apart, or two combinations of their labels describe the same run.
+        """
+        changed = replace(self, axes=tuple(axes))
+        check_axes(changed.axes)
+        _check_runs(changed)
+        return changed
+
     def to_dict(self) -> dict[str, Any]:
         """Return all that it says, the scenario and every default written out."""
         precision = self.precision
