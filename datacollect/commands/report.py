@@ -25,7 +25,8 @@ from datacollect.units import format_significant
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from datacollect.study.report.report import Report, SweepReport
+    from datacollect.study.report.own import SweepReport
+    from datacollect.study.report.report import Report
 
 # Own results that are printed, of each sweep; the rest is in the CSV and on the page.
 MOST_ROWS = 40
@@ -55,13 +56,18 @@ def report(
     Claims of the core paper are judged where runs have to do with them. The page index.html has
     it all, interactive, and needs no network.
     """
+    from datacollect.study.report.report import PAGE
     from datacollect.study.report.report import report as write_report
 
-    # Below the sweep itself is the report's own place: what was there before is written anew.
-    if output is not None:
-        require_new(str(Path(output, "index.html")), force=force)
+    def require_free(path: Path) -> None:
+        # Below the sweep itself is the report's own place: what was there is written anew.
+        if output is not None:
+            require_new(str(path), force=force)
+
+    labels = label_by_axis(over or ())
+    require_free(Path(output or "", PAGE))
     with working("reading, drawing", lines=not as_json):
-        found = write_report(directory, output, over=label_by_axis(over or ()))
+        found = write_report(directory, output, over=labels, before_writing=require_free)
     if as_json:
         emit_json(_tree(found))
         return

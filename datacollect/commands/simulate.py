@@ -21,6 +21,7 @@ from datacollect.commands.console import (
     rich_console,
     telling,
 )
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import Force, Json, RunMethod, require_at_most_one, require_new
 
 if TYPE_CHECKING:
@@ -101,12 +102,16 @@ def simulate(
     Exit code 1, with what had been collected, where the time limit ended the run.
     """
     from datacollect.scenario.carry_out import carry_out
+    from datacollect.scenario.outcome_files import outcome_files
     from datacollect.scenario.probe_cache import cache_folder
     from datacollect.scenario.scenario import Scenario
     from datacollect.schedule.schedule import Schedule
 
     require_at_most_one({"--schedule": schedule, "--method": method})
-    require_new(None if output is None else str(Path(output, "run.json")), force=force)
+    for file in () if output is None else outcome_files(tables.value):
+        path = str(Path(output or "", file))
+        require_kept(path, scenario, *filter(None, [schedule]))
+        require_new(path, force=force)
     given = None if schedule is None else Schedule.from_file(schedule)
     chosen, fallback = engine, None
     setting: str | Scenario = scenario

@@ -9,8 +9,11 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.intervals import mean_interval
 from datacollect.kinds import shown_text
 from datacollect.study.axes import paired, unpaired
+from datacollect.study.chance import Chance, chance_in
+from datacollect.study.report.headings import axis_heading
 from datacollect.study.report.setting_runs import paired_ratio, settings_run
 from datacollect.study.report.tables import named
+from datacollect.study.spent import ProcessorTime, processor_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +50,63 @@ class OwnResults:
     table: pd.DataFrame
     axes: tuple[str, ...]
     base: str
+
+
+@dataclass(frozen=True, eq=False)
+class SweepReport:
+    """What a report says of one sweep.
+
+    Attributes
+    ----------
+    name : str
+    engine : str
+    own : OwnResults
+        How long each method takes in each setting.
+    headings : mapping
+        What its axes are called, with their units, by name.
+    chance : Chance
+        Whether seeds differ at all.
+    spent : ProcessorTime
+    n_runs : int
+    """
+
+    name: str
+    engine: str
+    own: OwnResults
+    headings: Mapping[str, str]
+    chance: Chance
+    spent: ProcessorTime
+    n_runs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it but the results, which `rows` has."""
+        return {
+            "name": self.name,
+            "engine": self.engine,
+            "runs": self.n_runs,
+            "cpu_s": self.spent.total_s,
+            "runs_cpu_s": self.spent.runs_s,
+            "measurements_cpu_s": self.spent.measurements_s,
+            "nothing_is_random": self.chance.has_no_part,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return own results as plain data, one for each setting and way."""
+        records = self.own.table.to_dict("records")
+        return [{"sweep": self.name, **{str(k): v for k, v in row.items()}} for row in records]
+
+
+def sweep_report(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> SweepReport:
+    """Return what a report says of one sweep; `over` as `own_results` takes it."""
+    return SweepReport(
+        name=sweep.name,
+        engine=sweep.engine,
+        own=own_results(sweep, over),
+        headings={axis.name: axis_heading(axis) for axis in sweep.axes},
+        chance=chance_in(sweep.table, sweep.axes),
+        spent=processor_time(sweep.table, sweep.axes),
+        n_runs=len(sweep.table),
+    )
 
 
 def own_results(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> OwnResults:
@@ -133,9 +193,3 @@ def _words(sweep: SweepFolder, way: Labels) -> str:
     several = [len(set(sweep.table[axis.name])) > 1 for axis in paired(sweep.axes)]
     shown = [label for label, varies in zip(way, several, strict=True) if varies]
     return ", ".join(shown or way)
-
-
-def tree_of(name: str, own: OwnResults) -> list[dict[str, Any]]:
-    """Return the rows as plain data, each with the name of its sweep."""
-    records = own.table.to_dict("records")
-    return [{"sweep": name, **{str(k): v for k, v in row.items()}} for row in records]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from datacollect.study.report.cells import Cells
     from datacollect.study.report.folders import SweepFolder
+    from datacollect.study.report.own import SweepReport
     from datacollect.study.report.panels import Panel
-    from datacollect.study.report.report import SweepReport
 
 # Of single runs: how many in a page, and how many transfers and hosts of each.
 MOST_RUNS, MOST_BARS, MOST_HOSTS = 150, 400, 10

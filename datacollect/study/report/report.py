@@ -8,25 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.documents import write_atomically
-from datacollect.study.chance import Chance, chance_in
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.claims import claims_table, findings
 from datacollect.study.report.figures import draw_panels, panel_groups, picture_bytes
 from datacollect.study.report.folders import read_sweeps
-from datacollect.study.report.headings import axis_heading
-from datacollect.study.report.own import OwnResults, own_results, require_over, tree_of
+from datacollect.study.report.own import SweepReport, require_over, sweep_report
 from datacollect.study.report.page import MOST_RUNS, page_html, plotly_script, run_tree, sweep_tree
 from datacollect.study.report.panels import panels_of, panels_table
 from datacollect.study.report.readings import readings_table
 from datacollect.study.report.tables import prediction_table, summary_table
 from datacollect.study.report.verdicts import NOT_RUN
-from datacollect.study.spent import ProcessorTime, processor_time
 from datacollect.study.store import make_folder
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     import pandas as pd
@@ -39,49 +36,6 @@ READINGS = "readings.csv"
 
 # Claims that are computed by hand rather than from runs.
 WITHOUT_RUNS = "C12"
-
-
-@dataclass(frozen=True, eq=False)
-class SweepReport:
-    """What a report says of one sweep.
-
-    Attributes
-    ----------
-    name : str
-    engine : str
-    own : OwnResults
-        How long each method takes in each setting.
-    headings : mapping
-        What its axes are called, with their units, by name.
-    chance : Chance
-        Whether seeds differ at all.
-    spent : ProcessorTime
-    n_runs : int
-    """
-
-    name: str
-    engine: str
-    own: OwnResults
-    headings: Mapping[str, str]
-    chance: Chance
-    spent: ProcessorTime
-    n_runs: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it but the results, which `rows` has."""
-        return {
-            "name": self.name,
-            "engine": self.engine,
-            "runs": self.n_runs,
-            "cpu_s": self.spent.total_s,
-            "runs_cpu_s": self.spent.runs_s,
-            "measurements_cpu_s": self.spent.measurements_s,
-            "nothing_is_random": self.chance.has_no_part,
-        }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return own results as plain data, one for each setting and way."""
-        return tree_of(self.name, self.own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +71,7 @@ def report(
     output: str | PathLike[str] | None = None,
     *,
     over: Mapping[str, str] | None = None,
+    before_writing: Callable[[Path], None] = lambda _: None,
 ) -> Report:
     """Write the report of one sweep, or of all sweeps right below a folder.
 
@@ -130,6 +85,8 @@ def report(
     over : mapping, optional
         What makespans are compared with in own results: labels by paired axis. By default direct
         with one connection per source, or, where that was not run, the first way in the file.
+    before_writing : callable
+        Called with the path of each file before the first is written; may raise.
 
     Returns
     -------
@@ -211,6 +168,8 @@ def report(
     files[SWEEPS] = Cells(SWEEPS, ["sweep", "fact", "value"], facts).to_csv().encode()
     title = f"Report: {', '.join(tree['name'] for tree in trees)}"
     files[PAGE] = page_html(title, cells, trees, runs, plotly).encode()
+    for name in files:
+        before_writing(folder / name)
     for name, content in files.items():
         write_atomically(folder / name, content)
     if claims.empty:
@@ -238,15 +197,7 @@ class _Parts:
 
     def __init__(self, sweep: SweepFolder, over: Mapping[str, str] | None) -> None:
         self.sweep, self.stem = sweep, file_stem(sweep.name)
-        self.told = SweepReport(
-            name=sweep.name,
-            engine=sweep.engine,
-            own=own_results(sweep, over),
-            headings={axis.name: axis_heading(axis) for axis in sweep.axes},
-            chance=chance_in(sweep.table, sweep.axes),
-            spent=processor_time(sweep.table, sweep.axes),
-            n_runs=len(sweep.table),
-        )
+        self.told = sweep_report(sweep, over)
         self.panels: list[Panel] = panels_of(sweep)
         self.summary = summary_table(sweep)
         self.tables = {
