@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 PATIENCE_S = 1.0
 
 # Where nobody watches a terminal a line is written so often: rarely, for it may be a log.
-LINE_S = 30.0
+LINE_S = 60.0
 
-# Columns of text do not get narrower, even where a table is then too wide.
+# Columns of text do not get narrower.
 LEAST_COLUMN = 12
+# But for tables with so many of them that they would not fit otherwise.
+BARE_COLUMN = 4
 
 # What a shell reports of a program that wrote into a closed pipe.
 CLOSED_PIPE_EXIT_CODE = 141
@@ -78,10 +80,13 @@ def emit_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: st
     """
     align = right.ljust(len(headings), "<")
     clean = [[_one_line(cell) for cell in row] for row in rows]
-    if on_terminal(sys.stdout):
-        emit(_rich_table(headings, clean, align))
+    lines = _folded(list(headings), clean, align)
+    if lines is None:
+        emit("\n\n".join("\n".join(_record(headings, row)) for row in clean))
+    elif on_terminal(sys.stdout):
+        emit(_rich_table(lines, align))
     else:
-        emit("\n".join(_plain_lines(_folded([list(headings), *clean], align), align)))
+        emit("\n".join(_plain_lines([line for row in lines for line in row], align)))
 
 
 def emit_facts(facts: Sequence[tuple[str, str]]) -> None:
@@ -155,44 +160,72 @@ def rich_console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
-def _rich_table(headings: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+def _rich_table(rows: Sequence[Sequence[Sequence[str]]], align: str) -> str:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
+    def cells(lines: Sequence[Sequence[str]]) -> list[Text]:
+        return [Text("\n".join(column).rstrip("\n")) for column in zip(*lines, strict=True)]
+
     # Two blanks between columns, none outside: as much as can be in 80 columns.
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading, side in zip(headings, align, strict=True):
-        if side == ">":
-            table.add_column(Text(heading), justify="right", no_wrap=True)
-        else:
-            table.add_column(Text(heading), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    for heading, side in zip(cells(rows[0]), align, strict=True):
+        table.add_column(heading, justify="right" if side == ">" else "left", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*cells(row))
     console = rich_console(sys.stdout)
     with console.capture() as capture:
         console.print(table)
     return capture.get().strip("\n")
 
 
-def _folded(rows: Sequence[Sequence[str]], align: str) -> list[list[str]]:
-    """Fold the widest cells of text into several lines, until rows fit; numbers stay whole."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    texts = [i for i, side in enumerate(align) if side == "<"]
-    room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
-    while texts and sum(widths) > room:
-        widest = max(texts, key=lambda i: widths[i])
-        if widths[widest] <= LEAST_COLUMN:
-            break
-        widths[widest] -= 1
-    lines: list[list[str]] = []
-    for row in rows:
-        cells = [
-            textwrap.wrap(cell, width, break_on_hyphens=False) or [""] if i in texts else [cell]
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+def _folded(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], align: str
+) -> list[list[list[str]]] | None:
+    """Fold headings, then the widest cells of text, until rows fit; numbers stay whole.
+
+    Returns
+    -------
+    list of list of list of str, or None
+        The lines of each row, headings first, and their cells; None where nothing makes them fit.
+    """
+    columns = [[row[i] for row in rows] for i in range(len(headings))]
+    words = [max(map(len, heading.split()), default=0) for heading in headings]
+    numbers = [max(map(len, column), default=0) for column in columns]
+    # What each column cannot get narrower than: first comfortably, then barely.
+    whole = [max(len(h), n) for h, n in zip(headings, numbers, strict=True)]
+    room = shutil.get_terminal_size().columns - 2 * (len(headings) - 1)
+    widths = whole
+    for least in (LEAST_COLUMN, BARE_COLUMN):
+        bounds = [
+            max(word, min(least, width)) if side == "<" else max(word, number)
+            for side, word, number, width in zip(align, words, numbers, whole, strict=True)
         ]
-        lines += [list(line) for line in zip_longest(*cells, fillvalue="")]
-    return lines
+        widths = list(whole)
+        while sum(widths) > room:
+            widest = max(range(len(widths)), key=lambda i: (widths[i] - bounds[i], widths[i]))
+            if widths[widest] <= bounds[widest]:
+                break
+            widths[widest] -= 1
+        if sum(widths) <= room:
+            return [_lines_of(row, widths) for row in (headings, *rows)]
+    return None
+
+
+def _lines_of(row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+    cells = [
+        textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
+        for cell, width in zip(row, widths, strict=True)
+    ]
+    return [list(line) for line in zip_longest(*cells, fillvalue="")]
+
+
+def _record(headings: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    """Write a row as a block: where even folded cells do not fit beside each other."""
+    indent = min(max(map(len, headings)), shutil.get_terminal_size().columns // 3) + 2
+    for heading, cell in zip(headings, row, strict=True):
+        yield _wrapped(f"{heading:<{indent - 2}}  {cell}", indent, break_long_words=True)
 
 
 def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:
@@ -202,14 +235,14 @@ def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:
         yield "  ".join(f"{cell:{side}{width}}" for cell, side, width in cells).rstrip()
 
 
-def _wrapped(text: str, indent: int) -> str:
+def _wrapped(text: str, indent: int, *, break_long_words: bool = False) -> str:
     # Piped too: 80 columns unless COLUMNS says otherwise. Programs read --json.
     width = shutil.get_terminal_size().columns
     return textwrap.fill(
         _one_line(text),
         max(width, indent + 20),
         subsequent_indent=" " * indent,
-        break_long_words=False,
+        break_long_words=break_long_words,
         break_on_hyphens=False,
     )
 
