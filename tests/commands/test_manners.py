@@ -355,6 +355,42 @@ def test_shells_complete_commands(shell, here):
     assert "pulls" in done.stdout
 
 
+BASH = """
+eval "$(datacollect --show-completion bash)"
+complete -p datacollect
+asked() {
+    COMP_WORDS=(datacollect "$@") COMP_CWORD=$#
+    # The function that bash itself would call, with what it passes.
+    _datacollect_completion datacollect "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+    echo "${COMPREPLY[*]}"
+}
+asked pu
+asked plan --me
+asked plan --method ''
+asked keys ''
+"""
+
+
+def test_completion_works_in_bash(tmp_path):
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", BASH],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "complete -o default -F _datacollect_completion datacollect",
+        "pulls pull",
+        "--method",
+        "direct best-path coordinated",
+        "new show",
+    ]
+
+
 # ns-3 ---------------------------------------------------------------------------------------
 
 
