@@ -19,6 +19,7 @@ from datacollect.schedule.progress import Progress, remaining_problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from datacollect.choices import RunMethod
     from datacollect.control.controller import Controller
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.collector.books import SourceWork
@@ -73,7 +74,10 @@ def problem_of(
     """
     network, destination = collection.network, collection.destination
     hosts: dict[str, dict[str, Any]] = {destination: {}}
-    hosts |= {name: {} for name in (*collection.agents, *(collection.sources or {}), *work)}
+    hosts |= {
+        name: {}
+        for name in (*collection.agents, *collection.servers, *(collection.sources or {}), *work)
+    }
     for name, entry in network["hosts"].items():
         given = _given(entry)
         hosts[name] = {k: v for k, v in given.items() if k not in ("backlog_bytes", "release_s")}
@@ -109,7 +113,7 @@ def says_links(collection: Collection) -> bool:
 
 
 def planned(
-    problem: Problem, method: str, *, connections: int, piece_bytes: int, is_known: bool
+    problem: Problem, method: RunMethod, *, connections: int, piece_bytes: int, is_known: bool
 ) -> Planned:
     """Plan, and choose who carries the plan out.
 
