@@ -99,12 +99,15 @@ def agent_schema() -> Schema:
 
 
 def collection_schema() -> Schema:
-    """Return the JSON Schema (draft 2020-12) of collection files, TOML.
+    """Return the JSON Schema (draft 2020-12) of collection files, TOML or JSON.
+
+    It checks each value by itself. What values say together (fingerprint or ca, which files a
+    server has) only reading the file checks.
 
     Examples
     --------
-    >>> collection_schema()["$defs"]["limits"]["properties"]["patience_s"]["type"]
-    ['number', 'string']
+    >>> collection_schema()["$defs"]["limits"]["properties"]["connections"]["default"]
+    16
     """
     return _document("datacollect collection", COLLECTION)
 
