@@ -52,6 +52,13 @@ def estimate(
     ] = None,
     output: Output = None,
     force: Force = False,
+    times: Annotated[
+        bool,
+        typer.Option(
+            "--times",
+            help="Also write when each link was measured: plans say when that is long ago.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
@@ -67,7 +74,7 @@ def estimate(
     table = pd.concat(tables, ignore_index=True)
     found = estimate_bandwidths(table, how.value, a=a, quantile=quantile)
     if output is not None or not as_json:
-        write_text(_bandwidth_csv(found), output)
+        write_text(_bandwidth_csv(found, times=times), output)
     if as_json:
         emit_json({"links": found.to_dict("records"), "n_samples": len(table)})
     note(f"{len(found)} links from {len(table)} samples")
@@ -106,12 +113,17 @@ def _samples_of(
     return read_samples(file, columns)
 
 
-def _bandwidth_csv(estimates: pd.DataFrame) -> str:
+def _bandwidth_csv(estimates: pd.DataFrame, *, times: bool) -> str:
     """Return estimates as the text of a file for ``bandwidth_csv``."""
     from datacollect.problem.tables import SINCE_1970_S
 
     columns = ["from", "to", "bandwidth_bytes_per_s"]
-    if len(estimates) and estimates["newest_s"].min() >= SINCE_1970_S:
+    if times and len(estimates) and estimates["newest_s"].min() < SINCE_1970_S:
+        raise ProblemError(
+            "--times needs samples whose times are seconds since 1970, got "
+            f"{estimates['newest_s'].min():g}; leave it out"
+        )
+    if times:
         columns.append("newest_s")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -54,7 +54,7 @@ def test_estimate_reads_a_folder_of_iperf3_output(here, call):
         path = here / "probes" / f"{i}.json"
         path.write_text(json.dumps(iperf3_output("10.0.0.1", "10.0.0.2", rate)))
     names = ["--name", "10.0.0.1=lyon", "--name", "10.0.0.2=geneva"]
-    code, _, _ = call("estimate", "probes", "--how", "median", *names, "-o", "grid.csv")
+    code, _, _ = call("estimate", "probes", "--how", "median", *names, "--times", "-o", "grid.csv")
     assert code == 0
     lines = (here / "grid.csv").read_text().splitlines()
     assert lines == [
