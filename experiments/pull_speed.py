@@ -78,6 +78,7 @@ class World:
             with (data / f"{i:06}").open("wb") as file:
                 for at in range(0, size, len(block)):
                     file.write(block[: size - at])
+        os.sync()  # of what is measured, only what is pulled is to wait for the disk
         self.key = new_private_key()
         write_private_key(folder / "key", self.key)
         address, source = self._agent("S", 'serve = "data"')
