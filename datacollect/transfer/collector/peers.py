@@ -57,7 +57,7 @@ class AgentPeer:
     """An agent, by its session and the ticket for its files."""
 
     def __init__(self, session: SourceSession, ticket: str | None) -> None:
-        # The session's first request brings the ticket: to judge it again costs a signature's check.
+        # The first request brings the ticket: to judge it again would cost a signature's check.
         self._session, self._ticket = session, ticket
         self._asked: deque[Sequence[Segment]] = deque()
         self._prepared: tuple[Sequence[Segment], Read] | None = None
