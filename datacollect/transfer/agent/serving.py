@@ -39,9 +39,6 @@ RECORD_BYTES = 16 * 1024
 # What is read, hashed and encrypted at once; one such buffer for each session.
 BLOCK_BYTES = 256 * 1024
 
-# What is no longer is joined with what goes before and after it: an answer's head, its hash.
-JOINED_BYTES = 80 * 1024
-
 # How long a peer may take to accept or send a block: slower ones are given up.
 STALL_S = 120.0
 
@@ -66,7 +63,6 @@ class TlsSession:
         self._tls: ssl.SSLSocket | None = None
         self._http: h11.Connection | None = None
         self._buffer: bytearray | None = None
-        self._held = bytearray()
         self._why: str | None = None
 
     def run(self) -> None:
@@ -235,37 +231,21 @@ class TlsSession:
             reason=HTTPStatus(status).phrase.encode(),
             headers=[("Date", date), ("Content-Length", str(length)), *headers],
         )
-        self._write(self._http.send(response) or b"")
-
-    def _write(self, data: Any) -> None:
-        """Send bytes, small ones together: each call costs both sides more than some bytes do."""
-        assert self._tls is not None
-        if len(self._held) + len(data) > JOINED_BYTES:
-            self._flush()
-        if len(data) > JOINED_BYTES:
-            self._tls.sendall(data)
-        else:
-            self._held += data
-
-    def _flush(self) -> None:
-        assert self._tls is not None
-        if self._held:
-            held, self._held = self._held, bytearray()
-            self._tls.sendall(held)
+        self._tls.sendall(self._http.send(response) or b"")
 
     def _send(self, block: Any) -> None:
         import h11
 
         assert self._http is not None
+        assert self._tls is not None
         for part in self._http.send_with_data_passthrough(h11.Data(data=block)) or ():
-            self._write(part)
+            self._tls.sendall(part)
 
     def _finish(self, n_bytes: int) -> None:
         import h11
 
         assert self._http is not None
         self._http.send(h11.EndOfMessage())
-        self._flush()
         self._shell.tell(events.Answered(self._shell.now(), self._number, n_bytes))
 
     def _block(self) -> memoryview:
