@@ -8,6 +8,7 @@ import math
 import shlex
 from dataclasses import dataclass
 from importlib.resources import files as package_files
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from datacollect.exports.templates import folder_of_host
@@ -222,12 +223,24 @@ def _files(
 
 
 def summary_lines(jobs: Sequence[Job]) -> tuple[int, str, str]:
-    """Return how many jobs, how much, and at which rate at most, in words."""
+    """Return how many jobs, how much, and at which rate together at most, in words."""
     n_bytes = sum(job.piece.n_bytes for job in jobs)
-    rates: dict[int, float] = {}
-    for job in jobs:
-        rates[job.lane] = max(rates.get(job.lane, 0.0), job.rate_bytes_per_s)
-    return len(jobs), format_bytes(n_bytes), format_rate(sum(rates.values()))
+    return len(jobs), format_bytes(n_bytes), format_rate(_most_bytes_per_s(jobs))
+
+
+def _most_bytes_per_s(jobs: Sequence[Job]) -> float:
+    """The highest rate of all jobs together, as planned."""
+    moving = [job for job in jobs if job.rate_bytes_per_s > 0]
+    ends_s = [job.start_s + job.piece.n_bytes / job.rate_bytes_per_s for job in moving]
+    # What ends at an instant, but for rounding, makes room for what begins then.
+    changes = [
+        *((job.start_s, job.rate_bytes_per_s) for job in moving),
+        *(
+            (end_s * (1 - 1e-9), -job.rate_bytes_per_s)
+            for end_s, job in zip(ends_s, moving, strict=True)
+        ),
+    ]
+    return max(accumulate(change for _, change in sorted(changes)), default=0.0)
 
 
 def planned_start(jobs: Sequence[Job]) -> str:
