@@ -45,7 +45,9 @@ settings.register_profile(
 )
 # A quarter of the random cases, of slow tests too (`instances.how_many`).
 settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=25)
-settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "unhurried"))
+# `make test` takes half of Hypothesis' hundred where a test names no number; `make test-all` all.
+settings.register_profile("half", parent=settings.get_profile("unhurried"), max_examples=50)
+settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "half"))
 
 
 @pytest.fixture(scope="session")

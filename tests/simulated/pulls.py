@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import apsw
-from simulated.disk import Disk, DroppingVfs, PowerLoss
+from simulated.disk import Disk, DroppingVfs, PowerLoss, files_below
 from simulated.sources import SimulatedSession, Source, Trouble
 from simulated.stepped import Stepped
 
@@ -44,22 +44,27 @@ class Wrong(AssertionError):
 
 
 class SimulatedPull:
-    """A collection, its sources, its folder and all that goes wrong, by seed."""
+    """A collection, its sources, its folder and all that goes wrong, by seed.
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    A small one has few files of few pieces: less happens in it, and many more can be had.
+    """
+
+    def __init__(self, seed: int, folder: Path, *, is_small: bool = False) -> None:
         self.seed, self.folder = seed, folder
         self.draws = random.Random(f"pull {seed}")
         draw = self.draws
         self.trouble = draw.choice(_TROUBLES)
         self.sources = {
-            name: Source(name, random.Random(f"{name} {seed}"), self.trouble)
-            for name in ("S1", "S2", "S3")[: draw.randint(1, 3)]
+            name: Source(name, random.Random(f"{name} {seed}"), self.trouble, is_small=is_small)
+            for name in ("S1", "S2", "S3")[: draw.randint(1, 2 if is_small else 3)]
         }
         self.relays = ("R1", "R2")[: draw.randint(0, 2)]
         self.method = draw.choice(("direct", "best-path", "coordinated", "adaptive"))
         self.knows_links = draw.random() < 0.5
         self.connections = draw.choice((2, 5, 16))
-        self.n_bad_starts = draw.choice((0, 1, 2, 4))
+        self.n_bad_starts = draw.choice((1, 1, 2) if is_small else (0, 1, 2, 4))
+        # Where little happens, the power fails early or not at all.
+        self.until_failure = (5, 30, 60) if is_small else (5, 30, 100, 300)
         self.into = folder / "into"
         self.disk = Disk(seed, folder)
         self.log = hashlib.sha256()
@@ -87,7 +92,7 @@ class SimulatedPull:
     def _bad_start(self, number: int) -> None:
         draw, disk = self.draws, self.disk
         if draw.random() < 0.7:
-            disk.fails_after = draw.choice((5, 30, 100, 300)) + draw.randint(0, 100)
+            disk.fails_after = draw.choice(self.until_failure) + draw.randint(0, 100)
         disk.room_bytes = draw.choice((None, None, 0, 3000, 20_000))
         disk.partial_writes = draw.random() < 0.5
         self._start(is_bad=True)
@@ -140,11 +145,9 @@ class SimulatedPull:
     def _judge_names(self) -> None:
         """What has its final name is whole, whatever has happened."""
         for name, source in self.sources.items():
-            for path in sorted(Path(self.into, name).rglob("*")):
-                if path.is_file():
-                    known = str(path.relative_to(self.into / name))
-                    if not source.is_some_version(known, path.read_bytes()):
-                        raise Wrong(f"seed {self.seed}: {path} is no version of its file")
+            for path, data in files_below(self.into / name).items():
+                if not source.is_some_version(path, data):
+                    raise Wrong(f"seed {self.seed}: {name}/{path} is no version of its file")
 
     def judge_done(self, opened: Store) -> None:
         """What is said to be done is there, before anything is mended."""
@@ -178,11 +181,7 @@ class SimulatedPull:
         """Every file is there, once, as its source has it; nothing else is."""
         self._judge_names()
         for name, source in self.sources.items():
-            there = {
-                str(path.relative_to(self.into / name)): path.read_bytes()
-                for path in Path(self.into, name).rglob("*")
-                if path.is_file()
-            }
+            there = files_below(self.into / name)
             wanted = {path: source.current(path)[1] for path in source.versions}
             if there != wanted:
                 differ = sorted(p for p in there | wanted if there.get(p) != wanted.get(p))

@@ -47,13 +47,16 @@ class Trouble:
 class Source:
     """A host's files, now and before."""
 
-    def __init__(self, name: str, draws: random.Random, trouble: Trouble) -> None:
+    def __init__(
+        self, name: str, draws: random.Random, trouble: Trouble, *, is_small: bool = False
+    ) -> None:
         self.name, self.draws, self.trouble = name, draws, trouble
         self.versions: dict[str, list[tuple[FileEntry, bytes]]] = {}
         self.clock_ns = 10**18
         self.is_up = True
-        for path in draws.sample(NAMES, draws.randint(1, len(NAMES))):
-            size = 0 if path == "empty" else draws.choice((1, 700, 1024, 5000, 20_000))
+        for path in draws.sample(NAMES, draws.randint(1, 3 if is_small else len(NAMES))):
+            sizes = (1, 700, 1024, 2500) if is_small else (1, 700, 1024, 5000, 20_000)
+            size = 0 if path == "empty" else draws.choice(sizes)
             self.write(path, size)
 
     def write(self, path: str, size: int) -> None:

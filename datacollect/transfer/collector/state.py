@@ -154,10 +154,13 @@ class State:
 
     def source_id(self, name: str) -> int:
         """Return a source's number, made where it is new."""
-        with self._transaction() as db:
-            db.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (name,))
-            ((number,),) = db.execute("SELECT id FROM sources WHERE name = ?", (name,)).fetchall()
-        return int(str(number))
+        known = "SELECT id FROM sources WHERE name = ?"
+        rows = self._rows(known, (name,))
+        if not rows:
+            with self._transaction() as db:
+                db.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (name,))
+            rows = self._rows(known, (name,))
+        return int(rows[0][0])
 
     def source_names(self) -> dict[int, str]:
         """Return the names of all sources by their numbers."""
