@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.exports.templates import folder_of_host
 from datacollect.problem.manifest import MARK
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -133,11 +133,12 @@ def _script(
 
 def _head(host: str, mine: Sequence[Job], n_lanes: int, tool: Tool, *, is_last: bool) -> list[str]:
     amount = format_bytes(sum(job.piece.n_bytes for job in mine))
-    sources = len({job.request_from for job in mine})
+    sources = counted(len({job.request_from for job in mine}), "host")
+    pieces = counted(len(mine), "piece")
     end = "what others fetch from here lies in it, too: let the web server serve it."
     return [
         "#!/bin/sh",
-        f"# What {json.dumps(host)} fetches: {amount} from {sources} hosts, in {len(mine)} pieces,",
+        f"# What {json.dumps(host)} fetches: {amount} from {sources}, in {pieces},",
         f"# at most {n_lanes} at a time, by {tool.name}. Written by datacollect.",
         "#",
         "# sh THIS_FILE [FOLDER]   fetches into FOLDER, by default the working folder"

@@ -211,7 +211,7 @@ class Problem(ProblemQuestions):
         ...     path = pathlib.Path(folder, "collect.toml")
         ...     _ = path.write_text('destination = "D"\n[hosts.D]\n')
         ...     Problem.from_file(path)
-        <Problem: 1 hosts, 0 links, 0 sources, 0 bytes to 'D'>
+        <Problem: 1 host, 0 links, 0 sources, 0 bytes to 'D'>
         """
         from datacollect.documents import document_name, folder_of, read_tree
         from datacollect.problem.file import contents_of
@@ -439,7 +439,10 @@ class Problem(ProblemQuestions):
         )
 
     def __repr__(self) -> str:
+        from datacollect.units import counted
+
+        n_sources, n_bytes = len(self.sources), self.total_bytes
         return (
-            f"<Problem: {self.n_hosts} hosts, {self.n_links} links, {len(self.sources)} sources, "
-            f"{self.total_bytes} bytes to {self.destination!r}>"
+            f"<Problem: {counted(self.n_hosts, 'host')}, {counted(self.n_links, 'link')}, "
+            f"{counted(n_sources, 'source')}, {counted(n_bytes, 'byte')} to {self.destination!r}>"
         )
