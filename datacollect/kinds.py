@@ -67,6 +67,21 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Flag:
+    """True or false."""
+
+    def read(self, value: Any, place: str) -> bool:
+        """Return the flag."""
+        if not isinstance(value, bool):
+            raise wrong(place, "must be true or false", value, "write it without quotes")
+        return value
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of a flag."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
 class Whole:
     """A whole number from `minimum` on, below `stop`; floats that are whole count."""
 

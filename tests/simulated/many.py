@@ -1,6 +1,6 @@
 """Carry many simulated collections out, on all processors; say which seeds fail, and how.
 
-    python tests/simulated/many.py [--first 0] [--count 10000] [--processes N] [--small]
+    python tests/simulated/many.py [--first 0] [--count 10000] [--processes N] [--small] [--web]
 
 About 0.06 s each on one processor, small ones 0.023 s: a million of those takes six hours on one.
 """
@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from simulated.pulls import SimulatedPull
 
 
-def failure_of(seed: int, *, is_small: bool) -> tuple[int, str | None]:
+def failure_of(seed: int, *, is_small: bool, web: bool) -> tuple[int, str | None]:
     """Carry a seed out; return what is wrong with it."""
     where = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=where) as folder:
         try:
-            SimulatedPull(seed, Path(folder), is_small=is_small).run()
+            SimulatedPull(seed, Path(folder), is_small=is_small, web=web).run()
         except Exception as error:  # noqa: BLE001 - whatever it is, the seed is to be looked at
             return seed, f"{type(error).__name__}: {error}"
     return seed, None
@@ -36,8 +36,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--small", action="store_true", help="few files of few pieces")
+    parser.add_argument("--web", action="store_true", help="some sources are web servers")
     options = parser.parse_args()
-    carry_out = functools.partial(failure_of, is_small=options.small)
+    carry_out = functools.partial(failure_of, is_small=options.small, web=options.web)
     seeds = range(options.first, options.first + options.count)
     n_failed = 0
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
