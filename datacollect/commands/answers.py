@@ -17,6 +17,7 @@ from datacollect.units import counted, format_bytes, format_duration, format_rat
 if TYPE_CHECKING:
     import pandas as pd
 
+    from datacollect.clock import Clock
     from datacollect.methods.comparison import Comparison
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
@@ -120,7 +121,7 @@ def _show_missing(missing: list[str]) -> None:
         emit_text(f"Mind: {text}.")
 
 
-def show_pulls(table: pd.DataFrame, host: str | None) -> None:
+def show_pulls(table: pd.DataFrame, host: str | None, clock: Clock | None) -> None:
     """Show what each host requests."""
     if table.empty:
         emit(f"{host} requests nothing" if host else "nothing is to be moved")
@@ -144,6 +145,19 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
             for row in listed
         ]
         emit_table(headings, cells, "<<>>>>>")
+        if clock is not None:
+            emit("")
+            times = [
+                (
+                    row["source"],
+                    str(row["offset_bytes"]),
+                    # Without the day of the week, so that two fit beside the rest.
+                    clock.text(row["start_s"]).partition(" ")[2],
+                    clock.text(row["finish_s"]).partition(" ")[2],
+                )
+                for row in listed
+            ]
+            emit_table(("source", "first byte", "starts", "finishes"), times, "<><<")
         if "files" in table:
             emit("")
             named = [
@@ -164,14 +178,17 @@ def parts_text(parts: list[dict[str, Any]]) -> str:
     return ", ".join(names)
 
 
-def pull_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a pull list as plain rows; what is missing is None."""
+def pull_rows(table: pd.DataFrame, clock: Clock | None = None) -> list[dict[str, Any]]:
+    """Return a pull list as plain rows, what is missing None; with what clocks show then."""
     columns = {}
     for name in table.columns:
         values = table[name].astype(object).where(table[name].notna(), None).tolist()
         columns[name] = [
             value.item() if isinstance(value, np.generic) else value for value in values
         ]
+    if clock is not None:
+        columns["starts_at"] = [clock.iso(at_s) for at_s in columns["start_s"]]
+        columns["finishes_at"] = [clock.iso(at_s) for at_s in columns["finish_s"]]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -90,11 +90,10 @@ def plan(
     elif method is Method.best_path:
         options = BestPathOptions(slot_s, chunk_s)
     else:
-        wish = None if prefer is None else prefer.value
         options = CoordinatedOptions(
             slot_s,
             chunk_s,
-            wish,
+            None if prefer is None else prefer.value,
             deadline_seconds(deadline, problem),
             time_limit_s=time_limit_s,
             finish=EARLY if finish is None else finish.value,

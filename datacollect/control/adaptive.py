@@ -42,6 +42,7 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from datacollect.choices import Relays
     from datacollect.control.connection_counts import Link
     from datacollect.control.pulls import Pull
     from datacollect.problem.hosts import Parcel
@@ -114,7 +115,7 @@ class AdaptiveController(Controller):
         problem: Problem,
         connections: int,
         *,
-        relays: str = QUEUES,
+        relays: Relays = QUEUES,
         harm: float | None = None,
         room_bytes: Mapping[str, float] | None = None,
         piece_bytes: int | None = None,

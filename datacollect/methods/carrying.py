@@ -36,6 +36,7 @@ from datacollect.schedule.progress import remaining_problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from datacollect.choices import Finish, First, Relays, RunMethod, Solver
     from datacollect.control.controller import Controller
     from datacollect.methods.choice import MethodOptions
     from datacollect.methods.prediction import Prediction
@@ -51,11 +52,11 @@ class ExecutionOptions:
     Names and meanings are those of a scenario's [method] (`datacollect.scenario.fields`).
     """
 
-    name: str = COORDINATED
+    name: RunMethod = COORDINATED
     slot_s: float | None = None
     chunk_s: float | None = None
-    finish: str | None = None
-    solver: str = "auto"
+    finish: Finish | None = None
+    solver: Solver = "auto"
     time_limit_s: float | None = None
     derate: float | None = None
     timing: str = "asap"
@@ -71,8 +72,8 @@ class ExecutionOptions:
     streams_shared: str = "by-data"
     connections: int | None = None
     connections_as: str | None = None
-    first: str | None = None
-    relays: str | None = None
+    first: First | None = None
+    relays: Relays | None = None
     harm: float | None = None
     at_a_time: int | None = None
     time_slot_s: float | None = None
@@ -171,7 +172,7 @@ class RestPlanner:
         self,
         problem: Problem,
         schedule: Schedule,
-        solver: str = "auto",
+        solver: Solver = "auto",
         time_limit_s: float | None = None,
     ) -> None:
         self._problem, self._schedule, self._begun_s = problem, schedule, 0.0

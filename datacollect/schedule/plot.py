@@ -112,10 +112,28 @@ def plot_schedule(problem: Problem, schedule: Schedule) -> Figure:
 def save_plot(problem: Problem, schedule: Schedule, path: str | PathLike[str]) -> None:
     """Draw a schedule into a file: PNG, SVG or PDF by its suffix.
 
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        Of this problem.
+    path : path-like
+        Its name ends in ``.png``, ``.svg`` or ``.pdf``; what is there is overwritten.
+
     Raises
     ------
     ProblemError
         Another suffix, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_plot(problem, dc.direct(problem), Path(folder, "plan.svg"))
+    ...     Path(folder, "plan.svg").read_text()[:5]
+    '<?xml'
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
