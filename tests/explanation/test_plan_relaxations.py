@@ -358,7 +358,7 @@ def test_a_deadline_says_what_it_saves_and_what_would_save_more():
     assert (
         "1. link 'S' -> 'D' (8 Mbit/s): 10% more saves 300 kB, no limit at all saves 3 MB" in text
     )
-    assert "the deadline lets it end later; full on its way: the link 'S' -> 'D'" in text
+    assert "the deadline lets it end later; the link 'S' -> 'D'" in text
 
 
 def test_a_deadline_where_links_have_prices():
