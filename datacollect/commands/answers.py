@@ -15,10 +15,13 @@ from datacollect.schedule.use import connections_by_link, streams_by_hop
 from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from datacollect.clock import Clock
     from datacollect.methods.comparison import Comparison
+    from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -33,6 +36,7 @@ def show_plan(
     output: str | None,
     money: float | None,
     problem: Problem,
+    predictions: Mapping[str, Prediction] | None = None,
 ) -> None:
     """Show what was planned, what it costs, where it is, and what one can do next."""
     facts = [
@@ -57,6 +61,8 @@ def show_plan(
         facts.append(("periods", recurring))
     if schedule.bottleneck != UNKNOWN:
         facts.append(("binds", schedule.bottleneck.text))
+    for name, found in (predictions or {}).items():
+        facts.insert(2, (f"{name} runs", _predicted(found)))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
     _show_missing(missing_limits(problem))
@@ -68,6 +74,12 @@ def show_plan(
         emit(f"next: datacollect check {files}")
         emit(f"      datacollect pulls {files}")
         emit(f"      datacollect plot {files} -o {picture}")
+
+
+def _predicted(found: Prediction) -> str:
+    """Say when runs are likely to end."""
+    low, high = format_duration(found.low_s), format_duration(found.high_s)
+    return f"likely {format_duration(found.makespan_s)}, nine of ten {low} to {high}"
 
 
 def show_comparison(found: Comparison, problem: Problem) -> None:

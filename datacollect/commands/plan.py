@@ -107,14 +107,18 @@ def plan(
         )
     if output is not None:
         schedule.to_file(output)
+    from datacollect.methods.prediction import predictions
     from datacollect.schedule.summary import summary
     from datacollect.schedule.use import plan_money
 
     money = plan_money(problem, schedule)
+    found = predictions(problem, schedule)
     if as_json:
         said = {**clock_times(problem, schedule.makespan_s), "missing": missing_limits(problem)}
-        emit_json({**summary(schedule, money), **said})
+        likely = {name: one._asdict() for name, one in found.items()}
+        tree = {**summary(schedule, money), **said}
+        emit_json({**tree, "predictions": likely} if likely else tree)
     else:
         from datacollect.commands.answers import show_plan
 
-        show_plan(schedule, problem_file, output, money, problem)
+        show_plan(schedule, problem_file, output, money, problem, found)
