@@ -38,7 +38,7 @@ def front(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Show what money waiting saves.
+    """Show how much cheaper a later end is.
 
     The price of the cheapest plan for each of several deadlines.
     """
@@ -85,7 +85,7 @@ def _summary(table: pd.DataFrame) -> str:
     if most <= 0:
         return "Waiting saves nothing: the fastest plan is as cheap as any."
     row = table[table["cheaper"] >= most / 2].iloc[0]
-    return f"{row['slower']:.1%} slower saves {row['cheaper']:.1%}."
+    return f"An end {row['slower']:.1%} later saves {row['cheaper']:.1%} of the money."
 
 
 def _save(table: pd.DataFrame, path: Path) -> None:

@@ -82,7 +82,7 @@ def many_connections(plan: Schedule, direct: Schedule | None) -> str | None:
     if opened < MANY_CONNECTIONS or opened < MANY_TIMES * few:
         return None
     return (
-        f"{plan.method} opens {opened} connections, direct {few}: where TCP limits what one "
+        f"{plan.method} opens {opened} connections and direct {few}: where TCP limits what one "
         f"connection gets, direct with {opened} may be nearly as fast; try that first"
     )
 

@@ -264,7 +264,10 @@ class Problem(ProblemConstructors, ProblemQuestions):
         )
 
     def __repr__(self) -> str:
+        from datacollect.units import counted
+
+        n_sources, n_bytes = len(self.sources), self.total_bytes
         return (
-            f"<Problem: {self.n_hosts} hosts, {self.n_links} links, {len(self.sources)} sources, "
-            f"{self.total_bytes} bytes to {self.destination!r}>"
+            f"<Problem: {counted(self.n_hosts, 'host')}, {counted(self.n_links, 'link')}, "
+            f"{counted(n_sources, 'source')}, {counted(n_bytes, 'byte')} to {self.destination!r}>"
         )

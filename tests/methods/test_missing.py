@@ -48,5 +48,5 @@ def test_many_connections_are_told_from_few() -> None:
     few = dc.direct(_star(4))
     found = many_connections(plan, few)
     assert found is not None
-    assert found.startswith("direct opens 12 connections, direct 4")
+    assert found.startswith("direct opens 12 connections and direct 4")
     assert many_connections(plan, None) is None
