@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
-from datacollect.methods.missing import many_connections, missing_limits
+from datacollect.methods.missing import cautions
 from datacollect.schedule.contents import TIME_LIMIT
 from datacollect.schedule.transfers import UNKNOWN
 from datacollect.schedule.use import connections_by_link, streams_by_hop
@@ -65,7 +65,7 @@ def show_plan(
         facts.insert(2, (f"{name} runs", _predicted(found)))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
-    _show_missing(missing_limits(problem))
+    _show_missing(cautions(problem, schedule))
     _show_routes(schedule)
     if output is not None:
         files = f"{shlex.quote(problem_file)} {shlex.quote(output)}"
@@ -121,10 +121,7 @@ def show_comparison(found: Comparison, problem: Problem) -> None:
     for name, reason in found.errors.items():
         emit_text(f"{name}: {reason.removeprefix(f'{name}: ')}")
     emit_text(found.bottleneck.text)
-    missing = missing_limits(problem)
-    plan = found.schedules.get("coordinated")
-    many = None if plan is None else many_connections(plan, direct)
-    _show_missing(missing if many is None else [*missing, many])
+    _show_missing(cautions(problem, found.schedules.get("coordinated")))
 
 
 def _show_missing(missing: list[str]) -> None:

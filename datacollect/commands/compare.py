@@ -30,7 +30,7 @@ def compare(
 ) -> None:
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods
-    from datacollect.methods.missing import missing_limits
+    from datacollect.methods.missing import cautions
     from datacollect.methods.names import EARLY
     from datacollect.methods.recurring import planned_to_the_end
 
@@ -55,7 +55,7 @@ def compare(
         for name, answer in tree["methods"].items():
             if name in found.schedules:
                 answer |= clock_times(problem, found.schedules[name].makespan_s)
-        tree["missing"] = missing_limits(problem)
+        tree["missing"] = cautions(problem, found.schedules.get("coordinated"))
         emit_json(tree)
     else:
         from datacollect.commands.answers import show_comparison

@@ -109,7 +109,11 @@ def _samples_of(
 
 def _bandwidth_csv(estimates: pd.DataFrame) -> str:
     """Return estimates as the text of a file for ``bandwidth_csv``."""
-    columns = ("from", "to", "bandwidth_bytes_per_s")
+    from datacollect.problem.tables import SINCE_1970_S
+
+    columns = ["from", "to", "bandwidth_bytes_per_s"]
+    if len(estimates) and estimates["newest_s"].min() >= SINCE_1970_S:
+        columns.append("newest_s")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

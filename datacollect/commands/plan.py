@@ -66,7 +66,7 @@ def plan(
     """Say how long a collection takes and why, and write the schedule."""
     from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.choice import plan as plan_by
-    from datacollect.methods.missing import missing_limits
+    from datacollect.methods.missing import cautions
     from datacollect.methods.names import EARLY
     from datacollect.methods.recurring import planned_to_the_end
 
@@ -116,7 +116,7 @@ def plan(
     money = plan_money(problem, schedule)
     found = predictions(problem, schedule)
     if as_json:
-        said = {**clock_times(problem, schedule.makespan_s), "missing": missing_limits(problem)}
+        said = {**clock_times(problem, schedule.makespan_s), "missing": cautions(problem, schedule)}
         likely = {name: one._asdict() for name, one in found.items()}
         tree = {**summary(schedule, money), **said}
         emit_json({**tree, "predictions": likely} if likely else tree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,15 @@ SHOWN_HOSTS = 3
 
 # A plan with so many times the connections of direct, and more than a few, opens many.
 MANY_TIMES, MANY_CONNECTIONS = 3, 12
+
+# What the study found, with 60 flows of others shared evenly by two wires: the makespan of direct
+# with as many connections over that of our coordinated plan (experiments/results/study,
+# figure3_summary.csv).
+AS_MANY_OVER_COORDINATED = 0.67
+
+# Estimates that are older are old.
+DAY_S = 86_400.0
+OLD_S = 7 * DAY_S
 
 
 def missing_limits(problem: Problem) -> list[str]:
@@ -69,21 +79,66 @@ def missing_limits(problem: Problem) -> list[str]:
     return found
 
 
-def many_connections(plan: Schedule, direct: Schedule | None) -> str | None:
+def cautions(
+    problem: Problem, plan: Schedule | None = None, *, now_s: float | None = None
+) -> list[str]:
+    """Say what an answer relies on: limits that nobody gave, old estimates, many connections.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : Schedule, optional
+        By any method; what it opens is compared with direct.
+    now_s : float, optional
+        Seconds since 1970; by default the system's clock.
+    """
+    said = [old_estimates(problem, time.time() if now_s is None else now_s)]
+    said.append(None if plan is None else many_connections(plan, len(problem.sources)))
+    return [*missing_limits(problem), *(text for text in said if text is not None)]
+
+
+def old_estimates(problem: Problem, now_s: float) -> str | None:
+    """Say so where a bandwidth was measured longer ago than `OLD_S`; None otherwise.
+
+    The numbers are those of the notes to `datacollect.estimate`.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> old_estimates(problem.replace(measured_s=1.7e9), 1.7e9 + 30 * 86_400)[:50]
+    'bandwidths were measured 30 days ago, which is lon'
+    """
+    if problem.measured_s is None or now_s - problem.measured_s <= OLD_S:
+        return None
+    days = int((now_s - problem.measured_s) / DAY_S)
+    return (
+        f"bandwidths were measured {days} days ago, which is longer than {OLD_S / DAY_S:g}: of "
+        "3080 pairs of cloud regions, measured ten months apart, 31 % had moved by more than 20 %; "
+        "measure again"
+    )
+
+
+def many_connections(plan: Schedule, n_direct: int) -> str | None:
     """Say where a plan opens many connections and direct few; None otherwise.
 
     What a path gives the others grows with the number of connections, whatever their routes: of
     the time that relays save against direct with one connection per source, much is saved by
     opening more (docs, Study).
+
+    Parameters
+    ----------
+    plan : Schedule
+    n_direct : int
+        How many direct opens: one for each source.
     """
-    if direct is None:
-        return None
-    opened, few = (_connections(schedule) for schedule in (plan, direct))
-    if opened < MANY_CONNECTIONS or opened < MANY_TIMES * few:
+    opened = _connections(plan)
+    if opened < MANY_CONNECTIONS or opened < MANY_TIMES * n_direct:
         return None
     return (
-        f"{plan.method} opens {opened} connections and direct {few}: where TCP limits what one "
-        f"connection gets, direct with {opened} may be nearly as fast; try that first"
+        f"{plan.method} opens {opened} connections and direct {n_direct}: in the study direct with as "
+        f"many took {AS_MANY_OVER_COORDINATED:g} of coordinated's time under equal load; where TCP "
+        "limits what one connection gets, try more connections first"
     )
 
 

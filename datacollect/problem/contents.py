@@ -52,6 +52,7 @@ class ProblemContents:
     daily: DailyPeriods | None = None
     manifest: Mapping[str, Files] | None = None
     file_tolerance: float = FILE_TOLERANCE
+    measured_s: float | None = None
 
 
 class ProblemChanges(TypedDict, total=False):
@@ -79,3 +80,4 @@ class ProblemChanges(TypedDict, total=False):
     daily: DailyPeriods | None
     manifest: Mapping[str, Files] | None
     file_tolerance: float
+    measured_s: float | None

@@ -195,6 +195,11 @@ PROBLEM = Table(
             "IANA name of the time zone of clock times, such as Europe/Zurich; needs start.",
         ),
         Field(
+            "measured_at",
+            ClockTime(),
+            "Clock time at which bandwidths were measured; plans say when that is long ago.",
+        ),
+        Field(
             "manifest",
             Text(),
             "CSV file with the files of hosts, columns host, path, bytes and optionally sha256; "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from datacollect.clock import Clock
 from datacollect.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import join, shown
@@ -101,11 +103,21 @@ def contents_of(
         clock=clock,
         manifest=manifest,
         file_tolerance=values["file_tolerance"],
+        measured_s=_measured_s(values, table),
     )
     if hours is None or clock is None:
         return contents
     until_s = calendar.enough_s(contents)
     return replace(contents, **calendar.unrolled(contents, hours, clock, until_s))
+
+
+def _measured_s(values: Mapping[str, Any], table: LinkTable | None) -> float | None:
+    """Return when the oldest bandwidths were measured, in seconds since 1970."""
+    said = [] if table is None or table.measured_s is None else [table.measured_s]
+    if values["measured_at"] is not None:
+        clock = Clock.of(values["measured_at"], values["timezone"], "measured_at")
+        said.append(clock.start.timestamp())
+    return min(said, default=None)
 
 
 def tree_of(problem: ProblemContents) -> dict[str, Any]:
@@ -125,6 +137,8 @@ def tree_of(problem: ProblemContents) -> dict[str, Any]:
         tree["start"] = problem.clock.start.isoformat()
         if isinstance(problem.clock.zone, ZoneInfo):
             tree["timezone"] = problem.clock.zone.key
+    if problem.measured_s is not None:
+        tree["measured_at"] = datetime.fromtimestamp(problem.measured_s, UTC).isoformat()
     if len(problem.periods_s) > 1:
         tree["periods_s"] = problem.periods_s.tolist()
     tree["hosts"] = {name: _host_tree(problem, i) for i, name in enumerate(problem.names)}

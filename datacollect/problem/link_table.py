@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from datacollect.arrays import FloatArray, IntArray
 
-COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *RATE_COLUMNS)
+# When the newest sample of a link was taken, as `estimate` writes it.
+NEWEST = "newest_s"
+COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *RATE_COLUMNS, NEWEST)
 
 # Below this Arrow's import takes longer than reading row by row.
 LARGE_BYTES = 200_000
@@ -50,6 +52,8 @@ class LinkTable:
     source : CsvText
     rates : mapping of str to ndarray of float, shape (n_links,)
         How the rate grows with connections, by the columns' names; NaN where nothing is said.
+    measured_s : float or None
+        When the link was measured whose newest sample is the oldest, in seconds since 1970.
     """
 
     link_from: IntArray
@@ -59,6 +63,7 @@ class LinkTable:
     row: IntArray
     source: CsvText
     rates: Mapping[str, FloatArray]
+    measured_s: float | None = None
 
     def place(self, link: int) -> str:
         """Return file and line of a link."""
@@ -155,7 +160,18 @@ def read_link_table(
         np.arange(n_links),
         source,
         {key: columns.get(key, np.full(n_links, np.nan)) for key in RATE_COLUMNS},
+        oldest_s(columns.get(NEWEST)),
     )
+
+
+def oldest_s(newest_s: FloatArray | None) -> float | None:
+    """Return the least of the instants that are known; None where none is.
+
+    >>> oldest_s(np.array([1.7e9, np.nan])), oldest_s(None)
+    (1700000000.0, None)
+    """
+    known = np.zeros(0) if newest_s is None else newest_s[~np.isnan(newest_s)]
+    return float(known.min()) if len(known) else None
 
 
 def _open(text: str, name: str) -> CsvText:
@@ -217,7 +233,7 @@ def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> 
     bandwidth = source.bandwidth_column
     with np.errstate(over="ignore"):  # what becomes infinite is unusual, see below
         columns["bandwidth"] = (table[bandwidth].to_numpy() + 0.0) * BYTES_PER_S[bandwidth]
-    for name in ("period", "price_per_gb", *RATE_COLUMNS):
+    for name in ("period", "price_per_gb", *RATE_COLUMNS, NEWEST):
         if name in source.header:
             columns[name] = table[name].to_numpy() + 0.0  # -0.0 becomes 0.0
     numbers = [column for name, column in columns.items() if name not in ("from", "to")]
@@ -244,7 +260,7 @@ def _read_rows(source: CsvText, host_index: Mapping[str, int]) -> Columns:
                 value: float = _host(text, name, where, host_index)
             elif name == "price_per_gb" and not text:
                 value = 0.0
-            elif name in RATE_COLUMNS and not text:
+            elif name in (*RATE_COLUMNS, NEWEST) and not text:
                 value = math.nan
             else:
                 value = _number(text, name, where)
@@ -334,6 +350,7 @@ def _with_periods(source: CsvText, columns: Columns, n_periods: int) -> LinkTabl
         row_of_link,
         source,
         {key: np.full(len(row_of_link), np.nan) for key in RATE_COLUMNS},
+        oldest_s(columns.get(NEWEST)),
     )
 
 

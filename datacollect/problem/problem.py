@@ -53,6 +53,9 @@ class Problem(ProblemConstructors, ProblemQuestions):
     manifest : mapping of str to Files, or None
     file_tolerance : float
         As in problem files: clock times, hours that recur, files of each source.
+    measured_s : float or None
+        When the oldest of the bandwidths was measured, in seconds since 1970; None where that is
+        not known.
     most_connections : ndarray of float, shape (n_hosts,), or None
         As in `Host`; None where no host limits them.
     per_connection_bytes_per_s, capacity_bytes_per_s, competitors : ndarray, shape (n_links,)

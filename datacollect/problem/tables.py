@@ -11,6 +11,7 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
+from datacollect.problem.link_table import oldest_s
 from datacollect.problem.numbers import numbers_of
 from datacollect.units import BYTES_PER_S
 
@@ -31,6 +32,8 @@ HOST_COLUMNS = (
 )
 
 # What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
+# Times of samples from here on (2001) are seconds since 1970, others those of some experiment.
+SINCE_1970_S = 1e9
 ESTIMATE_COLUMNS = ("newest_s", "age_s", "n_samples")
 LINK_COLUMNS = (
     "from",
@@ -87,6 +90,7 @@ def contents_of_table(
         periods_s=starts,
         shared=tuple(shared),
         held=tuple(held),
+        measured_s=_measured_s(links),
         **_host_limits(hosts, len(names)),
         **columns,
     )
@@ -287,6 +291,14 @@ def _texts(links: pd.DataFrame, column: str) -> pd.Series[str]:
             "astype(str) turns numbers into texts"
         )
     return values
+
+
+def _measured_s(links: pd.DataFrame) -> float | None:
+    """Return when the oldest estimate was measured, where its times are seconds since 1970."""
+    if "newest_s" not in links:
+        return None
+    found = oldest_s(numbers_of(links["newest_s"], "links: newest_s"))
+    return found if found is not None and found >= SINCE_1970_S else None
 
 
 def _periods(links: pd.DataFrame, n_periods: int) -> IntArray:

@@ -57,4 +57,7 @@ def test_estimate_reads_a_folder_of_iperf3_output(here, call):
     code, _, _ = call("estimate", "probes", "--how", "median", *names, "-o", "grid.csv")
     assert code == 0
     lines = (here / "grid.csv").read_text().splitlines()
-    assert lines == ["from,to,bandwidth_bytes_per_s", "lyon,geneva,1500000.0"]
+    assert lines == [
+        "from,to,bandwidth_bytes_per_s,newest_s",
+        "lyon,geneva,1500000.0,1700000000.0",
+    ]

@@ -27,6 +27,8 @@ from datacollect.scenario.fields import SCENARIO
 from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 from datacollect.schedule.fields import PROGRESS, SCHEDULE
 from datacollect.study.fields import EXPERIMENT
+from datacollect.transfer.agent.fields import AGENT
+from datacollect.transfer.collector.fields import COLLECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,6 +136,7 @@ def _one(kind: Kind) -> Kind:
 
 FILES = {"problem": PROBLEM, "scenario": SCENARIO, "experiment": EXPERIMENT}
 FILES |= {"schedule": SCHEDULE, "progress": PROGRESS}
+FILES |= {"agent": AGENT, "collection": COLLECTION}
 KEYS = [
     pytest.param(_unit(field.name), field, id=place)
     for file, table in FILES.items()
@@ -146,6 +149,8 @@ KEYS = [
 def test_every_key_with_a_unit_takes_a_text_with_it(of: str, field: Field) -> None:
     """By its name, not its kind: a key that someone adds without a unit is found."""
     text, worth = EXAMPLE[of]
+    if isinstance(field.kind, Whole) and (field.kind.minimum or 0) > worth:
+        text, worth = "1 MiB", 2**20
     schema = field.kind.schema()
     if isinstance(field.kind, Starts):
         assert field.kind.read(["0 s", text], "x") == [0.0, worth]
@@ -200,6 +205,21 @@ def test_schemas_know_units() -> None:
 )
 def test_another_unit_is_never_suggested(word: str, known: str) -> None:
     assert "did you mean" not in nearest_hint(word, [known])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"links": [{"from": "S", "to": "D", "bandwidth_gbit_per_s": 1}]},
+        {"hosts": {"S": {"uplink_mbps": 3}}},
+        {"limits": {"timeout_ms": 3}},
+        {"limits": {"in_flight_gb": 1}},
+    ],
+)
+def test_nor_in_collection_files(changes: dict[str, Any]) -> None:
+    tree = {"format": "datacollect-collection/1", "destination": "D", "key": "k"}
+    with pytest.raises(ProblemError, match="unknown key; the nearest, .*, is in another unit"):
+        COLLECTION.read(tree | changes, "")
 
 
 def test_a_slip_in_the_same_unit_is() -> None:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import datacollect as dc
-from datacollect.methods.missing import many_connections, missing_limits
+from datacollect.methods.missing import (
+    AS_MANY_OVER_COORDINATED,
+    DAY_S,
+    OLD_S,
+    cautions,
+    many_connections,
+    missing_limits,
+    old_estimates,
+)
 from datacollect.problem.hosts import SharedBottleneck
+
+RESULTS = Path(__file__).resolve().parents[2] / "experiments" / "results" / "study"
 
 
 def _star(n: int, **limits: Any) -> dc.Problem:
@@ -44,9 +56,53 @@ def test_sources_without_uplinks_are_named_with_the_worst() -> None:
 
 def test_many_connections_are_told_from_few() -> None:
     plan = dc.direct(_star(12))
-    assert many_connections(plan, plan) is None
-    few = dc.direct(_star(4))
-    found = many_connections(plan, few)
+    assert many_connections(plan, 12) is None
+    assert many_connections(plan, 5) is None
+    found = many_connections(plan, 4)
     assert found is not None
     assert found.startswith("direct opens 12 connections and direct 4")
-    assert many_connections(plan, None) is None
+    assert "direct with as many took 0.67 of coordinated's time under equal load" in found
+
+
+def test_the_number_is_that_of_the_studys_table() -> None:
+    table = pd.read_csv(RESULTS / "figure3_summary.csv")
+    (row,) = table[
+        (table["method"] == "direct-as-many, ours")
+        & (table["flows"] == 60)
+        & (table["ratio"] == "1:1")
+        & (table["udp"] == "5 %")
+    ]["over_ours"]
+    assert round(row, 2) == AS_MANY_OVER_COORDINATED
+
+
+def test_old_estimates_are_said_to_be_old() -> None:
+    now_s = 1_800_000_000.0
+    fresh = _star(2).replace(measured_s=now_s - OLD_S)
+    assert old_estimates(fresh, now_s) is None
+    assert old_estimates(_star(2), now_s) is None
+    old = _star(2).replace(measured_s=now_s - 30 * DAY_S)
+    (said,) = cautions(old, now_s=now_s)
+    assert said.startswith("bandwidths were measured 30 days ago, which is longer than 7:")
+
+
+def test_when_bandwidths_were_measured_is_read_from_tables_and_files(tmp_path: Path) -> None:
+    """Of several links the one whose newest sample is the oldest counts."""
+    links = pd.DataFrame(
+        {
+            "from": ["S", "K"],
+            "to": ["D", "D"],
+            "bandwidth_bytes_per_s": [1.0, 2.0],
+            "newest_s": [1.7e9, 1.6e9],
+        }
+    )
+    assert dc.Problem.from_dataframe(links, {"S": 5}, "D").measured_s == 1.6e9
+    assert dc.Problem.from_dataframe(links.assign(newest_s=60.0), {"S": 5}, "D").measured_s is None
+    links.to_csv(tmp_path / "grid.csv", index=False)
+    hosts: dict[str, Any] = {"S": {"backlog_bytes": 5}, "K": {}, "D": {}}
+    tree = {"destination": "D", "bandwidth_csv": "grid.csv", "hosts": hosts}
+    problem = dc.Problem.from_dict(tree, tmp_path)
+    assert problem.measured_s == 1.6e9
+    assert dc.Problem.from_dict(problem.to_dict()).measured_s == 1.6e9
+    older = dc.Problem.from_dict(tree | {"measured_at": "2020-01-01T00:00:00Z"}, tmp_path)
+    assert older.measured_s == 1_577_836_800.0
+    assert older.sha256 == problem.sha256

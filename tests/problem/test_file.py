@@ -357,6 +357,7 @@ def test_fields_are_those_of_the_published_format():
         "daily_periods",
         "start",
         "timezone",
+        "measured_at",
         "manifest",
         "file_tolerance",
         "hosts",
