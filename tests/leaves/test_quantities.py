@@ -218,7 +218,7 @@ def test_another_unit_is_never_suggested(word: str, known: str) -> None:
 )
 def test_nor_in_collection_files(changes: dict[str, Any]) -> None:
     tree = {"format": "datacollect-collection/1", "destination": "D", "key": "k"}
-    with pytest.raises(ProblemError, match="unknown key; the nearest, .*, is in another unit"):
+    with pytest.raises(ProblemError, match=r"unknown key; the nearest, .*, is in another unit"):
         COLLECTION.read(tree | changes, "")
 
 
