@@ -108,7 +108,7 @@ def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def warm_up(collection: Collection, method: str) -> None:
+def warm_up(collection: Collection, method: RunMethod) -> None:
     """Plan a byte, so that all that planning imports is there when agents have been asked.
 
     Solvers take a second or two to import. What is wrong with them the plan itself will say.
