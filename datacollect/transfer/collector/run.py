@@ -18,6 +18,7 @@ from datacollect.transfer.collector.books import SourceWork
 from datacollect.transfer.collector.config import Collection
 from datacollect.transfer.collector.contacts import Contacts, new_collection_number
 from datacollect.transfer.collector.core import CollectorCore
+from datacollect.transfer.collector.history import planned_routes
 from datacollect.transfer.collector.inventory import Listing, pages_of
 from datacollect.transfer.collector.log import Log, without_secrets
 from datacollect.transfer.collector.paths import STATE_FOLDER
@@ -335,6 +336,7 @@ class _Pull:
             method=self.method,
             makespan_s=found.predicted_s,
             routes=[list(route.hosts) for route in found.schedule.routes],
+            expected=planned_routes(found.schedule) if found.predicted_s is not None else [],
         )
         limits = self.collection.limits
         core = CollectorCore(
