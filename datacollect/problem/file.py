@@ -20,6 +20,7 @@ from datacollect.problem.fields import PROBLEM
 from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import backlogs_of_files, read_manifest
+from datacollect.problem.places import PLACE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,6 +98,11 @@ def contents_of(
         uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
         most_connections=_or_unlimited("most_connections", hosts),
+        **{
+            # None becomes NaN.
+            key: np.array([host[key] for host in hosts.values()], dtype=float)
+            for key in PLACE_COLUMNS
+        },
         **link_columns(values["links"], index, periods_s, table),
         clock=clock,
         manifest=manifest,
@@ -318,6 +324,9 @@ def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
             tree[key] = value
     if problem.most_connections is not None and problem.most_connections[i] < math.inf:
         tree["most_connections"] = int(problem.most_connections[i])
+    if problem.latitude is not None and problem.longitude is not None:
+        place = {"latitude": problem.latitude[i], "longitude": problem.longitude[i]}
+        tree |= {key: float(value) for key, value in place.items() if not np.isnan(value)}
     if "storage_bytes" in tree:
         tree["storage_bytes"] = int(tree["storage_bytes"])
     return tree

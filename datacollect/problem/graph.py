@@ -12,6 +12,7 @@ from datacollect.errors import ProblemError
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+from datacollect.problem.places import PLACE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ NODE_ATTRIBUTES = (
     "uplink_bytes_per_s",
     "downlink_bytes_per_s",
     "most_connections",
+    *PLACE_COLUMNS,
 )
 EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
 GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
@@ -40,7 +42,7 @@ def contents_of_graph(graph: nx.DiGraph[Any], destination: str | None = None) ->
     graph : networkx.DiGraph
         Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
         ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
-        ``most_connections``), all
+        ``most_connections``, ``latitude``, ``longitude``), all
         optional. Edges are links, with ``bandwidth_bytes_per_s`` (a number, or a list with one
         per period) and optionally ``price_per_gb``, ``per_connection_bytes_per_s``,
         ``capacity_bytes_per_s`` and ``competitors``. Attributes of the graph, all optional:
@@ -117,7 +119,7 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
     }
     for i, name in enumerate(problem.names):
         values = {key: column[i] for key, column in per_host.items()}
-        graph.add_node(name, **{key: x for key, x in values.items() if x != math.inf})
+        graph.add_node(name, **{key: x for key, x in values.items() if x < math.inf})
     names, (key, price) = problem.names, EDGE_ATTRIBUTES[:2]
     tails = [names[i] for i in problem.link_from.tolist()]
     heads = [names[i] for i in problem.link_to.tolist()]

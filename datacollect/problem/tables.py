@@ -12,6 +12,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.numbers import numbers_of
+from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ HOST_COLUMNS = (
     "uplink_bytes_per_s",
     "downlink_bytes_per_s",
     "most_connections",
+    *PLACE_COLUMNS,
 )
 
 # What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
@@ -72,9 +74,9 @@ def contents_of_table(
         The host that collects.
     hosts : DataFrame, optional
         Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
-        ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``; NaN is the default
-        of `Host`. It lists all hosts, in their order. Without it hosts are all names in links and
-        backlogs: in the order of a square table, sorted otherwise.
+        ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``, ``latitude``,
+        ``longitude``; NaN is the default of `Host`. It lists all hosts, in their order. Without it
+        hosts are all names in links and backlogs: in the order of a square table, sorted otherwise.
     periods_s : array_like, shape (n_periods,), optional
         Starts of the forecast's periods.
     shared, held
@@ -342,6 +344,7 @@ def _host_limits(hosts: pd.DataFrame | None, n_hosts: int) -> dict[str, Any]:
     limits = {}
     for column in HOST_COLUMNS:
         default = 0.0 if column == "release_s" else math.inf
+        default = math.nan if column in PLACE_COLUMNS else default
         limits[column] = np.full(n_hosts, default)
         if hosts is not None and column in hosts:
             given = numbers_of(hosts[column], f"hosts: {column}")
