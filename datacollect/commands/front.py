@@ -103,7 +103,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     """Draw money by makespan; a line marks the price of the cheapest at any time."""
     from matplotlib.figure import Figure
 
-    from datacollect.schedule.plot import time_unit
+    from datacollect.pictures.axis import time_unit
     from datacollect.units import format_duration
 
     unit_s, unit = time_unit(float(table["makespan_s"].max()))
