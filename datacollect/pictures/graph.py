@@ -119,7 +119,9 @@ def _rings(n: int, destination: int, flows: Sequence[tuple[int, int]]) -> FloatA
         ring = sorted(rings[hop], key=lambda host: (_towards(graph, hops, angle, host), host))
         n_circles = -(-len(ring) // MOST_ON_CIRCLE)
         for i, host in enumerate(ring):
-            angle[host] = 2 * math.pi * (i + 0.5 * (hop % 2)) / len(ring)
+            angle[host] = (
+                2 * math.pi * (i + (0.5 if hop % 2 and len(ring) > 2 else 0.0)) / len(ring)
+            )
         circles += [(ring[k::n_circles], circle + k + 1) for k in range(n_circles)]
         circle += n_circles
     for ring, number in circles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from datacollect.errors import ScheduleError
 
 if TYPE_CHECKING:
+    from datacollect.explanation.plan_limits import Limit
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -106,11 +107,17 @@ def _binds(problem: Problem, schedule: Schedule) -> tuple[tuple[Binding, ...], s
     limits = [
         limit for limit in plan_limits(problem, schedule).binds if limit.resource.kind != "release"
     ]
-    spans: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[Limit]] = {}
     # Of what binds as long, limits of many data come first.
     for limit in sorted(limits, key=lambda limit: (limit.resource.kind == "link", -limit.most)):
-        spans.setdefault(limit.text, []).append((limit.from_s, limit.to_s))
-    found = [Binding(text, tuple(sorted(held))) for text, held in spans.items()]
-    return tuple(
-        sorted(found, key=lambda binding: -round(binding.held_s / schedule.makespan_s, 2))
-    ), ""
+        found.setdefault(limit.name, []).append(limit)
+    binds = [_together(limits) for limits in found.values()]
+    part_of_s = 100 / schedule.makespan_s
+    return tuple(sorted(binds, key=lambda binding: -round(binding.held_s * part_of_s))), ""
+
+
+def _together(limits: list[Limit]) -> Binding:
+    """Return what binds several times, with all its values."""
+    least, most = min(limit.least for limit in limits), max(limit.most for limit in limits)
+    text = replace(limits[0], least=least, most=most).text
+    return Binding(text, tuple(sorted((limit.from_s, limit.to_s) for limit in limits)))

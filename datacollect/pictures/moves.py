@@ -67,7 +67,9 @@ def moves_of(problem: Problem, schedule: Schedule, edges_s: FloatArray) -> Moves
     """
     where, columns, n = legs(schedule, problem.names), schedule.columns, problem.n_hosts
     n_bytes = columns.n_bytes
-    handled = np.bincount(where.tail, n_bytes, n) + np.bincount(where.head, n_bytes, n)
+    handled = np.zeros(n)
+    for end in (where.tail, where.head):
+        handled += np.bincount(end, n_bytes, n)
     handled[problem.destination_index] = np.inf  # it is always shown
     n_hosts = max(int(np.count_nonzero(handled)), 1)
     hosts = np.sort(np.argsort(-handled, kind="stable")[: min(n_hosts, MOST_HOSTS)])

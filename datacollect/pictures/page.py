@@ -24,6 +24,7 @@ from datacollect.pictures.marks import MOST_BINDS, MOST_PERIODS, marks_of
 from datacollect.pictures.moves import Moves, moves_of
 from datacollect.pictures.picture import MAX_INSTANTS, picture_of
 from datacollect.pictures.words import headlines, role_of
+from datacollect.pictures.writing import visible
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def plot_page(problem: Problem, schedule: Schedule) -> str:
     """
     picture, moves = _few_enough(problem, schedule)
     title, lines = headlines(picture, problem, schedule)
-    tree = page_tree(problem, schedule, picture, moves)
+    title, lines = visible(title), [visible(line) for line in lines]
+    tree = _visible(page_tree(problem, schedule, picture, moves))
     text = json.dumps(tree, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     script = "".join(map(_asset, SCRIPTS))
     return _PAGE.format(
@@ -116,6 +118,16 @@ def plot_page(problem: Problem, schedule: Schedule) -> str:
         # In a script nothing is escaped, but "</script>" and "<!--" would end or change it.
         data=text.replace("<", "\\u003c"),
     )
+
+
+def _visible(tree: Any) -> Any:
+    """Return a tree in which nothing is written that no eye sees, such as marks of direction."""
+    if isinstance(tree, dict):
+        return {visible(key): _visible(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        # Most lists are of numbers.
+        return [x if isinstance(x, float | int) else _visible(x) for x in tree]
+    return visible(tree) if isinstance(tree, str) else tree
 
 
 def _few_enough(problem: Problem, schedule: Schedule) -> tuple[Picture, Moves]:

@@ -274,9 +274,12 @@ class TimeChart {
       this.text(x, y + 17, text, "faint", anchor);
     };
     this.svg.append(drawn("path", { d: `M${LEFT},${top}h${this.width}`, stroke: "#222" }));
+    // Of a moment after a long wait the wait is said once.
+    const waitS = this.view[0] > 1000 * span ? this.view[0] : 0;
     const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-    for (let i = Math.ceil(this.view[0] / unitS / step - 1e-9); i * step * unitS <= this.view[1]; i += 1) {
-      tick(i * step * unitS, top, `${(i * step).toFixed(Math.min(digits, 20))} ${unit}`);
+    const first = Math.ceil((this.view[0] - waitS) / unitS / step - 1e-9);
+    for (let i = first; waitS + i * step * unitS <= this.view[1]; i += 1) {
+      tick(waitS + i * step * unitS, top, `${(i * step).toFixed(Math.min(digits, 20))} ${unit}`);
     }
     const ticks = clockTicks(this.view[0], this.view[1], most);
     for (const { atS, text } of ticks) tick(atS, top + AXIS, text);
@@ -286,6 +289,7 @@ class TimeChart {
     if (DATA.bands.some((band) => band.stored.length)) legend.push("grey: others’ data stored");
     this.legend.textContent = `Above a host’s line: what it sends, below: what it receives; height: `
       + `rate, each host and direction on its own scale. Lines, ${legend.join("; ")}.`
+      + (waitS ? ` Times after ${durationText(waitS)}.` : "")
       + (ticks.length ? ` Clock times: ${DATA.clock.zone}.` : "");
     return top + AXIS + (ticks.length ? AXIS : 0);
   }

@@ -19,7 +19,7 @@ from datacollect.pictures.look import FAINT, INK, MARGIN, STORED, WIDTH
 from datacollect.pictures.marks import MOST_BINDS, MOST_PERIODS, marks_of
 from datacollect.pictures.picture import picture_of
 from datacollect.pictures.words import headlines, role_of
-from datacollect.pictures.writing import families, shortened, width_of, written
+from datacollect.pictures.writing import families, inches_of, shortened, width_of, written
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
@@ -146,8 +146,7 @@ def _draw(figure: Figure, picture: Picture, problem: Problem, schedule: Schedule
     roles = [written(role_of(problem, schedule, band.name)) for band in picture.bands]
     if len(picture.bands) > 12:
         roles[:-1] = [""] * (len(roles) - 1)
-    longest = max(map(width_of, names + roles))
-    left = max(1.0, 0.35 + longest * 0.092)
+    left = max(1.0, 0.35 + max(map(inches_of, names + roles)))
     ticks = clock_ticks(problem.clock, picture.end_s, picture.begin_s) if problem.clock else []
     title, lines = headlines(picture, problem, schedule)
     foot = _Foot(picture, marks, one_scale=one_scale)
@@ -306,7 +305,7 @@ def _draw_binds(axes: Axes, picture: Picture, marks: Marks, unit_s: float) -> No
         first = max(spans[0][0], 0.0)
         to_the_right = first < 0.5 * end
         axes.annotate(
-            shortened(written(binding.text), 80),
+            shortened(written(binding.text), 64),
             (first if to_the_right else spans[-1][1], y),
             xytext=(0, 8),
             textcoords="offset points",

@@ -45,6 +45,33 @@ def written(text: str) -> str:
     return "".join(map(_written, text))
 
 
+def visible(text: str) -> str:
+    r"""Return a text with what no eye sees as its number: for pages, where browsers have the fonts.
+
+    >>> print(visible("日本\u202e"), visible("a\tb"))
+    日本\u202e a\u0009b
+    """
+    return "".join(_number(character) if _is_unseen(character) else character for character in text)
+
+
+def inches_of(name: str) -> float:
+    """Return about how wide a name is in bold letters of 10 points.
+
+    >>> round(inches_of("geneva"), 3), round(inches_of("日本"), 3)
+    (0.552, 0.37)
+    """
+    return sum(
+        0.185
+        if _width(letter) == 2
+        else 0.155
+        if letter in "WM@%mw"
+        else 0.13
+        if letter.isupper()
+        else 0.092 * _width(letter)
+        for letter in name
+    )
+
+
 def families(texts: Iterable[str]) -> list[str]:
     """Return the fonts that texts need, in the order in which they are asked for a character.
 
@@ -92,12 +119,20 @@ def _width(character: str) -> int:
 def _written(character: str) -> str:
     if character.isascii() and character.isprintable():
         return character
-    unseen = unicodedata.category(character) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
-    # Joiners are part of how words are spelt, in Persian or in Hindi.
-    if (not unseen or character in "\u200c\u200d") and _family(character) is not None:
+    if not _is_unseen(character) and _family(character) is not None:
         return character
+    return _number(character)
+
+
+def _number(character: str) -> str:
     number = ord(character)
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _is_unseen(character: str) -> bool:
+    # Joiners are part of how words are spelt, in Persian or in Hindi.
+    unseen = unicodedata.category(character) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+    return unseen and character not in "\u200c\u200d"
 
 
 @lru_cache(maxsize=4096)

@@ -376,7 +376,7 @@ def test_files_are_of_the_kind_that_their_suffix_says(relayed, tmp_path, name, s
 
 @pytest.mark.parametrize("name", ["plan.jpg", "plan", "png"])
 def test_other_suffixes_are_refused(relayed, tmp_path, name):
-    with pytest.raises(ProblemError, match=r"name must end in \.png, \.svg, \.pdf, got"):
+    with pytest.raises(ProblemError, match=r"name must end in \.png, \.svg, \.pdf, \.html, got"):
         save_plot(*relayed, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
