@@ -26,6 +26,8 @@ def draw_band(
     axes: Axes, picture: Picture, band: Band, place: Place, unit_s: float, width: float
 ) -> None:
     """Draw one host's areas and its storage, and write into areas what they are."""
+    from matplotlib.patches import StepPatch
+
     edges = (picture.edges_s - picture.begin_s) / unit_s
     for areas, sign, what in ((band.sends, -1.0, "sends"), (band.receives, 1.0, "receives")):
         base = np.full(len(edges) - 1, place.line)
@@ -34,15 +36,18 @@ def draw_band(
         for area, next_area in zip_longest(areas, areas[1:]):
             level = base + sign * area.bytes_per_s / place.bytes_per_s_per_inch
             look = look_of(area.series, picture.n_sources)
-            patch = axes.stairs(level, edges, baseline=base, fill=True, color=look.colour, lw=0)
+            # Not by axes.stairs, which looks for the limits of all of them.
+            patch = StepPatch(level, edges, baseline=base, fill=True, color=look.colour, lw=0)
             if look.hatch:
                 patch.set(hatch=look.hatch, edgecolor=look.ink)
+            axes.add_artist(patch)
             source = picture.sources[area.series]
             patch.set_gid(f"{band.name} {what} {source} {area.peer or ''}".rstrip())
             if next_area is not None:
                 # Neighbours are apart, whatever their colours.
                 rim = np.where(area.bytes_per_s > 0, level, np.nan)
-                axes.stairs(rim, edges, baseline=None, color="white", lw=0.7, zorder=2)
+                line = StepPatch(rim, edges, baseline=None, color="white", lw=0.7, zorder=2)
+                axes.add_artist(line)
             text = _area_text(band.name, source, area.peer, sends=sign < 0)
             _label_area(axes, edges, base, level, text, look, width)
             base = level

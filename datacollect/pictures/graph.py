@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from datacollect.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
-# So many hosts stand on one circle; where a ring has more, it has several circles.
-MOST_ON_CIRCLE = 32
+# So many hosts stand on one circle; where a ring has more, it has several, the first circle of all
+# with so few, the second with twice as many.
+MOST_ON_CIRCLE, ON_FIRST_CIRCLE = 32, 8
 
 
 class Drawing(NamedTuple):
@@ -109,26 +110,42 @@ def _rings(n: int, destination: int, flows: Sequence[tuple[int, int]]) -> FloatA
     rest = max(hops.values()) + 1
     rings: dict[int, list[int]] = {}
     angle = dict.fromkeys(range(n), 0.0)
-    places = np.full((n, 2), 0.5)
-    circle = 0
     for host in range(n):
         rings.setdefault(hops.get(host, rest), []).append(host)
-    circles: list[tuple[list[int], float]] = []
+    radius, circle = np.zeros(n), 0
     for hop in sorted(rings.keys() - {0}):
         # Next to those to whom they send, as far as these have been placed.
         ring = sorted(rings[hop], key=lambda host: (_towards(graph, hops, angle, host), host))
-        n_circles = -(-len(ring) // MOST_ON_CIRCLE)
-        for i, host in enumerate(ring):
-            angle[host] = (
-                2 * math.pi * (i + (0.5 if hop % 2 and len(ring) > 2 else 0.0)) / len(ring)
-            )
-        circles += [(ring[k::n_circles], circle + k + 1) for k in range(n_circles)]
-        circle += n_circles
-    for ring, number in circles:
-        radius = 0.5 * number / max(circle, 1)
-        for host in ring:
-            places[host] += radius * np.array([-math.cos(angle[host]), -math.sin(angle[host])])
-    return places
+        circles, parts = _circles(len(ring), circle + 1)
+        shift = 0.5 / len(ring) if hop % 2 and len(ring) > 2 else 0.0
+        for host, at, part in zip(ring, circles, parts, strict=True):
+            radius[host], angle[host] = at, 2 * math.pi * (part + shift)
+        circle = max(circles)
+    turned = np.array([angle[host] for host in range(n)])
+    away = 0.5 * radius / max(circle, 1)
+    return 0.5 - np.column_stack([away * np.cos(turned), away * np.sin(turned)])
+
+
+def _circles(n: int, first: int) -> tuple[list[int], list[float]]:
+    """Spread hosts over circles from the `first` on: each one's circle and part of the way around.
+
+    >>> _circles(4, 1)
+    ([1, 1, 1, 1], [0.0, 0.25, 0.5, 0.75])
+    """
+    if n <= MOST_ON_CIRCLE:
+        return [first] * n, [i / n for i in range(n)]
+    # As many on each as its length has room for.
+    numbers = [first]
+    while sum(numbers) * ON_FIRST_CIRCLE < n:
+        numbers.append(numbers[-1] + 1)
+    room = [round(n * number / sum(numbers)) for number in numbers[:-1]]
+    room.append(n - sum(room))
+    spread = sorted(
+        (i / count, number)
+        for number, count in zip(numbers, room, strict=True)
+        for i in range(count)
+    )
+    return [number for _, number in spread], [part for part, _ in spread]
 
 
 def _towards(graph: object, hops: dict[int, int], angle: dict[int, float], host: int) -> float:
