@@ -46,7 +46,9 @@ def draw_band(
             if next_area is not None:
                 # Neighbours are apart, whatever their colours.
                 rim = np.where(area.bytes_per_s > 0, level, np.nan)
-                line = StepPatch(rim, edges, baseline=None, color="white", lw=0.7, zorder=2)
+                line = StepPatch(
+                    rim, edges, baseline=None, fill=False, color="white", lw=0.7, zorder=2
+                )
                 axes.add_artist(line)
             text = _area_text(band.name, source, area.peer, sends=sign < 0)
             _label_area(axes, edges, base, level, text, look, width)

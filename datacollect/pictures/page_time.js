@@ -15,7 +15,8 @@ class TimeChart {
       "aria-label": "Hosts by time: what each sends, receives and stores. Plus and minus zoom, "
         + "left and right move, 0 shows all; the table below says the same of one instant.",
     });
-    this.over = drawn("g"); // what moves with the cursor
+    // What moves with the cursor; never under the pointer, whose double clicks it would end.
+    this.over = drawn("g", { "pointer-events": "none" });
     this.buttons = element("div", { class: "bar", role: "group", "aria-label": "Zoom" },
       this.button("+", "Zoom in", () => this.zoom(0.5)),
       this.button("−", "Zoom out", () => this.zoom(2)),

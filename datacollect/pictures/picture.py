@@ -188,7 +188,8 @@ def _edges(schedule: Schedule, most: int) -> tuple[FloatArray, float | None]:
     instants = np.unique(np.concatenate([[begin_s, end_s], columns.start_s, columns.finish_s]))
     apart = np.diff(instants, prepend=-math.inf) > TIME_TOLERANCE * end_s
     if np.count_nonzero(apart) <= most:
-        return np.append(instants[apart][:-1], end_s), None
+        first = instants[apart][: max(np.count_nonzero(apart) - 1, 1)]
+        return np.append(first, end_s), None
     return np.linspace(begin_s, end_s, most), (end_s - begin_s) / (most - 1)
 
 
