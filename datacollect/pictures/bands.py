@@ -37,9 +37,8 @@ def draw_band(
             level = base + sign * area.bytes_per_s / place.bytes_per_s_per_inch
             look = look_of(area.series, picture.n_sources)
             # Not by axes.stairs, which looks for the limits of all of them.
-            patch = StepPatch(level, edges, baseline=base, fill=True, color=look.colour, lw=0)
-            if look.hatch:
-                patch.set(hatch=look.hatch, edgecolor=look.ink)
+            ink = {"facecolor": look.colour, "edgecolor": look.ink, "hatch": look.hatch or None}
+            patch = StepPatch(level, edges, baseline=base, fill=True, lw=0, **ink)
             axes.add_artist(patch)
             source = picture.sources[area.series]
             patch.set_gid(f"{band.name} {what} {source} {area.peer or ''}".rstrip())

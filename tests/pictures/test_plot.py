@@ -206,6 +206,24 @@ def test_colours_tell_whose_data_wherever_they_are(relayed):
         assert colour == (PALETTE[0] if gid.split()[2] == "S1" else PALETTE[1])
 
 
+def test_the_ninth_source_is_hatched_in_the_picture_itself():
+    """Its area has the first colour again, and ink; the first source's has no ink."""
+    figure = plot_schedule(*star(9, size=10**9))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[::-1, :, :3].astype(int)
+    found = {}
+    for gid, patch in patches_of(figure).items():
+        if gid in ("s0 sends s0 s1", "s8 sends s8 D"):
+            box = patch.get_window_extent()
+            area = pixels[int(box.y0) + 2 : int(box.y1) - 2, int(box.x0) + 200 : int(box.x1) - 200]
+            colours = np.unique(area.reshape(-1, 3), axis=0)
+            found[gid] = {mpl.colors.to_hex(colour / 255).upper() for colour in colours}
+    assert PALETTE[0] in found["s0 sends s0 s1"]
+    assert "#FFFFFF" not in found["s0 sends s0 s1"]
+    assert {PALETTE[0], "#FFFFFF"} <= found["s8 sends s8 D"]
+
+
 def test_lines_stand_at_the_lower_bound_and_the_makespan(relayed):
     lines = {line.get_gid(): line for line in plot_schedule(*relayed).axes[0].lines}
     assert lines["lower bound"].get_xdata() == [15, 15]
