@@ -17,6 +17,9 @@ SCENARIO := datacollect/examples/scenario_small.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 
+# Tests start hundreds of processes, which begin a third sooner where modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -70,7 +73,7 @@ test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of thei
 	DATACOLLECT_TEST_PROFILE=few $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
 
 test-all: $(VENV)/.installed-test ## run all tests, slow ones with all their random cases
-	$(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m ''
+	DATACOLLECT_TEST_PROFILE=unhurried $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m ''
 
 # MUTANTS=60 takes so many of them at random, in some ten minutes; MUTANTS=all half a day or more.
 MUTANTS ?= 60

@@ -67,6 +67,21 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Flag:
+    """True or false."""
+
+    def read(self, value: Any, place: str) -> bool:
+        """Return the flag."""
+        if not isinstance(value, bool):
+            raise wrong(place, "must be true or false", value, "write it without quotes")
+        return value
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of a flag."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
 class Whole:
     """A whole number from `minimum` on, below `stop`; floats that are whole count."""
 
@@ -162,9 +177,10 @@ class Degrees:
         rule = f"must be a number of degrees from -{self.most} to {self.most}"
         if isinstance(value, bool) or not isinstance(value, Real):
             raise wrong(place, rule, value, _write_a_number(value))
-        if not -self.most <= value <= self.most:
+        degrees = float(value) + 0.0  # -0.0 becomes 0.0
+        if not -self.most <= degrees <= self.most:
             raise wrong(place, rule, given, "write decimal degrees; south and west are negative")
-        return float(value) + 0.0  # -0.0 becomes 0.0
+        return degrees
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such angles."""

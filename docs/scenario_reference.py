@@ -1,4 +1,4 @@
-"""Write the tables of all keys into the docs, Simulation: `python docs/scenario_reference.py`.
+"""Write the tables of all keys into the docs: `python docs/scenario_reference.py`.
 
 They are made from the declarations that also read scenario files; a test compares them.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.field_tables import Table
     from datacollect.kinds import Kind
 
-PAGE = Path(__file__).parent / "simulation.md"
+PAGE = Path(__file__).parent / "scenario_keys.md"
 BEGIN = "At the top, besides the tables below:\n"
 HEAD = "| key | value | default | |\n|---|---|---|---|\n"
 
@@ -33,7 +33,7 @@ def reference() -> str:
     sections = [table for table in found if table not in networks]
     return (
         f"{BEGIN}\n{_rows(field for field in top if not field.name.startswith('$'))}"
-        f"{_tables(sections)}\n### Kinds of topologies\n{_tables(networks)}"
+        f"{_tables(sections)}\n## Kinds of topologies\n{_tables(networks)}"
     )
 
 

@@ -9,7 +9,8 @@ to data: it separates the gain of coordination from the gain of more connections
 
 Each run appends one row to results/base_study.csv; a second start runs what is missing. Storage
 over time of the first seed with most flows goes to results/base_study_storage.csv. --figure draws
-docs/figures/base_study.png from both and runs nothing; --table prints docs/simulation.md's tables.
+docs/figures/base_study.png from both and runs nothing; --table prints the tables of
+docs/simulation_base.md.
 
 Needs `pip install 'datacollect[ns3]'`; about 3 minutes of CPU time and 500 MB per seed.
 """
@@ -248,7 +249,7 @@ def whole_seeds(table):
 
 
 def tables(table):
-    """Return the tables of docs/simulation.md."""
+    """Return the tables of docs/simulation_base.md."""
     table = whole_seeds(table)
     index = ["flows", "ratio", "seed"]
     measured_rows, engine_rows = [], []

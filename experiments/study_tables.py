@@ -238,8 +238,9 @@ def side_by_side(table: pd.DataFrame) -> str:
         for whose in ("the paper's", "ours"):
             # What has no coordinated plan in it is said of both.
             mine = of_claim[of_claim["method"].str.startswith(whose) | (of_claim["method"] == "")]
-            words = [part_words(part, best_row(mine[mine["part"] == part])) for part in statements]
-            cells.append("<br>".join(words))
+            found = {part: best_row(mine[mine["part"] == part]) for part in statements}
+            words = [part_words(part, row) for part, row in found.items()]
+            cells.append("<br>".join(words) if any(found.values()) else part_words("", None))
         rows.append([f"{claim}: {IN_WORDS[str(claim)]}", *cells])
     return markdown(["claim", "the paper's method", "ours, pipelined"], rows)
 
@@ -259,7 +260,8 @@ def part_words(part: str, row: dict[str, str] | None) -> str:
     named = f"{part}: " if part else ""
     if row is None:
         return f"{named}not run yet"
-    seeds = f", {row['seeds']} seeds" if row["seeds"] != "0" else ""
+    n = row["seeds"]
+    seeds = "" if n == "0" else f", {n} seed{'' if n == '1' else 's'}"
     found = interval(row, "value", "low", "high")
     return f"{named}**{row['verdict']}**{settled_words(row)}, {found}{seeds}"
 

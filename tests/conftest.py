@@ -32,12 +32,13 @@ NO_NAMESPACES = (
 )
 NO_CURL = "no curl here: apt install curl"
 NO_OPENSSL = "no openssl here: apt install openssl"
+NO_NGINX = "no nginx here: apt install nginx-light"
 OTHER_PLATFORM = "digests of runs were recorded on another platform: here they hold to 1e-9"
 
 # In CI any other skip is a failure: a check that silently does not run is no check.
 SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
-    *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL),
+    *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.
@@ -46,7 +47,9 @@ settings.register_profile(
 )
 # A quarter of the random cases, of slow tests too (`instances.how_many`).
 settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=25)
-settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "unhurried"))
+# `make test` takes half of Hypothesis' hundred where a test names no number; `make test-all` all.
+settings.register_profile("half", parent=settings.get_profile("unhurried"), max_examples=50)
+settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "half"))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The tables of docs/methods.md, "What goes together": every cell is tried and judged.
+"""The tables of docs/methods_exactness.md, "What goes together": every cell is tried and judged.
 
 The tables are read from the page, so that what it says is what is tested. A problem that fits in
 the head has each pair of features; each is planned in both shapes, by each preference, with and
@@ -24,7 +24,7 @@ from datacollect.flow.shared.arrivals import grid_s
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
 
-METHODS = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
+METHODS = Path(__file__).resolve().parents[1] / "docs" / "methods_exactness.md"
 SLOT_S = 0.5
 FEATURES = ("host limits", "shared", "forecast", "release", "storage", "held")
 SHAPES = ("pipelined", "in slots")

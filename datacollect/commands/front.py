@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -119,7 +119,10 @@ def _figure(table: pd.DataFrame) -> Figure:
     axes.scatter(when, points["money"], s=42, color="#0072B2", edgecolor="white", zorder=2)
     axes.axhline(cheapest["money"], color="#5A5A5A", lw=1.0, ls="--", zorder=0)
     # Above and below in turn: texts of points that lie close to each other would lie on each other.
-    sides = [{"xytext": (5, 6), "ha": "left"}, {"xytext": (-5, -14), "ha": "right"}]
+    sides: list[dict[str, Any]] = [
+        {"xytext": (5, 6), "ha": "left"},
+        {"xytext": (-5, -14), "ha": "right"},
+    ]
     latest = [-math.inf, -math.inf]
     for i, (slack, x, money) in enumerate(zip(points.index, when, points["money"], strict=True)):
         if x - latest[i % 2] > 0.03 * (when.max() - when.min()):

@@ -56,10 +56,12 @@ def pull(
 
 
 def _show(answer: Pulled, into: str, plan_only: bool) -> None:
+    # Of files of other servers it is said below what was verified.
+    verified = "" if answer.assurances else ", verified"
     predicted = answer.predicted_makespan_s
     facts = [
         ("method", answer.method),
-        ("collected", f"{answer.n_files} files, {format_bytes(answer.n_bytes)}, verified"),
+        ("collected", f"{answer.n_files} files, {format_bytes(answer.n_bytes)}{verified}"),
         ("predicted", "unknown" if predicted is None else format_duration(predicted)),
     ]
     if not plan_only:
@@ -80,6 +82,8 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
             for use in sorted(answer.routes, key=lambda use: -use.n_bytes)
         ]
         emit_table(("route", "bytes", "rate", "connections"), rows, "<>>>")
+    for assurance in answer.assurances:
+        emit_text(f"{assurance.source}: {assurance.text}", 2)
     if answer.missing:
         emit("")
         for entry in answer.missing[:SHOWN_MISSING]:

@@ -72,7 +72,9 @@ def sweep(
     reuse: Annotated[
         list[str] | None,
         typer.Option(
-            "--reuse", metavar="DIR", help="Take what is the same from another sweep; repeatable."
+            "--reuse",
+            metavar="DIR",
+            help="Take what is the same from another sweep, or its published rows; repeatable.",
         ),
     ] = None,
     retry_failed: Annotated[

@@ -15,6 +15,7 @@ from datacollect.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import StepPatch
 
     from datacollect.arrays import FloatArray
     from datacollect.pictures.colours import Look
@@ -26,8 +27,6 @@ def draw_band(
     axes: Axes, picture: Picture, band: Band, place: Place, unit_s: float, width: float
 ) -> None:
     """Draw one host's areas and its storage, and write into areas what they are."""
-    from matplotlib.patches import StepPatch
-
     edges = (picture.edges_s - picture.begin_s) / unit_s
     for areas, sign, what in ((band.sends, -1.0, "sends"), (band.receives, 1.0, "receives")):
         base = np.full(len(edges) - 1, place.line)
@@ -36,18 +35,15 @@ def draw_band(
         for area, next_area in zip_longest(areas, areas[1:]):
             level = base + sign * area.bytes_per_s / place.bytes_per_s_per_inch
             look = look_of(area.series, picture.n_sources)
-            # Not by axes.stairs, which looks for the limits of all of them.
             ink = {"facecolor": look.colour, "edgecolor": look.ink, "hatch": look.hatch or None}
-            patch = StepPatch(level, edges, baseline=base, fill=True, lw=0, **ink)
+            patch = _steps(level, edges, base, lw=0, **ink)
             axes.add_artist(patch)
             source = picture.sources[area.series]
             patch.set_gid(f"{band.name} {what} {source} {area.peer or ''}".rstrip())
             if next_area is not None:
                 # Neighbours are apart, whatever their colours.
                 rim = np.where(area.bytes_per_s > 0, level, np.nan)
-                line = StepPatch(
-                    rim, edges, baseline=None, fill=False, color="white", lw=0.7, zorder=2
-                )
+                line = _steps(rim, edges, None, fill=False, color="white", lw=0.7, zorder=2)
                 axes.add_artist(line)
             text = _area_text(band.name, source, area.peer, sends=sign < 0)
             _label_area(axes, edges, base, level, text, look, width)
@@ -60,6 +56,14 @@ def draw_band(
         when = (band.stored_s - picture.begin_s) / unit_s
         axes.fill_between(when, level, place.bottom, color=STORED, lw=0, zorder=1)
         axes.plot(when, level, color=INK, lw=1.0, zorder=4, gid=f"{band.name} stores")
+
+
+def _steps(level: FloatArray, edges: FloatArray, base: FloatArray | None, **look: Any) -> StepPatch:
+    """Make an area, or its rim. Not by axes.stairs, which looks for the limits of all of them."""
+    from matplotlib.patches import StepPatch
+
+    options: dict[str, Any] = {"baseline": base, **look}
+    return StepPatch(level, edges, **options)
 
 
 def _area_text(host: str, source: str, peer: str | None, *, sends: bool) -> str:

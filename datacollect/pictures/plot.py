@@ -359,17 +359,18 @@ class _Foot:
             figure.text(MARGIN / width, y, note, size=8.5, color=FAINT, va="center")
         y = 0.32 + 0.18 * (len(self.notes) - 1)
         if self.marks:
-            self._legend(figure, y, *zip(*self.marks, strict=True), columns=len(self.marks))
+            handles, labels = zip(*self.marks, strict=True)
+            self._legend(figure, y, handles, labels, columns=len(self.marks))
             figure.text(
                 MARGIN / width, (y + 0.08) / height, "Marks", size=9, color=INK, va="center"
             )
             y += 0.24
         looks = [look_of(i, self.picture.n_sources) for i in range(len(self.names))]
-        handles = [
+        swatches = [
             Patch(facecolor=look.colour, hatch=2 * look.hatch, edgecolor=look.ink, lw=0)
             for look in looks
         ]
-        self._legend(figure, y, handles, self.names, columns=self.columns)
+        self._legend(figure, y, swatches, self.names, columns=self.columns)
         top = (y - 0.16 + 0.24 * self.rows) / height
         figure.text(MARGIN / width, top, "Data of", size=9, color=INK, va="center")
 

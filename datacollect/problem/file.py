@@ -20,7 +20,6 @@ from datacollect.problem.fields import PROBLEM
 from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import backlogs_of_files, read_manifest
-from datacollect.problem.places import PLACE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,11 +97,9 @@ def contents_of(
         uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
         most_connections=_or_unlimited("most_connections", hosts),
-        **{
-            # None becomes NaN.
-            key: np.array([host[key] for host in hosts.values()], dtype=float)
-            for key in PLACE_COLUMNS
-        },
+        # None becomes NaN.
+        latitude=np.array([host["latitude"] for host in hosts.values()], dtype=float),
+        longitude=np.array([host["longitude"] for host in hosts.values()], dtype=float),
         **link_columns(values["links"], index, periods_s, table),
         clock=clock,
         manifest=manifest,

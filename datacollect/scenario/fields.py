@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from datacollect.field_tables import Field, Rows, Table
-from datacollect.kinds import Kind, ListOf, Number, Text, Whole
+from datacollect.kinds import Flag, Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
 from datacollect.methods.names import (
@@ -20,7 +20,7 @@ from datacollect.methods.names import (
     FINISHES,
     FIRSTS,
 )
-from datacollect.scenario.kinds import Choice, Flag, Part, Share
+from datacollect.scenario.kinds import Choice, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
 from datacollect.simulation.network import PRESETS

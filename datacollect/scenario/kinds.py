@@ -1,4 +1,4 @@
-"""Kinds that only scenario files hold: flags, choices, shares, pairs, tables by their kind."""
+"""Kinds that only scenario files hold: choices, shares, pairs, tables by their kind."""
 
 from __future__ import annotations
 
@@ -11,21 +11,6 @@ from datacollect.kinds import Kind, ListOf, Number, Schema, plain, shown, wrong
 
 if TYPE_CHECKING:
     from datacollect.field_tables import Table
-
-
-@dataclass(frozen=True)
-class Flag:
-    """True or false."""
-
-    def read(self, value: Any, place: str) -> bool:
-        """Return the flag."""
-        if not isinstance(value, bool):
-            raise wrong(place, "must be true or false", value, "write it without quotes")
-        return value
-
-    def schema(self) -> Schema:
-        """Return the JSON Schema of a flag."""
-        return {"type": "boolean"}
 
 
 @dataclass(frozen=True)

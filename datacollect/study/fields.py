@@ -12,9 +12,9 @@ from typing import Any
 
 from datacollect.errors import ProblemError
 from datacollect.field_tables import Field, Rows, Table
-from datacollect.kinds import ListOf, Number, Schema, Text, Whole, join, plain, wrong
+from datacollect.kinds import Flag, ListOf, Number, Schema, Text, Whole, join, plain, wrong
 from datacollect.scenario.fields import ENGINES
-from datacollect.scenario.kinds import Choice, Flag, Part
+from datacollect.scenario.kinds import Choice, Part
 from datacollect.study.columns import MEASURES
 
 EXPERIMENT_FORMAT = "datacollect-experiment/1"

@@ -8,7 +8,7 @@
     failed/KEY.json     why a run failed
     probes/             measurements, shared by the runs of a setting
     results.parquet     all rows, sorted by key
-    results.csv.gz      the same as a repository keeps it, where a report reads it
+    results.csv.gz      the same as a repository keeps it, where a report or another sweep reads it
 
 Every file is written beside its place and then moved there. A reader takes what can be read and
 leaves out the rest, which is run again.
@@ -16,12 +16,15 @@ leaves out the rest, which is run again.
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import math
 import secrets
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
 
 # Rows as a repository keeps them (`datacollect.study.report.published`).
 ROWS_FILE = "results.csv.gz"
+
+# What measurements end in there, after their names here.
+PACKED = ".gz"
 
 FOLDERS = ("runs", "shards", "failed", "probes")
 
@@ -95,28 +101,31 @@ class RunStore:
     ) -> dict[str, Any] | None:
         """Return the row of a run in ns-3 that is here, or in other sweeps' folders.
 
-        From there it is copied. It has the labels that are given.
+        From there it is copied; of published rows there is no more than the row. It has the labels
+        that are given.
         """
         for folder in (self.folder, *others):
             file = folder / "runs" / f"{key}.json"
-            found = _read_row(file)
+            found = _read_row(file) or _published_rows(folder).get(key)
             if found is None:
                 continue
             own = labels.get("method", found["method"])
             row = {**labels, **{c: found[c] for c in COLUMNS}, "method": own}
             if folder != self.folder:
-                self.write_run(key, {**(_read_json(file) or {}), "row": row})
+                self.write_run(key, {"format": RUN_FORMAT, **(_read_json(file) or {}), "row": row})
             return row
         return None
 
     def borrow_probes(self, others: Sequence[Path]) -> None:
-        """Copy the measurements of other sweeps' folders."""
+        """Copy the measurements of other sweeps' folders, published ones too."""
         for other in others:
             if not (other / "experiment.json").exists():
                 raise ProblemError(f"reuse: {other} is no folder of a sweep; name one")
-            for file in (other / "probes").glob("*.json"):
-                if not (self.probes / file.name).exists():
-                    write_atomically(self.probes / file.name, file.read_bytes())
+            for file in (other / "probes").glob("*.json*"):
+                own = self.probes / file.name.removesuffix(PACKED)
+                found = None if own.exists() else _read_bytes(file)
+                if found is not None:
+                    write_atomically(own, found)
 
     def write_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Keep the rows of many runs in one file."""
@@ -311,6 +320,24 @@ def read_rows(file: Path) -> pd.DataFrame | None:
     except (OSError, ValueError, EOFError):
         return None
     return table
+
+
+@lru_cache(maxsize=32)
+def _published_rows(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return rows that were published in a folder, by key; none where there are none."""
+    table = read_rows(folder / ROWS_FILE) if (folder / ROWS_FILE).exists() else None
+    if table is None or not set(COLUMNS) - set(LATER) <= set(table.columns):
+        return {}
+    rows = with_later(table).to_dict("records")
+    return {row["key"]: {str(name): value for name, value in row.items()} for row in rows}
+
+
+def _read_bytes(file: Path) -> bytes | None:
+    """Read a file, unpacked; one that is damaged counts as absent."""
+    try:
+        return gzip.decompress(file.read_bytes()) if file.suffix == PACKED else file.read_bytes()
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
 def _what_differs(

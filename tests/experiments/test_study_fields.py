@@ -164,6 +164,17 @@ def test_claims_stand_side_by_side_by_the_paper_s_method_and_ours(scripts):
     )
 
 
+def test_claims_that_were_not_run_at_all_say_so_once(scripts):
+    row = {"claim": "C8", "is_settled": "yes", "where": "", "method": ""}
+    numbers = {"value": "1.5", "low": "1.4", "high": "1.6", "seeds": "1"}
+    one = {**row, **numbers, "part": "coordinated", "verdict": "holds", "method": "ours: pipelined"}
+    other = {**row, **dict.fromkeys(numbers, ""), "part": "best-path", "verdict": "not run"}
+    table = scripts("study_tables").side_by_side(pd.DataFrame([one, other]))
+    assert table.splitlines()[-1].endswith(
+        "| not run yet | coordinated: **holds**, 1.5 [1.4, 1.6], 1 seed<br>best-path: not run yet |"
+    )
+
+
 def test_several_rows_give_their_range_and_one_its_interval(fields, tmp_path):
     """By hand: 1.04 and 1.19 are 4 to 19 % more; 0.8 and 0.9 are 10 to 20 % less."""
     (tmp_path / "x_summary.csv").write_text(

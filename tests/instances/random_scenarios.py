@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from datacollect.field_tables import Rows
-from datacollect.kinds import ListOf, Number, Text, Whole
+from datacollect.kinds import Flag, ListOf, Number, Text, Whole
 from datacollect.scenario.fields import ALWAYS, SCENARIO, WITH_TOPOLOGY
-from datacollect.scenario.kinds import ByKind, Choice, Flag, OneOrTwo, Part, Share
+from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
 
 names = st.text(min_size=1, max_size=3)
 

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH104, PTH115, PTH118, PTH120
+# ruff: noqa: PTH104, PTH118, PTH120
 """A disk that keeps its promises and no more: what was not synced may be lost with the power.
 
 Files lie on a real file system and are written at once; beside it stands what each write and each
@@ -48,7 +48,7 @@ class Disk:
         self.synced_writes = 0
         self._writes: dict[str, list[tuple[int, bytes]]] = {}
         self._changes: list[tuple[str, str, str, str]] = []
-        self.open_fds: set[int] = set()
+        self.open_fds: dict[int, str] = {}
         self._kept = folder / "kept"
         self._n_kept = 0
 
@@ -59,17 +59,17 @@ class Disk:
 
     def open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         self._step()
-        where = _where(path, dir_fd)
+        where = self._where(path, dir_fd)
         is_new = bool(flags & os.O_CREAT) and not os.path.lexists(where)
         fd = os.open(path, flags, mode, dir_fd=dir_fd)
-        self.open_fds.add(fd)
+        self.open_fds[fd] = where
         if is_new:
             self._changes.append(("made", os.path.dirname(where), where, ""))
         return fd
 
     def close(self, fd: int) -> None:
         os.close(fd)
-        self.open_fds.discard(fd)
+        self.open_fds.pop(fd, None)
 
     def close_all(self) -> None:
         """What the kernel does for a process that is gone."""
@@ -79,7 +79,7 @@ class Disk:
 
     def mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
         self._step()
-        where = _where(path, dir_fd)
+        where = self._where(path, dir_fd)
         os.mkdir(path, mode, dir_fd=dir_fd)
         self._changes.append(("folder", os.path.dirname(where), where, ""))
 
@@ -93,12 +93,14 @@ class Disk:
             self.room_bytes -= n
         if self.partial_writes and n > 1 and self.random.random() < 0.3:
             n = self.random.randint(1, n - 1)
-        self.note_write(os.readlink(f"/proc/self/fd/{fd}"), offset, n)
+        where = self.open_fds[fd]
+        with open(where, "rb", buffering=0) as file:  # noqa: PTH123 - as fast as can be
+            self.note_write(where, offset, os.pread(file.fileno(), n, offset), n)
         return os.pwrite(fd, memoryview(data)[:n], offset)
 
     def fdatasync(self, fd: int) -> None:
         self._step()
-        self.synced(os.readlink(f"/proc/self/fd/{fd}"))
+        self.synced(self.open_fds[fd])
 
     def fsync(self, fd: int) -> None:
         self.fdatasync(fd)
@@ -118,7 +120,7 @@ class Disk:
         dst_dir_fd: int | None = None,
     ) -> None:
         self._step()
-        one, other = _where(src, src_dir_fd), _where(dst, dst_dir_fd)
+        one, other = self._where(src, src_dir_fd), self._where(dst, dst_dir_fd)
         kept = self._keep(other)
         os.rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         if one in self._writes:
@@ -133,11 +135,8 @@ class Disk:
 
     # Books -----------------------------------------------------------------------------------
 
-    def note_write(self, where: str, offset: int, n_bytes: int) -> None:
+    def note_write(self, where: str, offset: int, before: bytes, n_bytes: int) -> None:
         """Remember what a write is about to replace."""
-        fd = os.open(where, os.O_RDONLY)
-        before = os.pread(fd, n_bytes, offset)
-        os.close(fd)
         self._writes.setdefault(where, []).append((offset, before.ljust(n_bytes, b"\0")))
 
     def synced(self, where: str) -> None:
@@ -183,6 +182,10 @@ class Disk:
                 self.is_dead = True
                 raise PowerLoss
 
+    def _where(self, path: Any, dir_fd: int | None) -> str:
+        name = os.fspath(path)
+        return name if dir_fd is None else os.path.join(self.open_fds[dir_fd], name)
+
     def _keep(self, where: str) -> str:
         if not os.path.lexists(where):
             return ""
@@ -191,11 +194,6 @@ class Disk:
         kept = str(self._kept / str(self._n_kept))
         os.link(where, kept, follow_symlinks=False)
         return kept
-
-
-def _where(path: Any, dir_fd: int | None) -> str:
-    name = os.fspath(path)
-    return name if dir_fd is None else os.path.join(os.readlink(f"/proc/self/fd/{dir_fd}"), name)
 
 
 def _write_at(where: str, offset: int, data: bytes) -> None:
@@ -215,6 +213,15 @@ def _undo(what: str, where: str, kept: str) -> None:
         Path(where).unlink(missing_ok=True)
     elif Path(where).is_dir() and not any(Path(where).iterdir()):
         Path(where).rmdir()
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """What lies in a folder, at any depth, by path within it."""
+    return {
+        str(Path(above, name).relative_to(folder)): Path(above, name).read_bytes()
+        for above, _, names in os.walk(folder)
+        for name in names
+    }
 
 
 class DroppingVfs(apsw.VFS):
@@ -245,7 +252,8 @@ class _DroppingFile(apsw.VFSFile):
         if not self._disk.goes_on():
             return
         if self._where is not None:
-            self._disk.note_write(self._where, offset, len(data))
+            before = self.xRead(len(data), offset)
+            self._disk.note_write(self._where, offset, before, len(data))
         super().xWrite(data, offset)
 
     def xTruncate(self, size: int) -> None:  # noqa: N802 - SQLite's name

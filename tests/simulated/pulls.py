@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import apsw
-from simulated.disk import Disk, DroppingVfs, PowerLoss
-from simulated.sources import SimulatedSession, Source, Trouble
+from simulated.disk import Disk, DroppingVfs, PowerLoss, files_below
+from simulated.servers import WebSource, servers_among
+from simulated.sources import TROUBLES, Source, Trouble
 from simulated.stepped import Stepped
 
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.transfer.collector import messages, paths, planning, sessions, store, syncing
+from datacollect.transfer.collector.checking import Checks
 from datacollect.transfer.collector.core import CollectorCore, SourceWork
 from datacollect.transfer.collector.inventory import Listing
-from datacollect.transfer.collector.peers import AgentPeer
 from datacollect.transfer.collector.state import FileState
 from datacollect.transfer.collector.store import PieceKey, Store
 
@@ -44,22 +45,33 @@ class Wrong(AssertionError):
 
 
 class SimulatedPull:
-    """A collection, its sources, its folder and all that goes wrong, by seed."""
+    """A collection, its sources, its folder and all that goes wrong, by seed.
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    A small one has few files of few pieces: less happens in it, and many more can be had.
+    """
+
+    def __init__(
+        self, seed: int, folder: Path, *, is_small: bool = False, web: bool = False
+    ) -> None:
         self.seed, self.folder = seed, folder
         self.draws = random.Random(f"pull {seed}")
         draw = self.draws
-        self.trouble = draw.choice(_TROUBLES)
-        self.sources = {
-            name: Source(name, random.Random(f"{name} {seed}"), self.trouble)
-            for name in ("S1", "S2", "S3")[: draw.randint(1, 3)]
+        self.trouble = draw.choice(TROUBLES)
+        names = ("S1", "S2", "S3")[: draw.randint(1, 2 if is_small else 3)]
+        servers = servers_among(names, seed) if web else ()
+        self.sources: dict[str, Source] = {
+            name: (WebSource if name in servers else Source)(
+                name, random.Random(f"{name} {seed}"), self.trouble, is_small=is_small
+            )
+            for name in names
         }
         self.relays = ("R1", "R2")[: draw.randint(0, 2)]
         self.method = draw.choice(("direct", "best-path", "coordinated", "adaptive"))
         self.knows_links = draw.random() < 0.5
         self.connections = draw.choice((2, 5, 16))
-        self.n_bad_starts = draw.choice((0, 1, 2, 4))
+        self.n_bad_starts = draw.choice((1, 1, 2) if is_small else (0, 1, 2, 4))
+        # Where little happens, the power fails early or not at all.
+        self.until_failure = (5, 30, 60) if is_small else (5, 30, 100, 300)
         self.into = folder / "into"
         self.disk = Disk(seed, folder)
         self.log = hashlib.sha256()
@@ -75,6 +87,7 @@ class SimulatedPull:
                 mock.patch.object(paths, "os", self.disk),
                 mock.patch.object(syncing, "os", self.disk),
                 mock.patch.object(syncing, "_syncfs", self.disk.sync_all),
+                mock.patch.object(Checks, "_add", Checks.check),
                 # A buffer for each session: pieces are small here.
                 mock.patch.object(sessions, "MOST_BYTES", PIECE_BYTES),
             ):
@@ -87,7 +100,7 @@ class SimulatedPull:
     def _bad_start(self, number: int) -> None:
         draw, disk = self.draws, self.disk
         if draw.random() < 0.7:
-            disk.fails_after = draw.choice((5, 30, 100, 300)) + draw.randint(0, 100)
+            disk.fails_after = draw.choice(self.until_failure) + draw.randint(0, 100)
         disk.room_bytes = draw.choice((None, None, 0, 3000, 20_000))
         disk.partial_writes = draw.random() < 0.5
         self._start(is_bad=True)
@@ -140,11 +153,9 @@ class SimulatedPull:
     def _judge_names(self) -> None:
         """What has its final name is whole, whatever has happened."""
         for name, source in self.sources.items():
-            for path in sorted(Path(self.into, name).rglob("*")):
-                if path.is_file():
-                    known = str(path.relative_to(self.into / name))
-                    if not source.is_some_version(known, path.read_bytes()):
-                        raise Wrong(f"seed {self.seed}: {path} is no version of its file")
+            for path, data in files_below(self.into / name).items():
+                if not source.is_some_version(path, data):
+                    raise Wrong(f"seed {self.seed}: {name}/{path} is no version of its file")
 
     def judge_done(self, opened: Store) -> None:
         """What is said to be done is there, before anything is mended."""
@@ -152,7 +163,7 @@ class SimulatedPull:
         for number, name in state.source_names().items():
             for row in state.files_in(number, FileState.DONE):
                 path = Path(self.into, name, row.listed.path)
-                wanted = _listed(self.sources[name], row.listed)
+                wanted = self.sources[name].as_listed(row.listed)
                 if not path.is_file() or path.read_bytes() != wanted:
                     raise Wrong(f"seed {self.seed}: {path} is said to be done, and is not there")
 
@@ -170,7 +181,7 @@ class SimulatedPull:
                         continue
                     begun = self.into / ".datacollect" / "incoming" / str(span.file)
                     there = begun.read_bytes()[span.offset_bytes :][: span.n_bytes]
-                    wanted = _listed(source, waiting[span.file].listed)
+                    wanted = source.as_listed(waiting[span.file].listed)
                     if there != wanted[span.offset_bytes :][: span.n_bytes]:
                         raise Wrong(f"seed {self.seed}: {name} {piece} is recorded, not on disk")
 
@@ -178,11 +189,7 @@ class SimulatedPull:
         """Every file is there, once, as its source has it; nothing else is."""
         self._judge_names()
         for name, source in self.sources.items():
-            there = {
-                str(path.relative_to(self.into / name)): path.read_bytes()
-                for path in Path(self.into, name).rglob("*")
-                if path.is_file()
-            }
+            there = files_below(self.into / name)
             wanted = {path: source.current(path)[1] for path in source.versions}
             if there != wanted:
                 differ = sorted(p for p in there | wanted if there.get(p) != wanted.get(p))
@@ -233,10 +240,11 @@ class Start:
         state = self.store.state
         for name in names:
             listing = Listing(state, name, self.store.folding)
-            listing.take(self.pull.sources[name].pages())
+            source = self.pull.sources[name]
+            listing.take(source.listed(state.known_files(name)))
             number = state.source_id(name)
             state.end_listing(number)
-            self.store.know(name, state.lay_new_files(number, PIECE_BYTES))
+            self.store.know(name, state.lay_new_files(number, PIECE_BYTES, apart=source.apart))
 
     # A round ---------------------------------------------------------------------------------
 
@@ -296,7 +304,12 @@ class Start:
             ]
         agents = dict.fromkeys((*self.pull.sources, *self.pull.relays))
         return SimpleNamespace(
-            network=network, destination=DESTINATION, agents=agents, sources=None, folder=Path()
+            network=network,
+            destination=DESTINATION,
+            agents=agents,
+            servers={},
+            sources=None,
+            folder=Path(),
         )
 
     def _links(self) -> list[tuple[str, str]]:
@@ -385,6 +398,8 @@ class Start:
                 case messages.Retire(source, files, why):
                     self.changed.add(source)
                     self.store.retire(source, files, why)
+                case messages.SetAside(_, file, why):
+                    self.store.set_aside(file, why)
                 case messages.Abandon(source, piece, why):
                     self.store.abandon(source, piece, why)
             self._require_power()
@@ -399,8 +414,8 @@ class Start:
 
     def _open(self, wanted: messages.OpenSession) -> None:
         source = self.pull.sources[wanted.source]
-        session = SimulatedSession(source, self.draws.choice((2_000.0, 10_000.0, 50_000.0)))
-        thread = Stepped(wanted, lambda *_: AgentPeer(session, ""), self.store, self)
+        thread = Stepped(wanted, lambda *_: source.peer(), self.store, self)
+        thread.rate_bytes_per_s = self.draws.choice((2_000.0, 10_000.0, 50_000.0))
         self.threads[wanted.session] = thread
         self.hops[wanted.session] = 1 + len(wanted.relays)
         open_hops = sum(self.hops.values())
@@ -426,22 +441,3 @@ class Start:
         if number not in self.stepping and thread.has_begun and not thread.is_over:
             self.stepping.add(number)
             self._at(self.now_s + thread.wait_s(), thread.step)
-
-
-_TROUBLES = (
-    Trouble(),
-    Trouble(refused=0.1, reset=0.05),
-    Trouble(reset=0.02, corrupt=0.05),
-    Trouble(changes=1),
-    Trouble(changes=1, unreadable=0.02, reset=0.02),
-    Trouble(stuck=0.05, reset=0.02),
-    Trouble(hostile_names=True, refused=0.3, corrupt=0.02),
-)
-
-
-def _listed(source: Source, listed: Any) -> bytes:
-    """What a file was when it was listed."""
-    for entry, data in source.versions[listed.path]:
-        if (entry.n_bytes, entry.mtime_ns) == (listed.n_bytes, listed.mtime_ns):
-            return data
-    raise Wrong(f"{listed} was never so")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from datacollect.errors import TransferError
+from datacollect.transfer.collector.peers import AgentPeer
 from datacollect.transfer.wire.messages import (
     AS_LISTED,
     CHANGED,
@@ -23,6 +24,7 @@ from datacollect.transfer.wire.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from datacollect.transfer.collector.state import Listed
     from datacollect.transfer.wire.messages import Read
 
 UNREADABLE = 2
@@ -44,16 +46,30 @@ class Trouble:
     hostile_names: bool = False
 
 
+TROUBLES = (
+    Trouble(),
+    Trouble(refused=0.1, reset=0.05),
+    Trouble(reset=0.02, corrupt=0.05),
+    Trouble(changes=1),
+    Trouble(changes=1, unreadable=0.02, reset=0.02),
+    Trouble(stuck=0.05, reset=0.02),
+    Trouble(hostile_names=True, refused=0.3, corrupt=0.02),
+)
+
+
 class Source:
     """A host's files, now and before."""
 
-    def __init__(self, name: str, draws: random.Random, trouble: Trouble) -> None:
+    def __init__(
+        self, name: str, draws: random.Random, trouble: Trouble, *, is_small: bool = False
+    ) -> None:
         self.name, self.draws, self.trouble = name, draws, trouble
         self.versions: dict[str, list[tuple[FileEntry, bytes]]] = {}
         self.clock_ns = 10**18
         self.is_up = True
-        for path in draws.sample(NAMES, draws.randint(1, len(NAMES))):
-            size = 0 if path == "empty" else draws.choice((1, 700, 1024, 5000, 20_000))
+        for path in draws.sample(NAMES, draws.randint(1, 3 if is_small else len(NAMES))):
+            sizes = (1, 700, 1024, 2500) if is_small else (1, 700, 1024, 5000, 20_000)
+            size = 0 if path == "empty" else draws.choice(sizes)
             self.write(path, size)
 
     def write(self, path: str, size: int) -> None:
@@ -89,6 +105,23 @@ class Source:
             left_out = (LeftOut("pipe", "is no regular file"),) if first == 0 else ()
             yield InventoryPage(files, left_out, None if is_last else files[-1].path)
 
+    apart = False
+
+    def listed(self, known: object) -> Iterator[InventoryPage]:
+        """The inventory; what is known changes nothing."""
+        return self.pages()
+
+    def peer(self) -> AgentPeer:
+        """A session with its agent."""
+        return AgentPeer(SimulatedSession(self), "")
+
+    def as_listed(self, listed: Listed) -> bytes:
+        """What a file was when it was listed."""
+        for entry, data in self.versions[listed.path]:
+            if (entry.n_bytes, entry.mtime_ns) == (listed.n_bytes, listed.mtime_ns):
+                return data
+        raise AssertionError(f"{listed} was never so")
+
     def read(self, read: Read) -> tuple[bytes, int]:
         """The bytes that a request names, and whether they are as listed."""
         parts = []
@@ -105,7 +138,6 @@ class SimulatedSession:
     """What a session thread sees of an agent; time is the driver's."""
 
     source: Source
-    rate_bytes_per_s: float
     received_bytes: int = 0
     is_aborted: bool = False
     asked: deque[Read] = field(default_factory=deque)

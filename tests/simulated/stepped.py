@@ -18,6 +18,7 @@ class Stepped(sessions._SessionThread):
         super().__init__(opening, open_peer, opened, start._tell, lambda: start.now_s)
         self.start_of = start
         self.relays = opening.relays
+        self.rate_bytes_per_s = 1.0
         self.has_begun = self.is_over = False
 
     def begin(self) -> None:
@@ -38,10 +39,9 @@ class Stepped(sessions._SessionThread):
         if not self.wanted.empty() or self._has_ended or not self._asked:
             return 0.001
         n_bytes = sum(segment.span.n_bytes for segment in self._asked[0][1])
-        session = self._peer._session
-        trouble = session.source.trouble
+        trouble = self.start_of.pull.sources[self._opening.source].trouble
         stuck_s = 60.0 if self.start_of.draws.random() < trouble.stuck else 0.0
-        return 0.02 + n_bytes / session.rate_bytes_per_s + stuck_s
+        return 0.02 + n_bytes / self.rate_bytes_per_s + stuck_s
 
     def step(self) -> None:
         """What its thread would do next."""

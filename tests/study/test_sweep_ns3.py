@@ -9,6 +9,8 @@ from instances.ns3_networks import needs_ns3
 from instances.small_experiments import METHOD, experiment_of, without_times
 
 import datacollect as dc
+from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.published import publish
 from datacollect.study.rows import MOST_POINTS
 
 pytestmark = needs_ns3
@@ -63,7 +65,7 @@ def test_runs_that_are_lost_or_damaged_are_made_again_alone(tmp_path):
     assert {file: file.stat().st_mtime_ns for file in files[2:]} == kept
 
 
-def test_the_same_runs_are_taken_from_another_sweep(tmp_path, monkeypatch):
+def test_the_same_runs_are_taken_from_another_sweep_and_from_published_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "datacollect.scenario.probe_cache._KNOWN", {}
     )  # what other tests have measured
@@ -77,3 +79,16 @@ def test_the_same_runs_are_taken_from_another_sweep(tmp_path, monkeypatch):
     assert again["method"].tolist() == ["all at once"] * 2
     assert again["makespan_s"].tolist() == direct["makespan_s"].tolist()
     assert len(list((tmp_path / "two" / "probes").iterdir())) == 2
+    (sweep,) = read_sweeps(tmp_path / "one")
+    rows = publish(sweep, tmp_path / "rows")
+    damaged = rows / "probes" / "probes-cut.json.gz"
+    damaged.write_bytes(next((rows / "probes").iterdir()).read_bytes()[:-9])
+    elsewhere = dc.sweep(experiment(), tmp_path / "three", workers=0, reuse=[rows])
+    pd.testing.assert_frame_equal(elsewhere, first)
+    own, taken = (
+        {file.name: file.read_text() for file in (tmp_path / name / "probes").iterdir()}
+        for name in ("one", "three")
+    )
+    assert taken == own
+    on = dc.sweep(experiment(), tmp_path / "three", workers=0)  # from its own files
+    pd.testing.assert_frame_equal(on, first)

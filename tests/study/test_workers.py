@@ -49,12 +49,12 @@ def wait_until(condition, what):
     pytest.fail(f"waited a minute: {what}")
 
 
-# 24 jobs, at most two to a pause: it takes about two seconds after the first are finished.
+# It waits, once the first runs are finished, for whoever ends it.
 PAUSING_SWEEP = f"""
 import time
 import datacollect.study.plan, datacollect.study.sweep
 datacollect.study.plan.FLUID_RUNS, datacollect.study.sweep.TELL_S = {SMALL_JOBS}
-dc.sweep(many_seeds(), sys.argv[1], workers=2, progress=lambda _: time.sleep(0.2))
+dc.sweep(many_seeds(), sys.argv[1], workers=2, progress=lambda now: time.sleep(600 if now.done else 0))
 """
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NO_PROC)

@@ -72,6 +72,7 @@ def cluster(tmp_path):
         found.stop()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(cluster, tmp_path, many, monkeypatch):
     set_small_jobs(monkeypatch)
 
@@ -86,6 +87,7 @@ def test_a_killed_worker_changes_nothing(cluster, tmp_path, many, monkeypatch):
     assert not list((folder / "failed").iterdir())
 
 
+@pytest.mark.slow
 def test_a_killed_scheduler_ends_the_sweep_which_then_goes_on(cluster, tmp_path, many, monkeypatch):
     set_small_jobs(monkeypatch)
 

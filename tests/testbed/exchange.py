@@ -5,6 +5,7 @@ exchange.py fetch ADDRESS PORT SECONDS    prints bytes per second, after half a 
 exchange.py echo ADDRESS             says its port; sends datagrams back
 exchange.py ask ADDRESS PORT NUMBER  prints seconds from question to answer, one line for each
                                      datagram that came back
+exchange.py flood ADDRESS PORT NUMBER     asks so often at once; prints how many answers came back
 """
 
 import socket
@@ -68,10 +69,28 @@ def ask(address, port, number):
             say(time.monotonic() - began)
 
 
+def flood(address, port, number):
+    with socket.socket(type=socket.SOCK_DGRAM) as asking:
+        asking.connect((address, int(port)))
+        for i in range(int(number)):
+            asking.send(b"%d" % i)
+        asking.settimeout(0.3)
+        n = 0
+        try:
+            while n < int(number):
+                asking.recv(2048)
+                n += 1
+        except OSError:
+            pass
+        say(n)
+
+
 def say(value):
     sys.stdout.write(f"{value}\n")
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    {"serve": serve, "fetch": fetch, "echo": echo, "ask": ask}[sys.argv[1]](*sys.argv[2:])
+    for do in (serve, fetch, echo, ask, flood):
+        if do.__name__ == sys.argv[1]:
+            do(*sys.argv[2:])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
-import statistics
-import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -22,58 +22,58 @@ pytestmark = pytest.mark.usefixtures("beds_possible")
 # Of a frame of 1514 bytes TCP carries 1448.
 PAYLOAD = 0.95
 EXCHANGE = [sys.executable, "-I", "-S", str(HERE / "exchange.py")]
-HOLDS_A_BED = """
-import sys, time
-sys.path.insert(0, {tests!r})
-from testbed.bed import Bed
-from testbed.networks import one_wire
-with Bed(one_wire(1e6, delay_s=0.01)) as bed:
-    for name in "LR":
-        bed.start(name, ["sleep", "1000"])
-    print(bed.folder, bed._keeper.pid, flush=True)
-    time.sleep(1000)
-"""
+
+
+@pytest.fixture(scope="module")
+def domains():
+    """Two domains with two peering wires, seven hosts behind the first and one by the second."""
+    with Bed(two_domains().network) as bed:
+        yield bed
 
 
 @contextmanager
 def fetching(bed, server, client, seconds):
-    """One stream from server to client; yields what waits for its bytes per second."""
+    """One stream from server to client; yields the receiver, which says its bytes per second."""
     started = bed.start(server, [*EXCHANGE, "serve", bed.address(server)])
     port = started.says("\n").strip()
     fetch = [*EXCHANGE, "fetch", bed.address(server), port, str(seconds)]
     running = bed.start(client, fetch)
 
-    def rate():
-        assert running.wait(seconds + 30) == 0, running.stderr.read_text()
-        return float(running.stdout.read_text())
-
     try:
-        yield rate
+        yield running
     finally:
         started.kill()
 
 
 def rate_of(bed, server, client, seconds):
-    with fetching(bed, server, client, seconds) as rate:
-        return rate()
+    with fetching(bed, server, client, seconds) as running:
+        assert running.wait(seconds + 30) == 0, running.stderr.read_text()
+        return float(running.stdout.read_text())
 
 
 def answers(bed, one, other, number):
     """Seconds from question to answer of those datagrams that came back."""
+    return [float(line) for line in ask(bed, one, other, "ask", number).splitlines()]
+
+
+def ask(bed, one, other, how, number):
     echo = bed.start(other, [*EXCHANGE, "echo", bed.address(other)])
     port = echo.says("\n").strip()
-    said = bed.run(one, [*EXCHANGE, "ask", bed.address(other), port, str(number)])
+    said = bed.run(one, [*EXCHANGE, how, bed.address(other), port, str(number)])
     echo.kill()
-    return [float(line) for line in said.splitlines()]
+    return said
 
 
-@pytest.mark.parametrize("as_user", [False, True])
-def test_a_wire_has_its_rate_and_its_delay(as_user):
-    """20 ms there and 20 ms back; 10 Mbit/s of which TCP carries 95 %."""
-    with Bed(one_wire(1.25e6, delay_s=0.02, queue_packets=30), as_user=as_user) as bed:
-        seconds = answers(bed, "L", "R", 5)
-        assert 0.040 <= statistics.median(seconds) < 0.050
+def test_a_wire_has_its_rate_and_its_delay():
+    """20 ms there and 20 ms back, never less; 10 Mbit/s of which TCP carries 95 %."""
+    with Bed(one_wire(1.25e6, delay_s=0.02, queue_packets=30)) as bed:
+        assert 0.040 <= min(answers(bed, "L", "R", 5)) < 0.050
         assert rate_of(bed, "L", "R", 1.5) == pytest.approx(PAYLOAD * 1.25e6, rel=0.1)
+
+
+def test_ordinary_users_have_beds_too():
+    with Bed(one_wire(1.25e6, delay_s=0.02), as_user=True) as bed:
+        assert min(answers(bed, "L", "R", 2)) >= 0.040
 
 
 def test_a_wire_without_delay_has_its_rate_too():
@@ -86,7 +86,7 @@ def test_the_same_frames_are_lost_each_time():
     counts = []
     for _ in range(2):
         with Bed(one_wire(1e6, delay_s=0.001), loss={0: 0.3}, seed=7) as bed:
-            counts.append(len(answers(bed, "L", "R", 20)))
+            counts.append(int(ask(bed, "L", "R", "flood", 20)))
             carried = bed.carried()
         assert carried[0].frames + carried[0].lost == 20
         assert carried[1].frames == carried[0].frames == counts[-1]
@@ -96,30 +96,35 @@ def test_the_same_frames_are_lost_each_time():
 
 
 def test_a_full_queue_drops_what_comes():
-    """A rate of 12 112 bytes/s is 8 frames of 1514 bytes a second: a burst fills the queue of 4."""
-    with Bed(one_wire(12_112, delay_s=0.001, queue_packets=4)) as bed:
+    """At 151 bytes/s a frame of 1514 bytes takes ten seconds: a burst fills the queue of 4."""
+    with Bed(one_wire(151, delay_s=0.001, queue_packets=4)) as bed:
         burst = "import socket; s = socket.socket(type=socket.SOCK_DGRAM)\n"
         burst += f"for _ in range(20): s.sendto(bytes(1472), ({bed.address('R')!r}, 9))"
         bed.run("L", [sys.executable, "-I", "-S", "-c", burst])
-        time.sleep(0.1)
         # One leaves, four wait.
-        assert bed.carried()[0].dropped == 15
+        ends = time.monotonic() + 5
+        while (dropped := bed.carried()[0].dropped) < 15:
+            assert time.monotonic() < ends, f"{dropped} were dropped"
+        assert dropped == 15
 
 
-def test_two_wires_carry_twice_as_much_through_a_relay():
+def test_two_wires_carry_twice_as_much_through_a_relay(domains):
     """Seven hosts' way to D is one peering wire; by K1 there is another: both are full then."""
-    network = two_domains().network
-    with Bed(network) as bed, fetching(bed, "S1", "D", 3), fetching(bed, "K1", "D", 3):
-        time.sleep(1)
+    bed, network = domains, domains.network
+    with fetching(bed, "S1", "D", 60) as one, fetching(bed, "K1", "D", 60) as other:
+        time.sleep(0.6)
         before, began = bed.carried(), time.monotonic()
-        time.sleep(1.5)
+        time.sleep(1.2)
         after, lasted = bed.carried(), time.monotonic() - began
+        one.kill()
+        other.kill()
     for ends in ("B0 -> A0", "B1 -> A1"):
         wire = [network.wire_name(i) for i in range(network.n_wires)].index(ends)
         rate = (after[wire].bytes - before[wire].bytes) / lasted
         assert rate == pytest.approx(0.95 * PEERING_BYTES_PER_S, rel=0.1), ends
 
 
+@pytest.mark.slow
 def test_background_flows_take_their_part():
     """A TCP flow and UDP at a fifth of the wire, always on, leave some two fifths for one more."""
     network = one_wire(1.25e6, delay_s=0.01, queue_packets=30)
@@ -133,26 +138,35 @@ def test_background_flows_take_their_part():
         assert 0.1 * 1e6 < rate_of(bed, "L", "R", 1.5) < 0.85 * 1e6
 
 
-def test_a_cable_can_be_cut_and_mended():
-    with Bed(two_domains().network) as bed:
-        assert len(answers(bed, "S1", "D", 1)) == 1
-        bed.cut("B0", "A0")
-        assert answers(bed, "K1", "D", 1)
-        assert answers(bed, "S1", "D", 1) == []
-        bed.mend("B0", "A0")
-        assert len(answers(bed, "S1", "D", 1)) == 1
+def test_a_cable_can_be_cut_and_mended(domains):
+    bed = domains
+    assert len(answers(bed, "S1", "D", 1)) == 1
+    bed.cut("B0", "A0")
+    assert answers(bed, "K1", "D", 1)
+    assert answers(bed, "S1", "D", 1) == []
+    bed.mend("B0", "A0")
+    assert len(answers(bed, "S1", "D", 1)) == 1
+
+
+def hold_a_bed(pipe):
+    with Bed(one_wire(1e6, delay_s=0.01)) as bed:
+        for name in "LR":
+            bed.start(name, ["sleep", "1000"])
+        pipe.send((bed.folder, bed._keeper.pid))
+        time.sleep(1000)
 
 
 def test_nothing_stays_where_whoever_made_a_bed_is_killed():
     """Neither processes, nor the folder, nor with them namespaces and interfaces."""
-    script = HOLDS_A_BED.format(tests=str(HERE.parent))
-    holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    folder, pid = holder.stdout.readline().split()
-    inside = descendants(int(pid))
+    fork = multiprocessing.get_context("fork")
+    mine, its = fork.Pipe(duplex=False)
+    holder = fork.Process(target=hold_a_bed, args=(its,), daemon=True)
+    holder.start()
+    folder, pid = mine.recv()
+    inside = descendants(pid)
     assert len(inside) >= 4, "the keeper, the link program, two sleepers"
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    holder.stdout.close()
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
     ends = time.monotonic() + 10
     while any(Path(f"/proc/{one}").exists() for one in inside) or Path(folder).exists():
         assert time.monotonic() < ends, "something lives on"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,6 +30,53 @@ class RouteUse:
     connections: int
 
 
+_UNSURE = "changes while they came cannot be excluded"
+
+
+@dataclass(frozen=True)
+class Assurance:
+    """What is known of the files that another server has sent; agents hash all they send.
+
+    Attributes
+    ----------
+    source : str
+    hashed_files : int
+        Whose SHA-256 is the one that the manifest says.
+    tagged_files : int
+        Of which no hash is known: all parts are of one version, by a strong ETag.
+    unsure_files : int
+        Of which parts may be of several versions: there is neither.
+    is_protected : bool
+        Whether they came by TLS.
+    """
+
+    source: str
+    hashed_files: int
+    tagged_files: int
+    unsure_files: int
+    is_protected: bool
+
+    @property
+    def text(self) -> str:
+        """What to know of them, in words.
+
+        >>> Assurance("W", 2, 0, 0, True).text
+        '2 files have the SHA-256 of the manifest'
+        """
+        words = [
+            f"{n} {'file has' if n == 1 else 'files have'} {what}"
+            for n, what in (
+                (self.hashed_files, "the SHA-256 of the manifest"),
+                (self.tagged_files, "no known hash, and one strong ETag throughout"),
+                (self.unsure_files, f"no known hash and no strong ETag: {_UNSURE}"),
+            )
+            if n
+        ]
+        if not self.is_protected:
+            words.append("without TLS: anybody on the way could read and change what came")
+        return "; ".join(words)
+
+
 @dataclass(frozen=True)
 class Pulled:
     """What came of a pull.
@@ -50,6 +97,8 @@ class Pulled:
         Bytes that came in vain, by the reason.
     missing : tuple of Missing
         What could not be had, and why.
+    assurances : tuple of Assurance
+        What was verified of files of other servers, for each of them that has sent any.
     """
 
     complete: bool
@@ -61,6 +110,7 @@ class Pulled:
     routes: tuple[RouteUse, ...]
     refetched: dict[str, int]
     missing: tuple[Missing, ...]
+    assurances: tuple[Assurance, ...] = ()
 
     @property
     def refetched_bytes(self) -> int:
@@ -88,4 +138,5 @@ class Pulled:
             "refetched_bytes": self.refetched_bytes,
             "refetched": dict(self.refetched),
             "missing": [entry._asdict() for entry in self.missing],
+            "assurances": [asdict(each) | {"text": each.text} for each in self.assurances],
         }

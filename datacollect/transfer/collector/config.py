@@ -12,15 +12,17 @@ from datacollect.documents import document_name, folder_of, read_tree
 from datacollect.errors import ProblemError, naming, nearest_hint
 from datacollect.kinds import join, shown, wrong
 from datacollect.transfer.collector.fields import COLLECTION, LIMITS
+from datacollect.transfer.web.entries import server_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
+
+    from datacollect.transfer.web.entries import ServerEntry
 
 # Names of hosts become folders: no separators, no dot in front, nothing that is not printed.
 HOST_NAME = re.compile(r"[^\W_][\w.\-]{0,99}", re.ASCII)
 FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
-STATE_FOLDER = ".datacollect"
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,10 @@ class Collection:
     destination : str
     key : Path
     agents : dict of str to AgentEntry
+    servers : dict of str to ServerEntry
+        Other web servers.
     sources : dict of str to SourceEntry or None
-        None: every agent that serves anything, all of it.
+        None: every agent that serves anything, and every other server, all of it.
     limits : Limits
     network : dict
         What it says of hosts, links and shared bottlenecks, as a problem file would.
@@ -94,6 +98,7 @@ class Collection:
     key: Path
     agents: Mapping[str, AgentEntry]
     sources: Mapping[str, SourceEntry] | None = None
+    servers: Mapping[str, ServerEntry] = field(default_factory=dict)
     limits: Limits = Limits()
     network: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
@@ -126,12 +131,17 @@ class Collection:
         agents = {
             name: _agent(name, entry, base, destination) for name, entry in values["agents"].items()
         }
+        servers = {
+            name: _server(name, entry, base, (destination, *agents))
+            for name, entry in values["servers"].items()
+        }
+        hosts = (*agents, *servers)
         sources = values["sources"]
         if sources is not None:
             sources = {
-                name: _source(name, entry, agents, destination) for name, entry in sources.items()
+                name: _source(name, entry, hosts, destination) for name, entry in sources.items()
             }
-        if not agents:
+        if not hosts:
             raise ProblemError(
                 "agents: there is nothing to collect from; add [agents.NAME] with a url"
             )
@@ -141,7 +151,8 @@ class Collection:
             raise wrong("limits.piece_bytes", "must be a power of two", size, "such as 1048576")
         network = {key: values[key] for key in ("bandwidth_csv", "hosts", "links", "shared")}
         _require_no_backlogs(tree.get("hosts", {}))
-        return cls(destination, base / values["key"], agents, sources, limits, network, base)
+        key = base / values["key"]
+        return cls(destination, key, agents, sources, servers, limits, network, base)
 
 
 def _agent(name: str, entry: dict[str, Any], base: Path, destination: str) -> AgentEntry:
@@ -159,14 +170,32 @@ def _agent(name: str, entry: dict[str, Any], base: Path, destination: str) -> Ag
             f"{place}: must have either fingerprint or ca, got {given}; the agent says its "
             "fingerprint when it is ready"
         )
+    _require_fingerprint(fingerprint, place, "copy what the agent says when it is ready")
+    return AgentEntry(name, address, fingerprint, None if ca is None else base / ca)
+
+
+def _server(name: str, entry: dict[str, Any], base: Path, others: Sequence[str]) -> ServerEntry:
+    place = join("servers", name)
+    _require_name(name, place)
+    for other in others:
+        if name.casefold() == other.casefold():
+            raise ProblemError(
+                f"{place}: {shown(other)} is another host's name; give the server one of its own"
+            )
+    _require_fingerprint(
+        entry["fingerprint"], place, "`openssl x509 -fingerprint -sha256` tells it, in other words"
+    )
+    return server_of(name, entry, base)
+
+
+def _require_fingerprint(fingerprint: str | None, place: str, remedy: str) -> None:
     if fingerprint is not None and not FINGERPRINT.fullmatch(fingerprint):
         raise wrong(
             f"{place}.fingerprint",
             "must be sha256: and 64 lowercase hexadecimal digits",
             fingerprint,
-            "copy what the agent says when it is ready",
+            remedy,
         )
-    return AgentEntry(name, address, fingerprint, None if ca is None else base / ca)
 
 
 def _address(url: str, place: str) -> tuple[str, int]:
@@ -185,16 +214,18 @@ def _address(url: str, place: str) -> tuple[str, int]:
 def _source(
     name: str,
     entry: dict[str, Any],
-    agents: Mapping[str, AgentEntry],
+    hosts: Sequence[str],
     destination: str,
 ) -> SourceEntry:
     place = join("sources", name)
     _require_name(name, place)
     if name.casefold() == destination.casefold():
         raise ProblemError(f"{place}: is the destination's name; what lies there is collected")
-    if name not in agents:
-        hint = nearest_hint(name, agents) or f"; add [{join('agents', name)}]"
-        raise ProblemError(f"{place}: must be one of the agents, got {shown(name)}{hint}")
+    if name not in hosts:
+        hint = nearest_hint(name, hosts) or f"; add [{join('agents', name)}]"
+        raise ProblemError(
+            f"{place}: must be one of the agents or servers, got {shown(name)}{hint}"
+        )
     files = entry["files"]
     return SourceEntry(name, None if files is None else tuple(files))
 

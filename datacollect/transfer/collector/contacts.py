@@ -116,9 +116,13 @@ class Contacts:
                 f"agent {name!r} calls itself {facts.name!r}: give it the name in its own file"
             )
         contact = Contact(facts, relays, ahead_s)
-        with self._lock:
-            self.known[name] = contact
+        self.add(contact)
         return contact
+
+    def add(self, contact: Contact) -> None:
+        """Remember what an agent, or another server, has said."""
+        with self._lock:
+            self.known[contact.facts.name] = contact
 
     def forget_clock(self, name: str) -> None:
         """Ask an agent for its time again before the next ticket."""

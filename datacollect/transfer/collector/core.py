@@ -40,6 +40,7 @@ from datacollect.transfer.collector.messages import (
     Retire,
     SessionEnded,
     SessionOpened,
+    SetAside,
     StoreFailed,
     Ticked,
     Verdict,
@@ -214,15 +215,21 @@ class CollectorCore:
         key = (event.source, event.piece)
         self._tries[key] += 1
         self.refetched[event.verdict.value] += event.n_bytes
-        self._actions.append(
-            Note("answer refused", {"source": event.source, "why": event.verdict.value})
-        )
-        if self._tries[key] > MOST_TRIES:
-            self._abandon(event.source, event.piece, _TROUBLES[event.verdict])
+        about = {"source": event.source, "why": event.why or event.verdict.value}
+        self._actions.append(Note("answer refused", about))
+        if event.verdict is Verdict.REFUSED and event.file is not None:
+            self.todo[event.source].difference_update(event.pieces)
+            self._actions.append(SetAside(event.source, event.file, event.why))
+            if session is not None:
+                self._came(session, event.piece)
+        elif self._tries[key] > MOST_TRIES:
+            self._abandon(event.source, event.piece, event.why or _TROUBLES[event.verdict])
             if session is not None:
                 self._came(session, event.piece)
         elif session is None or session.is_closing:
             return  # its range goes to another connection
+        elif event.piece not in self.todo[event.source]:
+            self._came(session, event.piece)  # its file was set aside meanwhile
         elif event.verdict is Verdict.CORRUPT:
             session.queue.appendleft(event.piece)
         else:

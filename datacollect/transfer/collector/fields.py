@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datacollect.documents import COLLECTION_FORMAT
 from datacollect.field_tables import ByName, Field, Rows, Table
-from datacollect.kinds import ListOf, Number, Text, Whole
+from datacollect.kinds import Flag, ListOf, Number, Text, Whole
 from datacollect.problem.fields import HOST, LINK, NAME, SHARED
 
 AGENT = Table(
@@ -23,6 +23,44 @@ AGENT = Table(
             "Of its certificate: sha256: and 64 hexadecimal digits, as it says when it is ready.",
         ),
         Field("ca", Text(), "File of the authority that signed its certificate, instead."),
+    ),
+)
+
+SERVER = Table(
+    "the server",
+    "Another web server, which knows ranges: nginx, an object store.",
+    (
+        Field("url", Text(), "Folder below which the files lie: https://host/folder/."),
+        Field(
+            "manifest",
+            Text(),
+            "CSV file: host, path, bytes and, optionally, sha256; rows of this server count.",
+        ),
+        Field("paths", ListOf(Text(), 1), "Its files, where no manifest lists them."),
+        Field(
+            "urls",
+            Text(),
+            "CSV file of whole URLs, such as presigned ones, instead of url: url and, optionally, "
+            "path, bytes, sha256.",
+        ),
+        Field(
+            "fingerprint",
+            Text(),
+            "Of its certificate: sha256: and 64 hexadecimal digits; the usual checks if absent.",
+        ),
+        Field("ca", Text(), "File of the authority that signed its certificate, instead."),
+        Field(
+            "plain_http",
+            Flag(),
+            "Whether it may do without TLS: anybody on the way can read and change what comes.",
+            default=False,
+        ),
+        Field(
+            "redirects_to",
+            ListOf(Text()),
+            "Hosts that its answers may lead on to, such as *.cdn.example; none if absent.",
+            default=(),
+        ),
     ),
 )
 
@@ -84,7 +122,8 @@ COLLECTION = Table(
         Field("destination", NAME, "This host's name in the plan.", required=True),
         Field("key", Text(), "File of the collector's private key.", required=True),
         Field("agents", ByName(AGENT), "Every agent, by name.", default={}),
-        Field("sources", ByName(SOURCE), "What to collect, by host; all agents' all if absent."),
+        Field("servers", ByName(SERVER), "Other web servers, by name.", default={}),
+        Field("sources", ByName(SOURCE), "What to collect, by host; all of all if absent."),
         Field("limits", LIMITS, "What the collection may use."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
         Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from datacollect.transfer.collector.state import State
+    from datacollect.transfer.web.listing import ServerPage
     from datacollect.transfer.wire.messages import FileEntry, InventoryPage
     from datacollect.transfer.wire.session import SourceSession
 
@@ -53,7 +54,7 @@ class Listing:
         self._n_files = self._n_left_out = self._bytes = 0
         state.begin_listing(self._number)
 
-    def take(self, pages: Iterable[InventoryPage]) -> None:
+    def take(self, pages: Iterable[InventoryPage | ServerPage]) -> None:
         """Take pages in.
 
         Raises
@@ -68,7 +69,10 @@ class Listing:
                 self._require_order(entry)
                 why = self._why_left_out(entry)
                 if why is None:
-                    files.append(Listed(entry.path, entry.n_bytes, entry.mtime_ns, entry.inode))
+                    tag = entry.tag if isinstance(entry, Listed) else None
+                    files.append(
+                        Listed(entry.path, entry.n_bytes, entry.mtime_ns, entry.inode, tag)
+                    )
                 else:
                     left_out.append((entry.path, why))
             self._n_files += len(files)
@@ -77,7 +81,7 @@ class Listing:
             self._require_possible()
             self._state.add_page(self._number, files, left_out)
 
-    def _require_order(self, entry: FileEntry) -> None:
+    def _require_order(self, entry: FileEntry | Listed) -> None:
         name = entry.path.encode(errors="surrogatepass")
         if self._last is not None and name <= self._last:
             raise TransferError(
@@ -95,7 +99,7 @@ class Listing:
         if self._bytes >= BYTES_STOP:
             raise TransferError(f"{self._source}: it lists more bytes than there can be")
 
-    def _why_left_out(self, entry: FileEntry) -> str | None:
+    def _why_left_out(self, entry: FileEntry | Listed) -> str | None:
         why = why_not_written(entry.path)
         if why is not None or not self._folding.any:
             return why

@@ -23,6 +23,7 @@ class Verdict(Enum):
     CHANGED = "changed"  # a file is not as it was listed
     UNREADABLE = "unreadable"  # the source could not read a file to its end
     CORRUPT = "corrupt"  # the bytes are not those that the source hashed
+    REFUSED = "refused"  # the source will not give the file of this piece: to ask again is no use
 
 
 # Events ---------------------------------------------------------------------------------------
@@ -51,7 +52,10 @@ class SessionEnded:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request has its whole answer; ``is_new``: its bytes were not there before."""
+    """A request has its whole answer; ``is_new``: its bytes were not there before.
+
+    Of what is refused, ``file`` and ``pieces`` are the file, and all its pieces.
+    """
 
     time_s: float
     session: int
@@ -60,6 +64,9 @@ class Answered:
     n_bytes: int
     verdict: Verdict
     is_new: bool = True
+    why: str = ""
+    file: int | None = None
+    pieces: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +199,15 @@ class Abandon:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAside:
+    """A file cannot be had now, and may another time: what has come of it is kept."""
+
+    source: str
+    file: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Ask for a `Woken` event with this tag at an instant."""
 
@@ -223,5 +239,15 @@ class Finish:
 
 
 Action: TypeAlias = (
-    OpenSession | Request | Ask | CloseSession | Retire | Abandon | Wake | Plan | Note | Finish
+    OpenSession
+    | Request
+    | Ask
+    | CloseSession
+    | Retire
+    | Abandon
+    | SetAside
+    | Wake
+    | Plan
+    | Note
+    | Finish
 )

@@ -9,10 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.collector.config import STATE_FOLDER
+from datacollect.errors import TransferError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+# The collector's own, in the destination folder.
+STATE_FOLDER = ".datacollect"
 
 LONGEST_NAME_BYTES, LONGEST_PATH_BYTES, DEEPEST = 255, 4000, 200
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -223,3 +227,12 @@ def names_in(folder_fd: int) -> Iterator[str]:
     """Yield the names in an open folder."""
     with os.scandir(folder_fd) as entries:
         yield from (entry.name for entry in entries)
+
+
+def not_written(error: Exception, folder: Path) -> TransferError:
+    """Return what to say where the destination folder cannot be written."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return TransferError(
+        f"{folder}: cannot be written: {reason}; nothing verified is lost: make room, or mend the "
+        "disk, and start the same command again"
+    )

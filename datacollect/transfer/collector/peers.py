@@ -24,6 +24,7 @@ class Answer(NamedTuple):
     n_bytes: int
     verdict: Verdict
     digest: bytes
+    why: str = ""
 
 
 class Peer(Protocol):

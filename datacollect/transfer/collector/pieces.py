@@ -79,14 +79,22 @@ class Layout:
         """Where the next file would begin."""
         return int(self.starts[-1] + self.sizes[-1]) if len(self.starts) else 0
 
-    def extended(self, files: IntArray, sizes: IntArray, size: int) -> Layout:
-        """Return the layout with more files behind, which begin a new piece."""
+    def extended(
+        self, files: IntArray, sizes: IntArray, size: int, *, apart: bool = False
+    ) -> Layout:
+        """Return the layout with more files behind, which begin a new piece.
+
+        `apart`: each of them does, so that no piece is of two files.
+        """
         held = sizes > 0
         files, sizes = files[held].astype(np.int64), sizes[held].astype(np.int64)
         if not len(sizes):
             return self
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) + self.total_bytes
         cuts = _cuts(starts, sizes, size)
+        if apart:
+            spread = [np.arange(a, a + n, size) for a, n in zip(starts, sizes, strict=True)]
+            cuts = np.concatenate(spread)
         ends = np.append(cuts[1:], starts[-1] + sizes[-1])
         return Layout(
             np.concatenate([self.files, files]),
@@ -143,3 +151,31 @@ def _cuts(starts: IntArray, sizes: IntArray, size: int) -> IntArray:
         for row in range(int(first[piece]) + MOST_FILES, int(last[piece]), MOST_FILES)
     ]
     return np.unique(np.concatenate([cuts, np.array(more, dtype=np.int64)])) if more else cuts
+
+
+def piece_range(layout: Layout) -> tuple[IntArray, IntArray]:
+    """Return for each file its first piece, and the one behind its last."""
+    first = np.searchsorted(layout.pieces, layout.starts, side="right") - 1
+    last = np.searchsorted(layout.pieces, layout.starts + layout.sizes, side="left")
+    return first, last
+
+
+def touched(layout: Layout, recorded: set[int]) -> np.ndarray:
+    """Return which files have a recorded piece."""
+    before = _recorded_before(layout, recorded)
+    first, last = piece_range(layout)
+    return np.asarray(before[last] > before[first])
+
+
+def whole_files(layout: Layout, recorded: set[int]) -> set[int]:
+    """Return the files all of whose pieces are recorded."""
+    before = _recorded_before(layout, recorded)
+    first, last = piece_range(layout)
+    return set(layout.files[before[last] - before[first] == last - first].tolist())
+
+
+def _recorded_before(layout: Layout, recorded: set[int]) -> IntArray:
+    is_recorded = np.zeros(len(layout.pieces) + 1, dtype=np.int64)
+    if recorded:
+        is_recorded[np.array(sorted(recorded), dtype=np.int64) + 1] = 1
+    return np.cumsum(is_recorded)

@@ -73,7 +73,10 @@ def problem_of(
     """
     network, destination = collection.network, collection.destination
     hosts: dict[str, dict[str, Any]] = {destination: {}}
-    hosts |= {name: {} for name in (*collection.agents, *(collection.sources or {}), *work)}
+    hosts |= {
+        name: {}
+        for name in (*collection.agents, *collection.servers, *(collection.sources or {}), *work)
+    }
     for name, entry in network["hosts"].items():
         given = _given(entry)
         hosts[name] = {k: v for k, v in given.items() if k not in ("backlog_bytes", "release_s")}

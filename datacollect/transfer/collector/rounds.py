@@ -29,6 +29,7 @@ from datacollect.transfer.collector.messages import (
     Recorded,
     Request,
     Retire,
+    SetAside,
     StoreFailed,
     Ticked,
     Wake,
@@ -173,5 +174,8 @@ class Round:
                 case Abandon(source, piece, why):
                     self._store.abandon(source, piece, why)
                     self._log.write("piece given up", source=source, piece=piece, why=why)
+                case SetAside(source, file, why):
+                    self._store.set_aside(file, why)
+                    self._log.write("file set aside", source=source, why=why)
                 case Finish(why):
                     self._log.write("round ends", why=why)

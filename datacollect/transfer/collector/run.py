@@ -15,11 +15,12 @@ from datacollect.methods.names import ADAPTIVE
 from datacollect.signing import read_private_key
 from datacollect.transfer.collector.answer import Pulled, RouteUse
 from datacollect.transfer.collector.books import SourceWork
-from datacollect.transfer.collector.config import STATE_FOLDER, Collection
+from datacollect.transfer.collector.config import Collection
 from datacollect.transfer.collector.contacts import Contacts, new_collection_number
 from datacollect.transfer.collector.core import CollectorCore
 from datacollect.transfer.collector.inventory import Listing, pages_of
 from datacollect.transfer.collector.log import Log, without_secrets
+from datacollect.transfer.collector.paths import STATE_FOLDER
 from datacollect.transfer.collector.peers import AgentPeer
 from datacollect.transfer.collector.pieces import piece_size
 from datacollect.transfer.collector.planning import (
@@ -30,6 +31,7 @@ from datacollect.transfer.collector.planning import (
     says_links,
 )
 from datacollect.transfer.collector.rounds import Round
+from datacollect.transfer.collector.servers import Servers
 from datacollect.transfer.collector.state import FileState, Missing
 from datacollect.transfer.collector.store import Store
 from datacollect.units import format_bytes
@@ -112,7 +114,8 @@ def pull(
             number = store.state.fact("number") or new_collection_number()
             store.state.set_fact("number", number)
             contacts = Contacts(collection, key, number)
-            return _Pull(collection, store, contacts, log, method, watch).run(plan_only)
+            servers = Servers(collection, contacts)
+            return _Pull(collection, store, contacts, servers, log, method, watch).run(plan_only)
         finally:
             log.close()
     finally:
@@ -126,6 +129,7 @@ class _Pull:
     collection: Collection
     store: Store
     contacts: Contacts
+    servers: Servers
     log: Log
     method: str
     watch: Callable[[CollectorCore], None] | None
@@ -162,7 +166,7 @@ class _Pull:
 
     def _contact(self) -> set[str]:
         """Ask all agents; return the sources that can be listed."""
-        troubles = self.contacts.ask_all(self.collection.agents)
+        troubles = self._ask((*self.collection.agents, *self.collection.servers))
         for name, why in troubles.items():
             self.log.write("agent not reached", agent=name, why=why)
         for name, contact in self.contacts.known.items():
@@ -184,6 +188,13 @@ class _Pull:
         self.unreached = {n: why for n, why in troubles.items() if n in wanted_names}
         return wanted_names - self.unreached.keys()
 
+    def _ask(self, names: Iterable[str]) -> dict[str, str]:
+        """Ask agents, then other servers, which may be reached through them."""
+        servers = self.collection.servers
+        agents = [name for name in names if name not in servers]
+        troubles = self.contacts.ask_all(agents) if agents else {}
+        return troubles | self.servers.ask_all([name for name in names if name in servers])
+
     def _list(self, sources: Iterable[str]) -> None:
         """List sources, all at a time, and lay out what is new."""
         lists: dict[str, Listing] = {}
@@ -191,9 +202,13 @@ class _Pull:
         def take(name: str) -> None:
             try:
                 listing = Listing(self.store.state, name, self.store.folding)
-                session, ticket = self.contacts.connect(name, self.contacts.known[name].relays)
-                with session:
-                    listing.take(pages_of(session, ticket))
+                if name in self.collection.servers:
+                    listing.take([self.servers.page(name, self.store.state.known_files(name))])
+                else:
+                    relays = self.contacts.known[name].relays
+                    session, ticket = self.contacts.connect(name, relays)
+                    with session:
+                        listing.take(pages_of(session, ticket))
                 lists[name] = listing
             except TransferError as error:
                 self.unreached[name] = str(error)
@@ -219,7 +234,9 @@ class _Pull:
             self.piece_bytes or self.collection.limits.piece_bytes or piece_size(total)
         )
         for name, number in numbers.items():
-            self.store.know(name, state.lay_new_files(number, self.piece_bytes))
+            # A request to another server is for one file, and so is a piece.
+            apart = name in self.collection.servers
+            self.store.know(name, state.lay_new_files(number, self.piece_bytes, apart=apart))
 
     def _require_room(self) -> None:
         """Say that there is no room before a byte moves."""
@@ -237,8 +254,9 @@ class _Pull:
         """Return sources that were not reached before, and are now."""
         late: set[str] = set()
         deadline_s = self.begun_s + self.collection.limits.patience_s
-        while names := [n for n in self.unreached if n in self.collection.agents]:
-            troubles = self.contacts.ask_all(names)
+        hosts = (*self.collection.agents, *self.collection.servers)
+        while names := [n for n in self.unreached if n in hosts]:
+            troubles = self._ask(names)
             late |= set(names) - troubles.keys()
             self.unreached |= troubles
             for name in late:
@@ -344,6 +362,8 @@ class _Pull:
         }
 
     def _open_peer(self, source: str, relays: tuple[str, ...]) -> Peer:
+        if source in self.collection.servers:
+            return self.servers.open_peer(source, relays)
         session, ticket = self.contacts.connect(source, relays)
         return AgentPeer(session, ticket)
 
@@ -374,6 +394,7 @@ class _Pull:
             routes=tuple(routes),
             refetched={why: n for why, n in self.refetched.items() if n},
             missing=tuple(missing),
+            assurances=self.servers.assurances(state),
         )
         self.log.write("pull ends", **answer.to_dict())
         return answer

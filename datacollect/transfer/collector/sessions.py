@@ -9,7 +9,7 @@ import queue
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import DatacollectError, IdentityError, RefusedError
 from datacollect.transfer.collector.messages import (
@@ -188,8 +188,19 @@ class _SessionThread(threading.Thread):
                     wanted.piece,
                     answer.n_bytes,
                     answer.verdict,
+                    why=answer.why,
+                    **self._refused_file(wanted, segments, answer.verdict),
                 )
             )
+
+    def _refused_file(
+        self, wanted: Request, segments: list[Segment], verdict: Verdict
+    ) -> dict[str, Any]:
+        """Return what an event tells of a refused file: of other servers a piece is of one."""
+        if verdict is not Verdict.REFUSED:
+            return {}
+        file = segments[0].span.file
+        return {"file": file, "pieces": self._store.pieces_of(wanted.source, file)}
 
     def _put(
         self, wanted: Request, segments: list[Segment], data: memoryview, digest: bytes

@@ -154,10 +154,13 @@ class State:
 
     def source_id(self, name: str) -> int:
         """Return a source's number, made where it is new."""
-        with self._transaction() as db:
-            db.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (name,))
-            ((number,),) = db.execute("SELECT id FROM sources WHERE name = ?", (name,)).fetchall()
-        return int(str(number))
+        known = "SELECT id FROM sources WHERE name = ?"
+        rows = self._rows(known, (name,))
+        if not rows:
+            with self._transaction() as db:
+                db.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (name,))
+            rows = self._rows(known, (name,))
+        return int(rows[0][0])
 
     def source_names(self) -> dict[int, str]:
         """Return the names of all sources by their numbers."""
@@ -221,9 +224,10 @@ class State:
                 ORDER BY path""",
                 here,
             )
+            db.execute("UPDATE files SET why = NULL WHERE source = :source AND state = 0", here)
             db.execute("DELETE FROM listed WHERE source = :source", here)
 
-    def lay_new_files(self, source: int, piece_bytes: int) -> Layout:
+    def lay_new_files(self, source: int, piece_bytes: int, *, apart: bool = False) -> Layout:
         """Lay files that lie nowhere yet behind the others, and cut them into pieces."""
         layout = self.layout(source)
         rows = self._rows(
@@ -235,7 +239,7 @@ class State:
             return layout
         new = np.array(rows, dtype=np.int64)
         n_files, n_pieces = len(layout.files), len(layout.pieces)
-        layout = layout.extended(new[:, 0], new[:, 1], piece_bytes)
+        layout = layout.extended(new[:, 0], new[:, 1], piece_bytes, apart=apart)
         with self._transaction() as db:
             db.executemany(
                 "UPDATE files SET offset = ? WHERE id = ?",
@@ -363,18 +367,37 @@ class State:
             Missing(*row)
             for row in self._rows(
                 "SELECT name, path, why FROM files JOIN sources ON sources.id = files.source "
-                "WHERE state = 3 UNION ALL SELECT name, path, why FROM left_out JOIN sources ON "
+                "WHERE state = 3 OR (state = 0 AND why IS NOT NULL) UNION ALL "
+                "SELECT name, path, why FROM left_out JOIN sources ON "
                 "sources.id = left_out.source ORDER BY 1, 2"
             )
         ]
 
     def waiting(self) -> list[tuple[str, int, int]]:
-        """Return sources with files that have yet to come: name, files, bytes."""
-        return [
-            (name, states[FileState.WAITING][0], states[FileState.WAITING][1])
-            for name, states in self.counts().items()
-            if FileState.WAITING in states
-        ]
+        """Return sources with files that have yet to come: name, files, bytes.
+
+        Those that cannot be had now are not among them; `missing` says why.
+        """
+        return self._rows(
+            "SELECT name, count(*), sum(bytes) FROM files JOIN sources ON "
+            "sources.id = files.source WHERE state = 0 AND why IS NULL GROUP BY name ORDER BY name"
+        )
+
+    def known_files(self, source: str) -> dict[str, Listed]:
+        """Return the files of a source that are waited for or done, by their paths."""
+        number = self.source_id(source)
+        rows = [*self.files_in(number, FileState.WAITING), *self.files_in(number, FileState.DONE)]
+        return {row.listed.path: row.listed for row in rows}
+
+    def tags(self) -> list[tuple[str, str | None, int]]:
+        """Return what versions of files that are done were known by: source, tag, files.
+
+        Empty ones are the same in all versions.
+        """
+        return self._rows(
+            "SELECT name, tag, count(*) FROM files JOIN sources ON sources.id = files.source "
+            "WHERE state = 1 AND bytes > 0 GROUP BY name, tag"
+        )
 
     def rates(self) -> dict[tuple[str, ...], tuple[float, float]]:
         """Return observed rates of chains: bytes per second, and seconds since then."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.collector.config import STATE_FOLDER
+from datacollect.transfer.collector.paths import STATE_FOLDER
 from datacollect.transfer.collector.state import FileState, Missing, State
 
 if TYPE_CHECKING:

@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.errors import ProblemError, TransferError
-from datacollect.transfer.collector.config import STATE_FOLDER
+from datacollect.errors import ProblemError
+from datacollect.transfer.collector.checking import Checks
 from datacollect.transfer.collector.paths import (
     FOLDER_FLAGS,
+    STATE_FOLDER,
     Folders,
     folding_of,
     names_in,
+    not_written,
     place,
     size_there,
 )
+from datacollect.transfer.collector.pieces import piece_range, touched, whole_files
 from datacollect.transfer.collector.state import FileState, State
 from datacollect.transfer.collector.syncing import sync_files
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from datacollect.transfer.collector.checking import Check
     from datacollect.transfer.collector.pieces import Layout, Span
     from datacollect.transfer.collector.state import Listed
 
@@ -89,6 +93,7 @@ class Store:
         self.state = State(folder / STATE_FOLDER / "state.sqlite")
         self._sources: dict[str, _Source] = {}
         self._folders = Folders(self._root_fd)
+        self._checks = Checks(self._incoming_fd, self._checked)
         self._cond = threading.Condition()
         self._pending: list[tuple[PieceKey, bytes, list[int], int]] = []
         self._unrecorded_bytes = 0
@@ -103,6 +108,7 @@ class Store:
     def close(self) -> None:
         """Record what can be, and let others have the folder."""
         self.stop()
+        self._checks.close()
         self._folders.close()
         self.state.close()
         for fd in (self._incoming_fd, self._state_fd, self._root_fd, self._lock_fd):
@@ -127,8 +133,8 @@ class Store:
             ]
             recorded = set(self.state.recorded(number))
             layout = self.state.layout(number)
-            begun = set(layout.files[_touched(layout, recorded)].tolist())
-            all_recorded = _whole_files(layout, recorded)
+            begun = set(layout.files[touched(layout, recorded)].tolist())
+            all_recorded = whole_files(layout, recorded)
             for row in self.state.files_in(number, FileState.WAITING):
                 if row.number in begun and str(row.number) not in there:
                     size = size_there(self._folders, name, row.listed.path)
@@ -151,7 +157,7 @@ class Store:
         is_recorded = np.zeros(len(layout.pieces) + 1, dtype=np.int64)
         is_recorded[np.array(recorded, dtype=np.int64) + 1] = 1
         before = np.cumsum(is_recorded)
-        first, last = _piece_range(layout)
+        first, last = piece_range(layout)
         left = (last - first) - (before[last] - before[first])
         known = _Source(number, layout, row_of, is_live, left, set(recorded))
         empty = [file for file, row in waiting.items() if row.listed.n_bytes == 0]
@@ -240,7 +246,7 @@ class Store:
             self._write(known, spans, data)
         except OSError as error:
             self._fail(error)
-            raise _on_disk(error, self.folder) from error
+            raise not_written(error, self.folder) from error
         with self._cond:
             if not self._pending:
                 self._first_pending_s = time.monotonic()
@@ -256,6 +262,15 @@ class Store:
             live = [file for file in files if known.is_live[known.row_of[file]]]
             known.is_live[[known.row_of[file] for file in live]] = False
         self.state.settle([(file, FileState.MISSING, why) for file in live])
+
+    def set_aside(self, file: int, why: str) -> None:
+        """Note why a file cannot be had now; what has come of it is kept."""
+        self.state.settle([(file, FileState.WAITING, why)])
+
+    def pieces_of(self, source: str, file: int) -> tuple[int, ...]:
+        """Return all pieces of a file."""
+        known = self._sources[source]
+        return tuple(known.layout.pieces_of(known.row_of[file]))
 
     def abandon(self, source: str, piece: int, why: str) -> None:
         """Give the files of a piece up."""
@@ -303,7 +318,9 @@ class Store:
         while True:
             with self._cond:
                 while not self._is_due():
-                    if self._ends and not self._pending and not self._whole:
+                    if self._ends and not (
+                        self._pending or self._whole or self._checks.n_under_way
+                    ):
                         return
                     self._cond.wait(self._patience_s())
                 group, self._pending = self._pending, []
@@ -312,7 +329,7 @@ class Store:
                 self._record(group, whole)
             except Exception as error:  # noqa: BLE001 - handed on
                 self._fail(error)
-                wrapped = _on_disk(error, self.folder) if isinstance(error, OSError) else error
+                wrapped = not_written(error, self.folder) if isinstance(error, OSError) else error
                 tell([], wrapped)
                 return
             with self._cond:
@@ -360,8 +377,12 @@ class Store:
     def _finish(self, whole: list[tuple[str, int]]) -> None:
         files = self.state.file_rows([file for _, file in whole])
         settled: list[tuple[int, FileState, str | None]] = []
+        with self._cond:
+            whole = [each for each in whole if not self._checks.take(*each, files[each[1]])]
         for source, file in sorted(whole, key=lambda w: (w[0], files[w[1]].path)):
-            why = place(self._folders, self._incoming_fd, str(file), source, files[file].path)
+            why = self._checks.verdicts.pop(file, None) or place(
+                self._folders, self._incoming_fd, str(file), source, files[file].path
+            )
             settled.append((file, FileState.MISSING if why else FileState.DONE, why))
         self._folders.sync()
         os.fsync(self._incoming_fd)
@@ -372,6 +393,13 @@ class Store:
                 if file in known.row_of:
                     known.is_live[known.row_of[file]] = False
 
+    def _checked(self, check: Check) -> None:
+        """Hear from the thread that checks: the file can be finished now."""
+        with self._cond:
+            self._whole.append((check.source, check.file))
+            self._checks.n_under_way -= 1
+            self._cond.notify_all()
+
     def _fail(self, error: Exception) -> None:
         with self._cond:
             self._failure = error
@@ -379,15 +407,7 @@ class Store:
 
     def _require_sound(self) -> None:
         if self._failure is not None:
-            raise _on_disk(self._failure, self.folder)
-
-
-def _on_disk(error: Exception, folder: Path) -> TransferError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return TransferError(
-        f"{folder}: cannot be written: {reason}; nothing verified is lost: make room, or mend the "
-        "disk, and start the same command again"
-    )
+            raise not_written(self._failure, self.folder)
 
 
 def _opened(folder: Path) -> tuple[int, int, int]:
@@ -418,30 +438,3 @@ def _sub_folder(parent_fd: int, name: str) -> int:
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent_fd)
     return os.open(name, FOLDER_FLAGS, dir_fd=parent_fd)
-
-
-def _piece_range(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each file its first piece, and the one behind its last."""
-    first = np.searchsorted(layout.pieces, layout.starts, side="right") - 1
-    last = np.searchsorted(layout.pieces, layout.starts + layout.sizes, side="left")
-    return first, last
-
-
-def _touched(layout: Layout, recorded: set[int]) -> np.ndarray:
-    """Return which files have a recorded piece."""
-    before = _recorded_before(layout, recorded)
-    first, last = _piece_range(layout)
-    return np.asarray(before[last] > before[first])
-
-
-def _whole_files(layout: Layout, recorded: set[int]) -> set[int]:
-    before = _recorded_before(layout, recorded)
-    first, last = _piece_range(layout)
-    return set(layout.files[before[last] - before[first] == last - first].tolist())
-
-
-def _recorded_before(layout: Layout, recorded: set[int]) -> np.ndarray:
-    is_recorded = np.zeros(len(layout.pieces) + 1, dtype=np.int64)
-    if recorded:
-        is_recorded[np.array(sorted(recorded), dtype=np.int64) + 1] = 1
-    return np.cumsum(is_recorded)

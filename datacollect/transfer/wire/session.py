@@ -103,7 +103,7 @@ def open_way(
     connection = _dial(first, names[0], timeout_s, congestion)
     try:
         for hop, target in zip(hops, names[1:], strict=True):
-            with _telling(hop.name):
+            with telling(hop.name):
                 connection.sendall(connecting.connect_request(target, hop.ticket))
                 _require_established(connection, hop.name, target)
     except BaseException:
@@ -138,7 +138,7 @@ def connect(
     """
     plain = open_way(hops, name, address, timeout_s=timeout_s, congestion=congestion)
     try:
-        with _telling(name):
+        with telling(name):
             connection = tls.wrap_socket(plain, server_hostname=address[0])
     except BaseException:
         plain.close()
@@ -306,7 +306,7 @@ class SourceSession:
         raw = view.send(h11.Request(method=method, target=target, headers=headers)) or b""
         raw += (view.send(h11.Data(data=body)) or b"") if body is not None else b""
         raw += view.send(h11.EndOfMessage()) or b""
-        with _telling(self.name):
+        with telling(self.name):
             self._connection.sendall(raw)
         return view, len(raw)
 
@@ -346,7 +346,7 @@ class SourceSession:
         self._ahead = self._ahead[taken:]
         self.received_bytes += taken if counted else 0
         while taken < len(view):
-            with _telling(self.name):
+            with telling(self.name):
                 n_bytes = self._connection.recv_into(view[taken:])
             if n_bytes == 0:
                 raise TransferError(f"{self.name}: ended the connection within an answer")
@@ -354,7 +354,7 @@ class SourceSession:
             self.received_bytes += n_bytes if counted else 0
 
     def _receive(self) -> bytes:
-        with _telling(self.name):
+        with telling(self.name):
             data = self._connection.recv(RECORD_BYTES)
         if not data:
             raise TransferError(f"{self.name}: ended the connection")
@@ -411,7 +411,7 @@ def _require_established(connection: socket.socket, relay: str, target: str) -> 
 
 
 @contextmanager
-def _telling(name: str) -> Iterator[None]:
+def telling(name: str) -> Iterator[None]:
     """Turn what sockets and TLS raise into our errors, which name the peer."""
     try:
         yield

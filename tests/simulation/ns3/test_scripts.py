@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from instances.ns3_networks import needs_ns3
 
 pytestmark = needs_ns3
@@ -14,6 +15,7 @@ pytestmark = needs_ns3
 SCRIPT = """
 import sys
 
+import pytest
 from instances.ns3_networks import tree
 from instances.tiny_controllers import Straight
 from datacollect.simulation.ns3.engine import simulate_ns3
@@ -34,6 +36,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_scripts_that_read_their_arguments_as_they_are_imported(tmp_path):
     script = tmp_path / "own.py"
     script.write_text(SCRIPT)

@@ -76,13 +76,13 @@ def published_differences(file):
 
 
 def test_what_is_published_comes_out_of_published_rows(monkeypatch):
-    """docs/simulation.md shows what experiments/results/base_study.csv has, run by run; the study's
-    tables what experiments/results/study/rows has, as far as its sweeps have been run since.
+    """docs/simulation_base.md shows what experiments/results/base_study.csv has, run by run; the
+    study's tables what experiments/results/study/rows has, as far as its sweeps have been run.
     """
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
     import base_study
 
-    page = Path(EXPERIMENTS.parent / "docs" / "simulation.md").read_text(encoding="utf-8")
+    page = Path(EXPERIMENTS.parent / "docs" / "simulation_base.md").read_text(encoding="utf-8")
     made = base_study.tables(base_study.read(base_study.RESULTS)).splitlines()
     rows = [line for line in made if line.startswith("| ")]
     assert len(rows) > 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from datacollect.transfer.agent import loop as loop_module
 from datacollect.transfer.agent.loop import READABLE, Loop
 
 
@@ -33,7 +34,8 @@ def test_what_fails_is_told_and_watched_no_more():
     loop.run_soon(fails)  # too late, and harmless
 
 
-def test_ticks_come_while_nothing_else_does():
+def test_ticks_come_while_nothing_else_does(monkeypatch):
+    monkeypatch.setattr(loop_module, "TICK_S", 0.01)
     ticks = []
 
     def tick():

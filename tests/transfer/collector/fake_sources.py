@@ -34,6 +34,7 @@ class World:
         """Let a core work; return the seconds it took and what each piece came by."""
         self.core, self.now_s, self.order = core, 0.0, count()
         self.queue, self.sessions, self.came, self.actions = [], {}, [], []
+        self.has_come = set()
         self._at(0.25, None)
         self._do(core.start())
         while core.finished is None and self.queue and self.now_s < until_s:
@@ -88,8 +89,9 @@ class World:
         session["bytes"] += n_bytes
         waiting = self.verdicts.get((source, piece), [])
         verdict = waiting.pop(0) if waiting else Verdict.VERIFIED
-        is_new = verdict is Verdict.VERIFIED and (source, piece) not in {c[:2] for c in self.came}
+        is_new = verdict is Verdict.VERIFIED and (source, piece) not in self.has_come
         if is_new:
+            self.has_come.add((source, piece))
             self.came.append((source, piece, session["hosts"], self.now_s))
         number = session["number"]
         self._do(

@@ -50,7 +50,10 @@ def test_left_out_sources_are_all_agents():
         (tree(agents={"../x": AGENT}), "must be a name of ASCII letters"),
         (tree(agents={".datacollect": AGENT}), "must be a name of ASCII letters"),
         (tree(destination="a/b"), "destination must be a name"),
-        (tree(sources={"S2": {}}), "must be one of the agents, got 'S2'; add .agents.S2."),
+        (
+            tree(sources={"S2": {}}),
+            "must be one of the agents or servers, got 'S2'; add .agents.S2.",
+        ),
         (tree(sources={"S1": {"files": []}}), "files must be a list"),
         (tree(limits={"connections": 0}), "limits.connections must be a whole number >= 1"),
         (tree(limits={"piece_bytes": 100_000}), "piece_bytes must be a power of two"),

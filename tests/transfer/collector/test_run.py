@@ -5,6 +5,9 @@ import pytest
 
 import datacollect as dc
 
+# Of tests that wait until it is over; what is small comes at once.
+SHORT = {"patience_s": 1.0, "timeout_s": 5.0}
+
 
 def data(n_bytes, seed=0):
     return np.random.default_rng(seed).bytes(n_bytes)
@@ -145,7 +148,7 @@ def test_clocks_may_be_wrong_by_hours(agents, collection_of, tmp_path, hours):
 
 def test_another_certificate_is_noticed(agents, collection_of, tmp_path):
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"})
-    wrong = collection_of(one, two)
+    wrong = collection_of(one, two, limits=SHORT)
     wrong["agents"]["S1"]["fingerprint"] = "sha256:" + "0" * 64
     answer = dc.pull(wrong, tmp_path / "into")
     assert [m.source for m in answer.missing] == ["S1"]
@@ -154,14 +157,15 @@ def test_another_certificate_is_noticed(agents, collection_of, tmp_path):
 
 
 def test_an_agent_of_another_name_is_noticed(agents, collection_of, tmp_path):
-    answer = dc.pull(collection_of(agents("S1", FILES, called="S9")), tmp_path / "into")
+    other = agents("S1", FILES, called="S9")
+    answer = dc.pull(collection_of(other, limits=SHORT), tmp_path / "into")
     assert "calls itself 'S9'" in answer.missing[0].why
 
 
 def test_an_unreachable_host_is_missing_and_others_are_not(agents, collection_of, tmp_path):
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"})
     two.stop()
-    answer = dc.pull(collection_of(one, two), tmp_path / "into")
+    answer = dc.pull(collection_of(one, two, limits=SHORT), tmp_path / "into")
     assert [m.source for m in answer.missing] == ["S2"]
     assert arrived(tmp_path / "into", "S1") == FILES
 

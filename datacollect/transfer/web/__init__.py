@@ -1,0 +1,1 @@
+"""Other servers: any web server that knows ranges, as it is."""

@@ -1,0 +1,66 @@
+"""Which version of a file a server has: by its ETag, its date, or its hash."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Version:
+    """What is known of a file's version.
+
+    Attributes
+    ----------
+    etag : str or None
+        As the server writes it.
+    modified : str or None
+        Its header ``Last-Modified``, where the ETag is weak or absent.
+    sha256 : str or None
+        Of the whole file, in lowercase hexadecimal, as a manifest says.
+    """
+
+    etag: str | None = None
+    modified: str | None = None
+    sha256: str | None = None
+
+    @property
+    def strong_etag(self) -> str | None:
+        """The ETag, if equal ones mean equal bytes (RFC 9110, 2022, 8.8.1)."""
+        etag = self.etag
+        is_strong = etag is not None and etag.startswith('"') and etag.endswith('"')
+        return etag if is_strong and etag != '"' else None
+
+    def is_other(self, found: Version) -> bool:
+        """Whether an answer's version is another one, as far as both say.
+
+        >>> Version('"a"').is_other(Version('"b"')), Version('"a"').is_other(Version())
+        (True, False)
+        """
+        pairs = [(self.etag, found.etag)]
+        if self.strong_etag is None:
+            pairs.append((self.modified, found.modified))
+        return any(a is not None and b is not None and a != b for a, b in pairs)
+
+    def tag(self) -> str | None:
+        r"""Return it as the state keeps it.
+
+        >>> Version('"a"', sha256="00").tag()
+        '{"etag": "\\"a\\"", "sha256": "00"}'
+        """
+        modified = None if self.strong_etag is not None else self.modified
+        known = {"etag": self.etag, "modified": modified, "sha256": self.sha256}
+        text = json.dumps({key: value for key, value in known.items() if value is not None})
+        return None if text == "{}" else text
+
+    @classmethod
+    def of_tag(cls, tag: str | None) -> Version:
+        """Return what the state has kept.
+
+        >>> Version.of_tag(Version('"a"', None, "00").tag()) == Version('"a"', None, "00")
+        True
+        """
+        return cls() if tag is None else cls(**json.loads(tag))
+
+
+UNKNOWN = Version()
