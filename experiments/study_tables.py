@@ -24,6 +24,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from adaptive_tables import frontier_text, ratios_text
 from study_fields import pages, with_fields
 
 HERE = Path(__file__).resolve().parent
@@ -155,6 +156,8 @@ def table_of(name: str, report: Path) -> str | None:
         "makespan": ("summary", makespans),
         "prediction": ("prediction", predictions),
         "across": ("across", comparisons),
+        "frontier": ("frontier", frontier_text),
+        "ratios": ("ratios", ratios_text if sweep == "reach" else ratios_without_targets),
     }
     if kind not in makers:
         sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")
@@ -320,6 +323,11 @@ def makespans(table: pd.DataFrame) -> str:
         for row in table.to_dict("records")
     ]
     return markdown([*axes, "connections", "seeds", *names.values()], rows)
+
+
+def ratios_without_targets(table: pd.DataFrame) -> str:
+    """Return ratios of runs for which nothing was set as a target."""
+    return ratios_text(table, with_targets=False)
 
 
 def comparisons(table: pd.DataFrame) -> str:

@@ -11,6 +11,7 @@ from datacollect.errors import ProblemError, TimeLimitError
 from datacollect.solvers.choice import load_flow_solver, load_linear_solver
 
 if TYPE_CHECKING:
+    from datacollect.choices import Solver
     from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.programs import LinearSolver
 
@@ -27,11 +28,11 @@ class Budget:
         A reading of `time.monotonic`; None without limit.
     """
 
-    solver: str = "auto"
+    solver: Solver = "auto"
     stop_at_s: float | None = None
 
     @classmethod
-    def begin(cls, solver: str, time_limit_s: float | None = None) -> Budget:
+    def begin(cls, solver: Solver, time_limit_s: float | None = None) -> Budget:
         """Start the clock."""
         if time_limit_s is None:
             return cls(solver)

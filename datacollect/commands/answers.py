@@ -15,9 +15,13 @@ from datacollect.schedule.use import connections_by_link, streams_by_hop
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
+    from datacollect.clock import Clock
     from datacollect.methods.comparison import Comparison
+    from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -32,6 +36,7 @@ def show_plan(
     output: str | None,
     money: float | None,
     problem: Problem,
+    predictions: Mapping[str, Prediction] | None = None,
 ) -> None:
     """Show what was planned, what it costs, where it is, and what one can do next."""
     facts = [
@@ -56,6 +61,8 @@ def show_plan(
         facts.append(("periods", recurring))
     if schedule.bottleneck != UNKNOWN:
         facts.append(("binds", schedule.bottleneck.text))
+    for name, found in (predictions or {}).items():
+        facts.insert(2, (f"{name} runs", _predicted(found)))
     facts.append(("saved to", output or "nowhere; -o FILE saves it"))
     emit_facts(facts)
     _show_missing(missing_limits(problem))
@@ -67,6 +74,12 @@ def show_plan(
         emit(f"next: datacollect check {files}")
         emit(f"      datacollect pulls {files}")
         emit(f"      datacollect plot {files} -o {picture}")
+
+
+def _predicted(found: Prediction) -> str:
+    """Say when runs are likely to end."""
+    low, high = format_duration(found.low_s), format_duration(found.high_s)
+    return f"likely {format_duration(found.makespan_s)}, nine of ten {low} to {high}"
 
 
 def show_comparison(found: Comparison, problem: Problem) -> None:
@@ -120,7 +133,7 @@ def _show_missing(missing: list[str]) -> None:
         emit_text(f"Mind: {text}.")
 
 
-def show_pulls(table: pd.DataFrame, host: str | None) -> None:
+def show_pulls(table: pd.DataFrame, host: str | None, clock: Clock | None) -> None:
     """Show what each host requests."""
     if table.empty:
         emit(f"{host} requests nothing" if host else "nothing is to be moved")
@@ -144,6 +157,19 @@ def show_pulls(table: pd.DataFrame, host: str | None) -> None:
             for row in listed
         ]
         emit_table(headings, cells, "<<>>>>>")
+        if clock is not None:
+            emit("")
+            times = [
+                (
+                    row["source"],
+                    str(row["offset_bytes"]),
+                    # Without the day of the week, so that two fit beside the rest.
+                    clock.text(row["start_s"]).partition(" ")[2],
+                    clock.text(row["finish_s"]).partition(" ")[2],
+                )
+                for row in listed
+            ]
+            emit_table(("source", "first byte", "starts", "finishes"), times, "<><<")
         if "files" in table:
             emit("")
             named = [
@@ -164,14 +190,17 @@ def parts_text(parts: list[dict[str, Any]]) -> str:
     return ", ".join(names)
 
 
-def pull_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a pull list as plain rows; what is missing is None."""
+def pull_rows(table: pd.DataFrame, clock: Clock | None = None) -> list[dict[str, Any]]:
+    """Return a pull list as plain rows, what is missing None; with what clocks show then."""
     columns = {}
     for name in table.columns:
         values = table[name].astype(object).where(table[name].notna(), None).tolist()
         columns[name] = [
             value.item() if isinstance(value, np.generic) else value for value in values
         ]
+    if clock is not None:
+        columns["starts_at"] = [clock.iso(at_s) for at_s in columns["start_s"]]
+        columns["finishes_at"] = [clock.iso(at_s) for at_s in columns["finish_s"]]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -90,11 +90,10 @@ def plan(
     elif method is Method.best_path:
         options = BestPathOptions(slot_s, chunk_s)
     else:
-        wish = None if prefer is None else prefer.value
         options = CoordinatedOptions(
             slot_s,
             chunk_s,
-            wish,
+            None if prefer is None else prefer.value,
             deadline_seconds(deadline, problem),
             time_limit_s=time_limit_s,
             finish=EARLY if finish is None else finish.value,
@@ -108,14 +107,18 @@ def plan(
         )
     if output is not None:
         schedule.to_file(output)
+    from datacollect.methods.prediction import predictions
     from datacollect.schedule.summary import summary
     from datacollect.schedule.use import plan_money
 
     money = plan_money(problem, schedule)
+    found = predictions(problem, schedule)
     if as_json:
         said = {**clock_times(problem, schedule.makespan_s), "missing": missing_limits(problem)}
-        emit_json({**summary(schedule, money), **said})
+        likely = {name: one._asdict() for name, one in found.items()}
+        tree = {**summary(schedule, money), **said}
+        emit_json({**tree, "predictions": likely} if likely else tree)
     else:
         from datacollect.commands.answers import show_plan
 
-        show_plan(schedule, problem_file, output, money, problem)
+        show_plan(schedule, problem_file, output, money, problem, found)

@@ -17,7 +17,7 @@ from datacollect.commands.options import (
     require_new,
     require_other_file,
 )
-from datacollect.commands.reading import read_both
+from datacollect.commands.reading import clock_times, read_both
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ def pulls(
                 "files": paths,
                 "makespan_s": found.makespan_s,
                 "plan_makespan_s": schedule.makespan_s,
+                **clock_times(problem, found.makespan_s),
                 "pieces": len(found.jobs.jobs),
                 "notes": list(found.notes),
             }
@@ -150,9 +151,10 @@ def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_j
     table = pull_list(schedule, host, hosts=problem.names, manifest=problem.manifest)
     if as_json:
         totals = {"destination": schedule.destination, "makespan_s": schedule.makespan_s}
-        emit_json({**totals, "pulls": pull_rows(table)})
+        clocks = clock_times(problem, schedule.makespan_s)
+        emit_json({**totals, **clocks, "pulls": pull_rows(table, problem.clock)})
     else:
-        show_pulls(table, host)
+        show_pulls(table, host, problem.clock)
 
 
 def _manifest(

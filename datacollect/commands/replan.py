@@ -92,7 +92,9 @@ def replan(
 
     Time in the new schedule starts at the progress' instant.
     """
+    from datacollect.methods.recurring import planned_to_the_end
     from datacollect.methods.replanning.replan import replan as plan_rest
+    from datacollect.schedule.progress import remaining_problem
     from datacollect.schedule.summary import summary
     from datacollect.schedule.use import plan_money
 
@@ -106,17 +108,23 @@ def replan(
     require_new(problem_output, force=force)
     problem, plan, progress, remaining = _read(*inputs)
     with working("planning"):
-        schedule = plan_rest(
+        longer, schedule = planned_to_the_end(
             problem,
-            plan,
-            progress,
-            slot_s=slot_s,
-            chunk_s=chunk_s,
-            prefer=None if prefer is None else prefer.value,
-            stability=stability,
-            solver=solver.value,
-            time_limit_s=time_limit_s,
+            lambda given: plan_rest(
+                given,
+                plan,
+                progress,
+                slot_s=slot_s,
+                chunk_s=chunk_s,
+                prefer=None if prefer is None else prefer.value,
+                stability=stability,
+                solver=solver.value,
+                time_limit_s=time_limit_s,
+            ),
+            lambda rest: progress.at_s + rest.makespan_s,
         )
+    if longer is not problem:
+        remaining = remaining_problem(longer, progress)
     if problem_output is not None:
         _write_problem(remaining, problem_output)
     if output is not None:

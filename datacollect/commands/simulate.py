@@ -25,6 +25,7 @@ from datacollect.commands.options import Force, Json, RunMethod, require_at_most
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from datacollect.choices import Engine as EngineName
     from datacollect.scenario.outcome import Outcome
     from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.run import Run
@@ -107,18 +108,19 @@ def simulate(
     require_at_most_one({"--schedule": schedule, "--method": method})
     require_new(None if output is None else str(Path(output, "run.json")), force=force)
     given = None if schedule is None else Schedule.from_file(schedule)
-    chosen, fallback = engine, None
+    fallback = None
+    chosen: EngineName = "fluid" if engine is Engine.fluid else "ns3"
     setting: str | Scenario = scenario
     if engine is Engine.auto:
         setting = Scenario.from_file(scenario)
         fallback = why_not_ns3(setting)
-        chosen = Engine.ns3 if fallback is None else Engine.fluid
+        chosen = "ns3" if fallback is None else "fluid"
     if fallback is not None:
         note(f"note: the fluid engine is used: {fallback}")
     with showing_progress() as (stage, progress):
         outcome = carry_out(
             setting,
-            engine=chosen.value,
+            engine=chosen,
             method=None if method is None else method.value,
             seed=seed,
             schedule=given,

@@ -13,11 +13,12 @@ from collections import Counter, deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from datacollect.control.agenda import Agenda
 from datacollect.control.chain_moves import best_chain_move
 from datacollect.control.connection_counts import LinkRates
 from datacollect.control.connections import Piece, Recovery
 from datacollect.control.controller import Controller
-from datacollect.control.decisions import Close, Decision, Open, Send, WakeMe
+from datacollect.control.decisions import Close, Decision, Open, Send
 from datacollect.control.events import (
     ConnectionClosed,
     ConnectionOpened,
@@ -30,18 +31,19 @@ from datacollect.control.events import (
 from datacollect.control.gateways import Gateways
 from datacollect.control.harm import cautious
 from datacollect.control.moves import HostView, Move, best_move, feeds
-from datacollect.control.opening import first_links, most_left
+from datacollect.control.opening import first_links
 from datacollect.control.outlook import Forecast, Outlook
 from datacollect.control.pulls import Pulls
 from datacollect.control.relaying import QUEUES, are_chains
-from datacollect.control.stock import Stock, home_of
-from datacollect.control.views import host_views
+from datacollect.control.stock import Stocks, home_of
+from datacollect.control.views import host_views, most_left
 from datacollect.control.ways import Ways
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from datacollect.choices import Relays
     from datacollect.control.connection_counts import Link
     from datacollect.control.pulls import Pull
     from datacollect.problem.hosts import Parcel
@@ -87,6 +89,8 @@ class AdaptiveController(Controller):
         How data are cut; by default into thousands.
     window_bytes, recovery
         As for `datacollect.control.direct.DirectController`.
+    expected_s : float, optional
+        The end as it was predicted before the start: forecasts begin with it.
 
     Attributes
     ----------
@@ -114,12 +118,13 @@ class AdaptiveController(Controller):
         problem: Problem,
         connections: int,
         *,
-        relays: str = QUEUES,
+        relays: Relays = QUEUES,
         harm: float | None = None,
         room_bytes: Mapping[str, float] | None = None,
         piece_bytes: int | None = None,
         window_bytes: int | None = None,
         recovery: Recovery | None = None,
+        expected_s: float | None = None,
     ) -> None:
         if connections < 1:
             raise ProblemError(f"connections must be >= 1, got {connections}")
@@ -135,20 +140,17 @@ class AdaptiveController(Controller):
         self._piece_bytes = piece_bytes or max(
             LEAST_PIECE_BYTES, sum(parcel.n_bytes for parcel in problem.parcels) // PIECES_IN_ALL
         )
-        self._stock = {name: Stock(self._piece_bytes) for name in self._names}
+        self._stock = Stocks(self._names, self._piece_bytes)
         self._there: set[Piece] = set()  # at the destination
         self._pulls = Pulls(self._rates, self._names, self._destination)
         books = self._pulls, self._ways, self._rates, self._stock
         self._gateways = Gateways(*books, self._piece_bytes, room_bytes or {})
         self._wanted: deque[Link] = deque()  # where those go whose place is about to be free
         self._is_ticking = False
-        self._alarms: list[Callable[[], None]] = []
+        self._agenda = Agenda()
         self._now_s = 0.0
-        self._decisions: list[Decision] = []
-        self._outlook = Outlook(sum(parcel.n_bytes for parcel in problem.parcels))
-        self._caution = (
-            None if harm is None else cautious(harm, problem, self._ways, self._rates, connections)
-        )
+        self._outlook = Outlook(sum(parcel.n_bytes for parcel in problem.parcels), expected_s)
+        self._caution = cautious(harm, problem, self._ways, self._rates, connections)
         self.answer: dict[str, Any] = {
             "most_connections": 0,
             "sent_twice_bytes": 0,
@@ -164,7 +166,7 @@ class AdaptiveController(Controller):
         """Return the first decisions, at time 0."""
         for parcel in self._problem.parcels:
             if parcel.release_s > 0:
-                self._wake(parcel.release_s, partial(self._release, parcel))
+                self._agenda.wake(parcel.release_s, partial(self._release, parcel))
             else:
                 self._lay(parcel)
         for link in first_links(self._ways, self._rates, self._stock, self._most):
@@ -178,7 +180,7 @@ class AdaptiveController(Controller):
             case RangeArrived():
                 self._arrived(event)
             case Timer():
-                self._alarms[event.tag]()
+                self._agenda.alarms[event.tag]()
             case ConnectionOpened():
                 if pull := self._pulls.known.get(event.connection):
                     self._pulls.opened(pull, event.time_s)
@@ -193,13 +195,8 @@ class AdaptiveController(Controller):
     def _decided(self) -> list[Decision]:
         if not self._is_ticking and self._has_work():
             self._is_ticking = True
-            self._wake(self._now_s + TICK_S, self._tick)
-        decisions, self._decisions = self._decisions, []
-        return decisions
-
-    def _wake(self, time_s: float, act: Callable[[], None]) -> None:
-        self._decisions.append(WakeMe(time_s, len(self._alarms)))
-        self._alarms.append(act)
+            self._agenda.wake(self._now_s + TICK_S, self._tick)
+        return self._agenda.taken()
 
     # What happens -----------------------------------------------------------------------------
 
@@ -249,7 +246,9 @@ class AdaptiveController(Controller):
         if pull is not None and patience_s == 0:
             self._drop_stuck(pull, pull.arrivals)
         elif pull is not None and patience_s is not None:
-            self._wake(self._now_s + patience_s, partial(self._drop_stuck, pull, pull.arrivals))
+            self._agenda.wake(
+                self._now_s + patience_s, partial(self._drop_stuck, pull, pull.arrivals)
+            )
 
     def _drop_stuck(self, pull: Pull, arrivals: int) -> None:
         """Cut a connection on which nothing has arrived; once it is gone its work is given back."""
@@ -263,7 +262,7 @@ class AdaptiveController(Controller):
             return
         if pull.is_draining and not pull.is_dropped:
             if pull.waiting:
-                self._wake(self._now_s + LATE_S, partial(self._give_back, pull))
+                self._agenda.wake(self._now_s + LATE_S, partial(self._give_back, pull))
         else:
             if not pull.is_draining:  # nobody asked for its end
                 self._pulls.retired(pull, drop=True)
@@ -300,7 +299,7 @@ class AdaptiveController(Controller):
         for piece in self._stock[host].whole_pieces():
             if piece not in self._there:
                 self._return((host, ""), piece)
-        self._stock[host] = Stock(self._piece_bytes)
+        self._stock.clear_out(host)
         for name in self._names:
             self._refill(name)
 
@@ -324,7 +323,7 @@ class AdaptiveController(Controller):
                 self._nothing_left(pull)
                 return
             if piece not in self._there:
-                self._decisions.append(Send(pull.number, *piece))
+                self._agenda.add(Send(pull.number, *piece))
                 pulls.given(pull, piece, self._now_s)
 
     def _nothing_left(self, pull: Pull) -> None:
@@ -347,7 +346,7 @@ class AdaptiveController(Controller):
         )
 
     def _has_work_elsewhere(self, host: str) -> bool:
-        return any(self._stock[other].n_bytes > 0 for other in self._ways.hosts if other != host)
+        return self._stock.any_left(self._ways.hosts, besides=host)
 
     def _has_work(self) -> bool:
         return self._has_work_elsewhere("") or any(p.waiting for p in self._pulls.known.values())
@@ -357,7 +356,7 @@ class AdaptiveController(Controller):
         piece = self._pulls.oldest(pull.link[0], MOST_COPIES, self._there)
         if piece is not None:
             self.answer["sent_twice_bytes"] += piece.n_bytes
-            self._decisions.append(Send(pull.number, *piece))
+            self._agenda.add(Send(pull.number, *piece))
             self._pulls.given(pull, piece, self._now_s)
 
     # Connections ------------------------------------------------------------------------------
@@ -366,13 +365,13 @@ class AdaptiveController(Controller):
         pull = self._pulls.add(link, self._now_s)
         most = max(self.answer["most_connections"], self._pulls.held)
         self.answer["most_connections"] = most
-        self._decisions.append(Open(pull.number, link, self._window_bytes))
+        self._agenda.add(Open(pull.number, link, self._window_bytes))
         self._fill(pull)
 
     def _retire(self, pull: Pull, *, drop: bool = False) -> None:
         """Let a connection close, once what is on it has left or at once."""
         self._pulls.retired(pull, drop=drop)
-        self._decisions.append(Close(pull.number, drop_queue=drop))
+        self._agenda.add(Close(pull.number, drop_queue=drop))
 
     @property
     def _most(self) -> int:
@@ -384,12 +383,14 @@ class AdaptiveController(Controller):
             needs = len(self._wanted[0]) - 1 if self._wanted else 0
             if needs > free and self._pulls.any_draining:
                 return  # those that close make room
-            link = self._next_wanted(free) or most_left(
-                self._views(), lambda link: self._ways.may_open(link, self._now_s), free
-            )
+            link = self._next_wanted(free) or self._where_most_is_left(free)
             if link is None:
                 return
             self._open(link)
+
+    def _where_most_is_left(self, free: int) -> Link | None:
+        books = self._pulls, self._ways, self._rates, self._stock
+        return most_left(*books, lambda link: self._ways.may_open(link, self._now_s), free)
 
     def _next_wanted(self, free: int) -> Link | None:
         while self._wanted:
@@ -423,9 +424,10 @@ class AdaptiveController(Controller):
         if self._chains:
             best = best_chain_move(views, self._pulls.active, rates, self._ways, self._budget)
         else:
-            for move in feeds(views, rates, destination):
+            for move in (moves := feeds(views, rates, destination)):
                 self._move(move)
-            best = best_move(self._views(), rates, destination, self._budget)
+            views = self._views() if moves else views
+            best = best_move(views, rates, destination, self._budget)
         if best is not None and not self._wanted:
             self._move(best)
 

@@ -65,14 +65,18 @@ class LinkRates:
         self._probed = probed_bytes_per_s
         self._moved_bytes: defaultdict[Link, float] = defaultdict(float)
         self._busy_s: defaultdict[Link, float] = defaultdict(float)
+        # What links bring, until more is observed: hosts look at all of them time and again.
+        self._found: dict[Link, float] = {}
 
     def moved(self, link: Link, n_bytes: int) -> None:
         """Note what has arrived over a link."""
         self._moved_bytes[link] += n_bytes
+        self._found.pop(link, None)
 
     def busy(self, link: Link, seconds: float) -> None:
         """Note for how long a connection had something to send."""
         self._busy_s[link] += seconds
+        self._found.pop(link, None)
 
     def forget(self, passed_s: float) -> None:
         """Let what was observed count for less."""
@@ -80,6 +84,7 @@ class LinkRates:
         for observed in (self._moved_bytes, self._busy_s):
             for link in observed:
                 observed[link] *= kept
+        self._found.clear()
 
     def probed(self, link: Link) -> float:
         """Return what a probe of the link got, or of a chain's slowest; 0 where there is none."""
@@ -89,11 +94,16 @@ class LinkRates:
 
     def rate(self, link: Link) -> float:
         """Return what a connection gets."""
-        return self.careful_rate(link, 1)
+        if len(link) > 2:  # what its hops get may change without it
+            return self.careful_rate(link, 1)
+        found = self._found.get(link)
+        if found is None:
+            found = self._found[link] = self.careful_rate(link, 1)
+        return found
 
     def careful_rate(self, link: Link, connections: int) -> float:
         """Return what each of some connections gets at least: they may share what a probe got."""
-        if self._busy_s[link] < LEAST_BUSY_S:
+        if self._busy_s.get(link, 0.0) < LEAST_BUSY_S:
             if len(link) > 2:
                 return min(self.rate(hop) for hop in pairwise(link)) / max(1, connections)
             return self.probed(link) / max(1, connections)
@@ -101,7 +111,7 @@ class LinkRates:
 
     def observed_ratio(self, link: Link) -> float | None:
         """Return what a connection gets over what a probe got alone; None before it is known."""
-        if self._busy_s[link] < LEAST_BUSY_S or self.probed(link) <= 0:
+        if self._busy_s.get(link, 0.0) < LEAST_BUSY_S or self.probed(link) <= 0:
             return None
         return self.rate(link) / self.probed(link)
 

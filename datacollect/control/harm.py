@@ -121,15 +121,19 @@ class Caution:
 
 
 def cautious(
-    harm: float, problem: Problem, ways: Ways, rates: LinkRates, connections: int
-) -> Caution:
+    harm: float | None, problem: Problem, ways: Ways, rates: LinkRates, connections: int
+) -> Caution | None:
     """Return a bound by what direct transfers would cost others, as far as probes tell.
+
+    None where others' loss is not bounded.
 
     Raises
     ------
     ProblemError
         `harm` is not between 0 and 1.
     """
+    if harm is None:
+        return None
     data = Counter[str]()
     for parcel in problem.parcels:
         data[problem.names[parcel.host]] += parcel.n_bytes

@@ -1,4 +1,4 @@
-"""Which connections to open at first, and where there is room for one more."""
+"""Which connections to open at first."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from datacollect.control.connection_counts import first_counts
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
     from datacollect.control.connection_counts import Link, LinkRates
-    from datacollect.control.moves import HostView
     from datacollect.control.stock import Stock
     from datacollect.control.ways import Ways
-
-# A connection opened for less work than this has hardly begun when the work is done.
-WORTH_OPENING_S = 1.0
 
 
 def first_links(
@@ -40,18 +36,3 @@ def first_links(
         )
     counts = first_counts(data, expected, budget, hops)
     return [ways.link(host) for host, count in counts.items() for _ in range(count)]
-
-
-def most_left(
-    views: Iterable[HostView], may_open: Callable[[Link], bool], free: int
-) -> Link | None:
-    """Return the link of the host that has most left to do, and something to give to one more.
-
-    None where no host has work for another connection, or its chain more hops than are free.
-    """
-    best, longest_s = None, WORTH_OPENING_S
-    for view in views:
-        is_longer = view.remaining_s > longest_s and view.stock_bytes > 0
-        if is_longer and len(view.link) - 1 <= free and may_open(view.link):
-            best, longest_s = view.link, view.remaining_s
-    return best

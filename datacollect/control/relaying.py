@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from datacollect.errors import ProblemError, nearest_hint
 
-QUEUES = "queues"  # at the relay, until one of its connections pulls them
-CHAINS = "chains"  # each piece is passed on as it comes
+QUEUES: Final = "queues"  # at the relay, until one of its connections pulls them
+CHAINS: Final = "chains"  # each piece is passed on as it comes
 RELAYING = (QUEUES, CHAINS)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.control.connections import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from datacollect.problem.problem import Problem
 
@@ -20,6 +21,8 @@ class Stock:
     ----------
     piece_bytes : int
         How the host's own data are cut.
+    noted : callable, optional
+        Told of each change, whether anything lies here.
 
     Examples
     --------
@@ -30,8 +33,8 @@ class Stock:
     (11, [5, 4, 2])
     """
 
-    def __init__(self, piece_bytes: int) -> None:
-        self._piece_bytes = piece_bytes
+    def __init__(self, piece_bytes: int, noted: Callable[[bool], None] | None = None) -> None:
+        self._piece_bytes, self._noted = piece_bytes, noted
         self._whole: dict[Piece, None] = {}  # in order: others' pieces, and what came back
         self._own: deque[Piece] = deque()  # to be cut
         self.n_bytes = 0
@@ -41,21 +44,21 @@ class Stock:
         """Add data that lie at the host from the start."""
         if n_bytes > 0:
             self._own.append(Piece(source, offset_bytes, n_bytes))
-            self.n_bytes += n_bytes
+            self._change(n_bytes)
             self.own_bytes += n_bytes
 
     def add(self, piece: Piece) -> None:
         """Add a piece as it was cut: it came for relaying, or comes back."""
         if piece not in self._whole:
             self._whole[piece] = None
-            self.n_bytes += piece.n_bytes
+            self._change(piece.n_bytes)
 
     def discard(self, piece: Piece) -> bool:
         """Take a piece out; whether it was there, whole."""
         if piece not in self._whole:
             return False
         del self._whole[piece]
-        self.n_bytes -= piece.n_bytes
+        self._change(-piece.n_bytes)
         return True
 
     def pull(self, *, own: bool = False) -> Piece | None:
@@ -67,7 +70,7 @@ class Stock:
             piece = self._cut()
         else:
             return None
-        self.n_bytes -= piece.n_bytes
+        self._change(-piece.n_bytes)
         return piece
 
     def pulled(self) -> Iterator[Piece]:
@@ -82,6 +85,11 @@ class Stock:
             self.discard(piece)
         return pieces
 
+    def _change(self, n_bytes: int) -> None:
+        self.n_bytes += n_bytes
+        if self._noted is not None:
+            self._noted(self.n_bytes > 0)
+
     def _cut(self) -> Piece:
         source, offset_bytes, left_bytes = self._own[0]
         n_bytes = min(left_bytes, self._piece_bytes)
@@ -91,6 +99,42 @@ class Stock:
         else:
             self._own[0] = Piece(source, offset_bytes + n_bytes, left_bytes - n_bytes)
         return Piece(source, offset_bytes, n_bytes)
+
+
+class Stocks(dict[str, Stock]):
+    """The stocks of all hosts, and where there is something: asked whenever a connection is idle.
+
+    Parameters
+    ----------
+    hosts : iterable of str
+    piece_bytes : int
+
+    Examples
+    --------
+    >>> stocks = Stocks(["A", "B"], piece_bytes=4)
+    >>> stocks["A"].add_own("A", 0, 6)
+    >>> stocks.any_left(["A", "B"]), stocks.any_left(["A", "B"], besides="A")
+    (True, False)
+    """
+
+    def __init__(self, hosts: Iterable[str], piece_bytes: int) -> None:
+        super().__init__()
+        self._piece_bytes = piece_bytes
+        self._laden: set[str] = set()
+        for host in hosts:
+            self.clear_out(host)
+
+    def clear_out(self, host: str) -> None:
+        """Let nothing lie at a host."""
+        self._laden.discard(host)
+        self[host] = Stock(self._piece_bytes, partial(self._note, host))
+
+    def any_left(self, hosts: Collection[str], besides: str = "") -> bool:
+        """Whether anything lies at some hosts, one of them left out."""
+        return any(host != besides and host in hosts for host in self._laden)
+
+    def _note(self, host: str, is_laden: bool) -> None:
+        (self._laden.add if is_laden else self._laden.discard)(host)
 
 
 def home_of(piece: Piece, problem: Problem) -> str:

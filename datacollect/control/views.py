@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from datacollect.control.moves import HostView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.control.connection_counts import Link, LinkRates
     from datacollect.control.pulls import Pulls
     from datacollect.control.stock import Stock
     from datacollect.control.ways import Ways
+
+# A connection opened for less work than this has hardly begun when the work is done.
+WORTH_OPENING_S = 1.0
 
 
 def host_views(
@@ -32,11 +36,9 @@ def host_views(
     """
     links = pulls.active + Counter(wanted)
     feeders, feeding = Counter[str](), set[str]()
-    chained: defaultdict[str, float] = defaultdict(float)
+    chained = _chained_bytes_per_s(links, ways, rates)
     for link, n in links.items():
-        if ways.is_detour(link) and len(link) > 2:
-            chained[link[0]] += n * rates.rate(link)
-        elif ways.is_detour(link):
+        if len(link) == 2 and ways.is_detour(link):
             feeders[link[1]] += n
             feeding.add(link[0])
     return [
@@ -51,7 +53,47 @@ def host_views(
             stock_bytes=stock[host].n_bytes,
             feeders=feeders[host],
             feeds=host in feeding,
-            chained_bytes_per_s=chained[host],
+            chained_bytes_per_s=chained.get(host, 0.0),
         )
         for host in ways.hosts
     ]
+
+
+def most_left(
+    pulls: Pulls,
+    ways: Ways,
+    rates: LinkRates,
+    stock: Mapping[str, Stock],
+    may_open: Callable[[Link], bool],
+    free: int,
+) -> Link | None:
+    """Return the link of the host that has most left to do, and something to give to one more.
+
+    As views would tell, but only what this takes is looked at: it is asked for each connection
+    that closes. None where no host has work for another connection, or its chain more hops than
+    are free.
+    """
+    active = pulls.active
+    chained = _chained_bytes_per_s(active, ways, rates)
+    best, longest_s = None, WORTH_OPENING_S
+    for host in ways.hosts:
+        lies_bytes = stock[host].n_bytes
+        if lies_bytes <= 0:
+            continue
+        link = ways.link(host)
+        total = active[link] * rates.rate(link) + chained.get(host, 0.0)
+        left_s = (lies_bytes + pulls.coming_bytes[host]) / total if total > 0 else math.inf
+        if left_s > longest_s and len(link) - 1 <= free and may_open(link):
+            best, longest_s = link, left_s
+    return best
+
+
+def _chained_bytes_per_s(
+    links: Mapping[Link, int], ways: Ways, rates: LinkRates
+) -> dict[str, float]:
+    """Return what hosts send over chains besides their own links."""
+    chained: defaultdict[str, float] = defaultdict(float)
+    for link, n in links.items():
+        if len(link) > 2 and ways.is_detour(link):
+            chained[link[0]] += n * rates.rate(link)
+    return chained

@@ -24,6 +24,7 @@ from datacollect.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from datacollect.choices import Solver
     from datacollect.explanation.resources import Resource
     from datacollect.methods.choice import MethodOptions
     from datacollect.problem.problem import Problem
@@ -45,7 +46,7 @@ class Anew:
         Those that the plan records; None where its method is not known.
     """
 
-    def __init__(self, problem: Problem, plan: Schedule, solver: str) -> None:
+    def __init__(self, problem: Problem, plan: Schedule, solver: Solver) -> None:
         self.problem, self.plan, self.solver = problem, plan, solver
         self.options = options_like(plan, solver)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from datacollect.arrays import IntArray
+    from datacollect.choices import Solver
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -31,7 +32,7 @@ MOST_LISTED = 5
 
 
 def explain_connections(
-    problem: Problem, plan: Schedule, broken: str, solver: str = "auto"
+    problem: Problem, plan: Schedule, broken: str, solver: Solver = "auto"
 ) -> Explanation:
     """Explain a plan that shares out connections: what a few more would save, and where.
 
@@ -71,7 +72,7 @@ def explain_connections(
     return Explanation(plan.lower_bound_s, bottleneck, (), Advice((), (), 0), (), explained)
 
 
-def _gains(problem: Problem, plan: Schedule, solver: str) -> tuple[ConnectionGain, ...]:
+def _gains(problem: Problem, plan: Schedule, solver: Solver) -> tuple[ConnectionGain, ...]:
     assert plan.connections is not None
     anew = coordinated(
         problem, connections=plan.connections + MORE, chunk_s=plan.chunk_s, solver=solver

@@ -24,12 +24,15 @@ from datacollect.schedule.use import plan_money
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
+    from datacollect.choices import Preference, Solver
     from datacollect.explanation.relaxations import Advice
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
 
-def explain(problem: Problem, plan: Schedule | None = None, *, solver: str = "auto") -> Explanation:
+def explain(
+    problem: Problem, plan: Schedule | None = None, *, solver: Solver = "auto"
+) -> Explanation:
     """Say what binds when, what to relax first and what that gains, and what limits each source.
 
     Parameters
@@ -171,7 +174,7 @@ def _deadline(anew: Anew) -> Deadline | None:
     )
 
 
-def _gap(anew: Anew, cost: float, prefer: str) -> float | None:
+def _gap(anew: Anew, cost: float, prefer: Preference) -> float | None:
     """Return the part by which a plan costs at most more than the least in time; None if unknown.
 
     How long pipelines drain depends on which of several cheapest plans a solver finds. Cut-through

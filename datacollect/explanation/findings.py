@@ -10,6 +10,7 @@ from datacollect.methods.names import FAIR_METHODS
 from datacollect.schedule.transfers import Bottleneck, bottleneck_tree
 
 if TYPE_CHECKING:
+    from datacollect.choices import Preference
     from datacollect.explanation.excess import Excess
     from datacollect.explanation.plan_limits import Limit
     from datacollect.explanation.relaxations import Advice
@@ -37,7 +38,7 @@ class Deadline:
     """
 
     deadline_s: float
-    prefer: str
+    prefer: Preference
     cost: float
     fastest_s: float
     fastest_cost: float
@@ -102,7 +103,7 @@ class PlanExplanation:
     parts: tuple[Excess, ...]
     slot_s: float | None = None
     chunk_s: float | None = None
-    prefer: str | None = None
+    prefer: Preference | None = None
     money: float | None = None
     deadline: Deadline | None = None
     coordinated_s: float | None = None
@@ -171,7 +172,20 @@ class Explanation:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that ``datacollect explain --json`` prints."""
+        """Return the object that ``datacollect explain --json`` prints.
+
+        Returns
+        -------
+        dict
+            The attributes, as what JSON can say.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.explain(problem).to_dict()["lower_bound_s"]
+        2.0
+        """
         return {
             "lower_bound_s": self.lower_bound_s,
             "bottleneck": bottleneck_tree(self.bottleneck),

@@ -33,6 +33,7 @@ from datacollect.solvers.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from datacollect.choices import Preference
     from datacollect.explanation.again import Anew
     from datacollect.explanation.plan_limits import Limit, PlanLimits
     from datacollect.explanation.relaxations import Advice
@@ -121,7 +122,7 @@ class PlanAdvice:
         }
 
 
-def plan_cost(problem: Problem, plan: Schedule, prefer: str) -> float:
+def plan_cost(problem: Problem, plan: Schedule, prefer: Preference) -> float:
     """Return what a preference minimises first.
 
     ``"relay-bytes"``: bytes times relays that they pass; ``"storage"``: others' bytes times seconds

@@ -16,6 +16,7 @@ from datacollect.units import format_bytes, format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from datacollect.choices import Preference
     from datacollect.explanation.findings import (
         ConnectionGain,
         Deadline,
@@ -118,7 +119,7 @@ def _deadline_text(plan: PlanExplanation, found: Deadline) -> str:
     )
 
 
-def _cost_text(prefer: str, cost: float) -> str:
+def _cost_text(prefer: Preference, cost: float) -> str:
     if prefer == "money":
         return f"{cost:.4g}"
     if prefer == "earliest-arrival":

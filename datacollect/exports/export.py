@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.exports.fts import fts_jobs
@@ -22,18 +23,21 @@ from datacollect.units import format_bytes, format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from datacollect.choices import ExportFormat
+    from datacollect.clock import Clock
     from datacollect.exports.templates import Templates
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.contents import ScheduleContents
 
-Format = Literal["curl", "aria2", "rclone", "rsync", "fts", "csv"]
-FORMATS: tuple[Format, ...] = ("curl", "aria2", "rclone", "rsync", "fts", "csv")
+FORMATS: tuple[ExportFormat, ...] = ("curl", "aria2", "rclone", "rsync", "fts", "csv")
 
 CSV_COLUMNS = (
     *("host", "request_from", "source", "path", "offset_bytes", "bytes", "file_bytes", "start_s"),
     *("rate_bytes_per_s", "finish_s", "at_once", "forward_to", "sha256", "address"),
 )
+# Where the problem has a clock.
+CLOCK_COLUMNS = ("starts_at", "finishes_at")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +69,7 @@ def export(
     problem: Problem,
     schedule: ScheduleContents,
     manifest: Mapping[str, Files],
-    kind: Format,
+    kind: ExportFormat,
     templates: Templates,
     *,
     manifest_name: str = "manifest",
@@ -110,14 +114,14 @@ def export(
     address = _address_of(templates, kind)
     hosts: dict[str, str] = {}
     if kind == "csv":
-        texts = {"": _table(jobs, finish_s.tolist(), templates, address)}
+        texts = {"": _table(jobs, finish_s.tolist(), templates, address, problem.clock)}
     elif kind == "fts":
         streams = int(schedule.columns.streams.max(initial=1))
         trees = fts_jobs(jobs.jobs, address, streams)
         width = len(str(len(trees)))
         texts = {f"job-{k:0{width}}.json": _json(tree) for k, tree in enumerate(trees, 1)}
     else:
-        by_host = scripts(jobs, manifest, address, TOOLS[kind], problem.destination)
+        by_host = scripts(jobs, manifest, address, TOOLS[kind], problem.destination, problem.clock)
         hosts = {script_name(host): host for host in by_host}
         texts = {script_name(host): text for host, text in by_host.items()}
     makespan_s = float(finish_s.max(initial=0.0))
@@ -134,7 +138,7 @@ def script_name(host: str) -> str:
     return f"{folder_of_host(host)}.sh"
 
 
-def _address_of(templates: Templates, kind: Format) -> Callable[[str, str, str], str]:
+def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str, str], str]:
     if kind != "rsync":
         return templates.address
 
@@ -160,10 +164,11 @@ def _table(
     finish_s: list[float],
     templates: Templates,
     address: Callable[[str, str, str], str],
+    clock: Clock | None,
 ) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    writer.writerow(CSV_COLUMNS if clock is None else CSV_COLUMNS + CLOCK_COLUMNS)
     for job, end_s in zip(jobs.jobs, finish_s, strict=True):
         piece = job.piece
         where = ""
@@ -174,15 +179,23 @@ def _table(
                 *(job.host, job.request_from, piece.source, piece.path, piece.offset_bytes),
                 *(piece.n_bytes, piece.file_bytes, job.start_s, job.rate_bytes_per_s, end_s),
                 *(job.lane, job.forward_to or "", piece.sha256, where),
+                *([] if clock is None else [shown(clock, job.start_s), shown(clock, end_s)]),
             ]
         )
     return text.getvalue()
 
 
+def shown(clock: Clock, at_s: float) -> str:
+    """Write an instant as ISO 8601; nothing where it never comes."""
+    return clock.iso(at_s) if math.isfinite(at_s) else ""
+
+
 # What to know -------------------------------------------------------------------------------
 
 
-def _notes(problem: Problem, schedule: ScheduleContents, jobs: Jobs, kind: Format) -> Iterable[str]:
+def _notes(
+    problem: Problem, schedule: ScheduleContents, jobs: Jobs, kind: ExportFormat
+) -> Iterable[str]:
     yield from _about_relays(problem, jobs)
     if jobs.n_cut:
         yield (

@@ -17,6 +17,7 @@ from datacollect.units import format_bytes, format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from datacollect.clock import Clock
     from datacollect.exports.jobs import Job, Jobs
     from datacollect.problem.manifest import Files
 
@@ -60,6 +61,7 @@ def scripts(
     address: Callable[[str, str, str], str],
     tool: Tool,
     destination: str,
+    clock: Clock | None = None,
 ) -> dict[str, str]:
     """Return the scripts' texts by host.
 
@@ -71,11 +73,16 @@ def scripts(
         From a host, a source and a path to where the tool finds the file.
     tool : Tool
     destination : str
+    clock : Clock, optional
+        What clocks show, for comments.
     """
     forwards = {job.request_from for job in jobs.jobs if job.request_from != job.piece.source}
     hosts = dict.fromkeys([*(job.host for job in jobs.jobs), *sorted(forwards), destination])
     plan = hashlib.sha256(repr(jobs).encode()).hexdigest()
-    return {host: _script(host, plan, jobs, manifest, address, tool, destination) for host in hosts}
+    return {
+        host: _script(host, plan, jobs, manifest, address, tool, destination, clock)
+        for host in hosts
+    }
 
 
 def _script(
@@ -86,6 +93,7 @@ def _script(
     address: Callable[[str, str, str], str],
     tool: Tool,
     destination: str,
+    clock: Clock | None,
 ) -> str:
     mine, is_last = jobs.of(host), host == destination
     about = {
@@ -100,7 +108,7 @@ def _script(
     numbers = _file_numbers(manifest) if is_last else {}
     text = package_files("datacollect.exports")
     parts = [
-        *_head(host, mine, len(lanes), tool, is_last=is_last),
+        *_head(host, mine, len(lanes), tool, clock, is_last=is_last),
         f"host={_word(host)}",
         f"plan={plan}",
         f"partial={PARTIAL if is_last else '.'}",
@@ -120,7 +128,7 @@ def _script(
         parts += [
             f"lane_{k}() {{",
             "    bad=0",
-            *(line for job in lane for line in _get(job, address, numbers)),
+            *_gets(lane, address, numbers, clock),
             '    return "$bad"',
             "}",
         ]
@@ -130,7 +138,9 @@ def _script(
     return "\n".join(parts)
 
 
-def _head(host: str, mine: Sequence[Job], n_lanes: int, tool: Tool, *, is_last: bool) -> list[str]:
+def _head(
+    host: str, mine: Sequence[Job], n_lanes: int, tool: Tool, clock: Clock | None, *, is_last: bool
+) -> list[str]:
     amount = format_bytes(sum(job.piece.n_bytes for job in mine))
     sources = len({job.request_from for job in mine})
     end = "what others fetch from here lies in it, too: let the web server serve it."
@@ -145,10 +155,37 @@ def _head(host: str, mine: Sequence[Job], n_lanes: int, tool: Tool, *, is_last: 
         "#",
         "# Start all hosts' scripts at the same time, or give each the same instant as",
         "# DATACOLLECT_START, in seconds since 1970. However one ends, the same command goes on.",
+        *_planned_times(mine, clock),
         "# Exit code 0: all is there; 1: something is missing; 3: something is not installed.",
         "set -u",
         "",
     ]
+
+
+def _planned_times(mine: Sequence[Job], clock: Clock | None) -> list[str]:
+    """Say in a comment when the plan begins, and when this host does, by the clock."""
+    if clock is None:
+        return []
+    begins = f"# The plan begins {clock.text(0)}: DATACOLLECT_START={clock.start.timestamp():.0f}"
+    first = min((job.start_s for job in mine), default=0.0)
+    return [begins, *([f"# This host fetches from {clock.text(first)} on."] if mine else [])]
+
+
+def _gets(
+    lane: Sequence[Job],
+    address: Callable[[str, str, str], str],
+    numbers: Mapping[tuple[str, str], int],
+    clock: Clock | None,
+) -> list[str]:
+    """Return what fetches a lane's pieces, and in comments when, where a clock is known."""
+    lines: list[str] = []
+    said = ""
+    for job in lane:
+        if clock is not None and said != (now := clock.text(int(job.start_s))):
+            lines.append(f"    # {now}")
+            said = now
+        lines += _get(job, address, numbers)
+    return lines
 
 
 def _word(text: str) -> str:

@@ -17,7 +17,9 @@ FIELDS = ("host", "source", "path")
 # What grants access would be written into files that are copied to many hosts.
 _PASSWORD = re.compile(r"//[^/@\s]*:[^/@\s]*@")
 _SECRET_KEY = re.compile(
-    r"[?&;]([^=&;]*(?:token|signature|password|passwd|secret|credential|api_?key|sig)[^=&;]*)=",
+    r"[?&;,:]([^=&;,:/]*(?:token|signature|password|passwd|secret|credential|(?:api|access)_?key|"
+    r"policy|bearer|macaroon|sig|pass(?=\b|_)|(?<![a-z])(?:key|pwd|jwt|sas|auth[nz]?|authorization)"
+    r"(?![a-z]))[^=&;,:/]*)=",
     re.IGNORECASE,
 )
 

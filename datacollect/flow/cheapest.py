@@ -16,6 +16,7 @@ from datacollect.flow.quickest import ScaledFlow
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.choices import Preference
     from datacollect.flow.layered import LayeredNetwork
     from datacollect.flow.quickest import Quickest
     from datacollect.problem.problem import Problem
@@ -57,7 +58,7 @@ class CheapestFlow:
 
 
 def cheapest_by_preference(
-    problem: Problem, found: Quickest, prefer: str, solver: FlowSolver
+    problem: Problem, found: Quickest, prefer: Preference, solver: FlowSolver
 ) -> CheapestFlow:
     """Return the cheapest flow that empties all pools in the pieces of `found`.
 

@@ -32,6 +32,7 @@ from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray
+    from datacollect.choices import Solver
     from datacollect.flow.quickest import ScaledFlow
     from datacollect.flow.shared.earliest import SharedEnd
     from datacollect.problem.problem import Problem
@@ -76,7 +77,7 @@ _optima: WeakKeyDictionary[Problem, dict[str, FluidOptimum]] = WeakKeyDictionary
 _optima_lock = threading.Lock()
 
 
-def lower_bound(problem: Problem, *, solver: str = "auto") -> tuple[float, Bottleneck]:
+def lower_bound(problem: Problem, *, solver: Solver = "auto") -> tuple[float, Bottleneck]:
     """Return the earliest instant by which all can have arrived, and what forbids an earlier one.
 
     Parameters

@@ -19,6 +19,7 @@ from datacollect.flow.shared.cheapest import cheapest_with_shared
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray
+    from datacollect.choices import Preference
     from datacollect.flow.cheapest import CheapestFlow
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.problem.problem import Problem
@@ -34,7 +35,7 @@ def fluid_paths(
     optimum: FluidOptimum,
     guard_s: float,
     budget: Budget,
-    prefer: str = DEFAULT,
+    prefer: Preference = DEFAULT,
     end_s: float | None = None,
     starts_s: FloatArray | None = None,
 ) -> FluidPlan:

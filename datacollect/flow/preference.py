@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.choices import Preference
     from datacollect.problem.problem import Problem
 
 
 # Wishes in their order. "hops": bytes times links, so fewest hops means fewest relay bytes;
 # "storage": others' bytes times how long relays keep them; "arrival": bytes times when they
 # arrive; "money": price of the links.
-PREFERENCES = {
+PREFERENCES: dict[Preference, tuple[str, str, str]] = {
     "relay-bytes": ("hops", "storage", "arrival"),
     "storage": ("storage", "hops", "arrival"),
     "earliest-arrival": ("arrival", "hops", "storage"),
     "money": ("money", "hops", "storage"),
 }
-DEFAULT = "relay-bytes"
+DEFAULT: Final = "relay-bytes"
 
 # Weights are strict for paths of up to this many links; longer ones are rare, and weights costly.
 LONGEST_PATH = 15
@@ -90,7 +91,9 @@ class Expansion(Protocol):
         """Arcs on which others' data wait."""
 
 
-def preference_or_default(prefer: str | None, problem: Problem, deadline_s: float | None) -> str:
+def preference_or_default(
+    prefer: Preference | None, problem: Problem, deadline_s: float | None
+) -> Preference:
     """Return the preference that holds; with a deadline and prices the default is money.
 
     Raises
@@ -111,7 +114,7 @@ def preference_or_default(prefer: str | None, problem: Problem, deadline_s: floa
 
 def path_costs(
     problem: Problem,
-    prefer: str,
+    prefer: Preference,
     lengths_s: Sequence[float] | FloatArray,
     n_nodes: int,
 ) -> Costs:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.choices import Estimator
     from datacollect.problem.problem import Problem
 
 WAYS = ("ewma", "mean", "last", "median", "quantile")
@@ -27,7 +28,7 @@ WAYS = ("ewma", "mean", "last", "median", "quantile")
 
 def estimate(
     samples: pd.DataFrame,
-    how: str = "ewma",
+    how: Estimator = "ewma",
     *,
     a: float = 0.9,
     quantile: float = 0.25,
@@ -59,6 +60,11 @@ def estimate(
     DataFrame
         A row per pair, sorted by from and to: from, to, bandwidth_bytes_per_s, newest_s (time of
         the newest sample), age_s (time since then), n_samples. `Problem.from_dataframe` takes it.
+
+    Raises
+    ------
+    ProblemError
+        There is no such way, a number is out of range, or samples lack a column or are no samples.
 
     Notes
     -----
@@ -141,6 +147,10 @@ def perturb(
     links : iterable of (from, to), or ndarray, optional
         Pairs of names, indices of links, or a mask of shape (n_links,); by default all links.
 
+    Returns
+    -------
+    Problem
+
     Raises
     ------
     ProblemError
@@ -187,8 +197,17 @@ def perturb_random(
         error. With 0.2 about 31 % of the links move by more than 20 %, see `estimate`.
     seed : int
         The same seed gives the same noise.
-    links
-        As in `perturb`.
+    links : iterable of (from, to), or ndarray, optional
+        Pairs of names, indices of links, or a mask of shape (n_links,); by default all links.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ProblemError
+        There is no such link, or `sigma` is negative or not finite.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
 from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.pools import pools_by_owner
@@ -30,6 +30,7 @@ from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.choices import First, Solver
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
     from datacollect.schedule.transfers import Route, Transfers
@@ -41,8 +42,8 @@ def best_path(
     slot_s: float | None = None,
     chunk_s: float | None = None,
     hysteresis: float = HYSTERESIS,
-    first: str = VIA_DIRECT,
-    solver: str = "auto",
+    first: First = VIA_DIRECT,
+    solver: Solver = "auto",
     derate: float = NOT_DERATED,
 ) -> Schedule:
     """Let each host choose the best route for its data alone, then run all at once.
@@ -69,17 +70,24 @@ def best_path(
     first : {"direct", "relay"}
         What others have to exceed by so much: the direct link, or the best route with one
         intermediate host, where there is a usable one.
-    solver : str
+    solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
         For the lower bound that the schedule reports.
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
         and its lower bound is the problem's own.
 
+    Returns
+    -------
+    Schedule
+        Valid for the problem. Its rates are max-min fair.
+
     Raises
     ------
     InfeasibleError
         A host with data has no usable route of at most two hops.
+    ProblemError
+        An argument is out of range.
 
     Notes
     -----
@@ -103,7 +111,10 @@ def best_path(
     if not hysteresis >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
     if first not in FIRSTS:
-        raise ProblemError(f"first must be one of {', '.join(FIRSTS)}, got {first!r}")
+        raise ProblemError(
+            f"first must be one of {', '.join(FIRSTS)}, got {first!r}"
+            + nearest_hint(str(first), FIRSTS)
+        )
     require_part(derate)
     if derate != NOT_DERATED:
         same = partial(

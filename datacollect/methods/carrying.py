@@ -10,16 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from datacollect.control.adaptive import AdaptiveController
-from datacollect.control.connection_counts import first_counts
 from datacollect.control.connections import Recovery
 from datacollect.control.direct import DirectController, streams_in_proportion
 from datacollect.control.relaying import QUEUES
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
-from datacollect.control.ways import Ways
 from datacollect.errors import ProblemError
 from datacollect.methods.choice import (
     METHODS,
@@ -29,13 +25,14 @@ from datacollect.methods.choice import (
     plan,
 )
 from datacollect.methods.names import ADAPTIVE, COORDINATED, EARLY, VIA_DIRECT
-from datacollect.methods.prediction import Job, predicted
+from datacollect.methods.prediction import Job, jobs_of, predicted, predicted_adaptive
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from datacollect.choices import Finish, First, Relays, RunMethod, Solver
     from datacollect.control.controller import Controller
     from datacollect.methods.choice import MethodOptions
     from datacollect.methods.prediction import Prediction
@@ -51,11 +48,11 @@ class ExecutionOptions:
     Names and meanings are those of a scenario's [method] (`datacollect.scenario.fields`).
     """
 
-    name: str = COORDINATED
+    name: RunMethod = COORDINATED
     slot_s: float | None = None
     chunk_s: float | None = None
-    finish: str | None = None
-    solver: str = "auto"
+    finish: Finish | None = None
+    solver: Solver = "auto"
     time_limit_s: float | None = None
     derate: float | None = None
     timing: str = "asap"
@@ -71,8 +68,8 @@ class ExecutionOptions:
     streams_shared: str = "by-data"
     connections: int | None = None
     connections_as: str | None = None
-    first: str | None = None
-    relays: str | None = None
+    first: First | None = None
+    relays: Relays | None = None
     harm: float | None = None
     at_a_time: int | None = None
     time_slot_s: float | None = None
@@ -171,7 +168,7 @@ class RestPlanner:
         self,
         problem: Problem,
         schedule: Schedule,
-        solver: str = "auto",
+        solver: Solver = "auto",
         time_limit_s: float | None = None,
     ) -> None:
         self._problem, self._schedule, self._begun_s = problem, schedule, 0.0
@@ -273,21 +270,12 @@ def prediction(problem: Problem, carried: Carrying, how: ExecutionOptions) -> Pr
         holders[host] = holders.get(host, 0) + parcel.n_bytes
     schedule, end = carried.schedule, problem.destination
     if how.name == ADAPTIVE:
-        rates = Ways(problem, how.recovery).links
-        probed = {host: rates.get((host, end), 0.0) for host in holders}
-        counts = first_counts(holders, probed, carried.connections)
-        jobs = [Job((host, end), n, counts.get(host, 1)) for host, n in holders.items()]
-        if not all(probed.values()):
-            return None
-    elif schedule.method == "direct":
+        return predicted_adaptive(problem, carried.connections)
+    if schedule.method == "direct":
         streams = _streams(problem, how)
         jobs = [Job((host, end), n, streams[host]) for host, n in holders.items()]
     else:
-        columns = schedule.columns
-        first = columns.hop == 0
-        moved = np.bincount(columns.route[first], columns.n_bytes[first], schedule.n_routes)
-        routes = zip(schedule.routes, moved.tolist(), strict=True)
-        jobs = [Job(route.hosts, int(n), how.lanes) for route, n in routes]
+        jobs = jobs_of(schedule, how.lanes)
     return predicted(problem, jobs, how.name)
 
 
@@ -321,6 +309,7 @@ def _adaptive(
     Fewer connections than hosts with data take turns.
     """
     connections = how.connections or max(1, n_connections(schedule, how))
+    expected = predicted_adaptive(problem, connections)
     controller = AdaptiveController(
         problem,
         connections,
@@ -329,6 +318,7 @@ def _adaptive(
         room_bytes=room_bytes,
         window_bytes=how.window_bytes,
         recovery=how.recovery,
+        expected_s=None if expected is None else expected.makespan_s,
     )
     return Carrying(schedule.replace(method=ADAPTIVE), controller, None, connections)
 

@@ -14,6 +14,7 @@ from datacollect.methods.arguments import HYSTERESIS
 from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT, EARLY, VIA_DIRECT
 
 if TYPE_CHECKING:
+    from datacollect.choices import Finish, First, Preference, Solver
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -25,11 +26,11 @@ class DirectOptions:
     order: tuple[str, ...] | None = None
     at_a_time: int | None = None
     time_slot_s: float | None = None
-    solver: str = "auto"
+    solver: Solver = "auto"
     derate: float = 1.0
 
     @classmethod
-    def like(cls, schedule: Schedule, solver: str) -> DirectOptions:
+    def like(cls, schedule: Schedule, solver: Solver) -> DirectOptions:
         """Return those that a schedule records."""
         turns = schedule.turns
         if turns is None:
@@ -45,12 +46,12 @@ class BestPathOptions:
     slot_s: float | None = None
     chunk_s: float | None = None
     hysteresis: float = HYSTERESIS
-    first: str = VIA_DIRECT
-    solver: str = "auto"
+    first: First = VIA_DIRECT
+    solver: Solver = "auto"
     derate: float = 1.0
 
     @classmethod
-    def like(cls, schedule: Schedule, solver: str) -> BestPathOptions:
+    def like(cls, schedule: Schedule, solver: Solver) -> BestPathOptions:
         """Return those that a schedule records."""
         hysteresis = schedule.hysteresis or HYSTERESIS
         shape = schedule.slot_s, _chunk_s(schedule)
@@ -64,17 +65,17 @@ class CoordinatedOptions:
 
     slot_s: float | None = None
     chunk_s: float | None = None
-    prefer: str | None = None
+    prefer: Preference | None = None
     deadline_s: float | None = None
-    solver: str = "auto"
+    solver: Solver = "auto"
     time_limit_s: float | None = None
     derate: float = 1.0
     most_transfers: int | None = None
-    finish: str = EARLY
+    finish: Finish = EARLY
     connections: int | None = None
 
     @classmethod
-    def like(cls, schedule: Schedule, solver: str) -> CoordinatedOptions:
+    def like(cls, schedule: Schedule, solver: Solver) -> CoordinatedOptions:
         """Return those that a schedule records."""
         return cls(
             schedule.slot_s,
@@ -166,7 +167,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
             )
 
 
-def options_like(schedule: Schedule, solver: str = "auto") -> MethodOptions | None:
+def options_like(schedule: Schedule, solver: Solver = "auto") -> MethodOptions | None:
     """Return the options that a schedule records; None where its method is not known.
 
     Examples

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.choices import Finish, Solver
     from datacollect.methods.choice import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
@@ -32,7 +33,9 @@ class Comparison:
     Attributes
     ----------
     lower_bound_s : float
+        The earliest instant, in seconds, by which all can have arrived.
     bottleneck : Bottleneck
+        What forbids an earlier one.
     schedules : dict of str to Schedule
         By method: direct, best-path, coordinated.
     errors : dict of str to str
@@ -101,7 +104,21 @@ class Comparison:
         return html_of_rows(self.bottleneck.text, ("method", "makespan", "× bound", "routes"), rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that ``datacollect compare --json`` prints."""
+        """Return the object that ``datacollect compare --json`` prints.
+
+        Returns
+        -------
+        dict
+            ``lower_bound_s``, ``bottleneck`` and ``methods``: from names to what `plan` prints of
+            each.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.compare(problem).to_dict()["methods"]["direct"]["makespan_s"]
+        2.0
+        """
         methods: dict[str, Any] = {name: summary(plan) for name, plan in self.schedules.items()}
         for name, reason in self.errors.items():
             methods[name] = dict.fromkeys(SUMMARY_KEYS) | {"method": name, "error": reason}
@@ -117,8 +134,8 @@ def compare(
     *,
     slot_s: float | None = None,
     chunk_s: float | None = None,
-    finish: str = EARLY,
-    solver: str = "auto",
+    finish: Finish = EARLY,
+    solver: Solver = "auto",
     time_limit_s: float | None = None,
     derate: float = 1.0,
 ) -> Comparison:
@@ -127,20 +144,35 @@ def compare(
     Parameters
     ----------
     problem : Problem
-    slot_s, chunk_s : float, optional
-        As in `coordinated`; they shape relayed routes of best-path too.
-    finish : str
-        As in `coordinated`.
-    solver : str
+    slot_s : float, optional
+        Store and forward in slots of this many seconds; without it, plans are pipelined.
+    chunk_s : float, optional
+        Pipelined: a relay forwards what it received this many seconds ago; default: 1/1000 of the
+        lower bound, or less where bandwidths change often. Both shape relayed routes of best-path
+        too, and mean nothing to direct.
+    finish : {"early", "together"}
+        Of coordinated: sources that do not bind finish as early as capacities allow, or with the
+        last.
+    solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
+        Who solves flows and linear programs; auto takes the fastest that is installed.
     time_limit_s : float, optional
-        For the coordinated method.
+        Stop the coordinated method after this many seconds.
     derate : float
-        Plan on this part of all links' bandwidths, by every method; see `coordinated`.
+        Plan on this part of all links' bandwidths, above 0 and at most 1, by every method.
+
+    Returns
+    -------
+    Comparison
+        Methods that have no plan are named in its ``errors``.
 
     Raises
     ------
     InfeasibleError
         Some data cannot reach the destination by any method.
+    ProblemError
+        An argument is out of range.
+    TimeLimitError
+        Nothing was complete when the time limit passed.
 
     Examples
     --------

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.choices import Solver
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
 
@@ -82,7 +83,7 @@ def connected(
     return require_room_for_chunks(problem, schedule)
 
 
-def earliest_s(problem: Problem, connections: int, solver: str = "auto") -> float:
+def earliest_s(problem: Problem, connections: int, solver: Solver = "auto") -> float:
     """Return the bound of plans with so many connections, parts of them allowed, in seconds.
 
     Examples

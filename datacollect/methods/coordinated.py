@@ -31,6 +31,7 @@ from datacollect.schedule.transfers import Transfers
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
+    from datacollect.choices import Finish, Preference, Solver
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.problem.problem import Problem
     from datacollect.schedule.transfers import Route
@@ -41,10 +42,10 @@ def coordinated(
     *,
     slot_s: float | None = None,
     chunk_s: float | None = None,
-    prefer: str | None = None,
+    prefer: Preference | None = None,
     deadline_s: float | None = None,
-    finish: str = EARLY,
-    solver: str = "auto",
+    finish: Finish = EARLY,
+    solver: Solver = "auto",
     time_limit_s: float | None = None,
     derate: float = NOT_DERATED,
     most_transfers: int | None = None,

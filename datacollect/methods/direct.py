@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.arrays import BoolArray
+    from datacollect.choices import Solver
     from datacollect.methods.fair_transfers import Turn
     from datacollect.problem.problem import Problem
 
@@ -38,7 +39,7 @@ def direct(
     order: Sequence[str] | None = None,
     at_a_time: int | None = None,
     time_slot_s: float | None = None,
-    solver: str = "auto",
+    solver: Solver = "auto",
     derate: float = NOT_DERATED,
 ) -> Schedule:
     """Schedule every host's data over its own link to the destination.
@@ -56,17 +57,24 @@ def direct(
     time_slot_s : float, optional
         With `at_a_time`: hosts take turns in fixed time slots of this length, in order and round
         again; the next slot's hosts wait for its start.
-    solver : str
+    solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
         For the lower bound that the schedule reports.
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
         and its lower bound is the problem's own.
 
+    Returns
+    -------
+    Schedule
+        Valid for the problem. Its rates are max-min fair.
+
     Raises
     ------
     InfeasibleError
         A host with data has no usable link to the destination.
+    ProblemError
+        An argument is out of range.
 
     Examples
     --------

@@ -11,13 +11,14 @@ from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.choices import Solver
     from datacollect.methods.whole_connections import Hops
 
 # Data that are released at one instant need one round; else ends come closer in each.
 ROUNDS = 4
 
 
-def best_rates(hops: Hops, n: IntArray, solver: str = "auto") -> FloatArray:
+def best_rates(hops: Hops, n: IntArray, solver: Solver = "auto") -> FloatArray:
     """Return each route's rate, those that end all soonest.
 
     Where nothing is divided, every route is as fast as its connections allow. Constant links,
@@ -61,7 +62,7 @@ def best_rates(hops: Hops, n: IntArray, solver: str = "auto") -> FloatArray:
     return rate
 
 
-def _sooner(hops: Hops, n: IntArray, rate: FloatArray, end_s: float, solver: str) -> FloatArray:
+def _sooner(hops: Hops, n: IntArray, rate: FloatArray, end_s: float, solver: Solver) -> FloatArray:
     """Return rates in proportion to those with which all would end at `end_s`, the largest."""
     cap = hops.undivided(n)
     is_open = np.flatnonzero(rate > 0)

@@ -23,6 +23,7 @@ from datacollect.methods.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray
+    from datacollect.choices import Preference
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.flow.plan import FluidPlan
     from datacollect.problem.problem import Problem
@@ -42,7 +43,7 @@ MUCH_SHORTER = 1 / 16
 class Wishes:
     """What a pipelined plan is asked for; see `datacollect.methods.coordinated.coordinated`."""
 
-    prefer: str
+    prefer: Preference
     deadline_s: float | None
     chunk_s: float | None
 

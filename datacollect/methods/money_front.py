@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.arrays import FloatArray
+    from datacollect.choices import Solver
     from datacollect.problem.problem import Problem
 
 
@@ -31,7 +32,7 @@ FAR = 1e6
 
 
 def front(
-    problem: Problem, *, slack: Sequence[float] = SLACK, solver: str = "auto"
+    problem: Problem, *, slack: Sequence[float] = SLACK, solver: Solver = "auto"
 ) -> pd.DataFrame:
     """Return the least money for each of several deadlines, and the least of all.
 
@@ -121,7 +122,7 @@ def _change(values: FloatArray) -> FloatArray:
     return values / values[0] - 1 if values[0] > 0 else np.zeros(len(values))
 
 
-def _cheapest_by(problem: Problem, deadline_s: float, solver: str) -> tuple[float, float]:
+def _cheapest_by(problem: Problem, deadline_s: float, solver: Solver) -> tuple[float, float]:
     if problem.total_bytes == 0:
         return 0.0, 0.0
     plan = coordinated(problem, chunk_s=0.0, prefer="money", deadline_s=deadline_s, solver=solver)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from datacollect.control.relaying import RELAYING
 
-DIRECT, BEST_PATH, COORDINATED = "direct", "best-path", "coordinated"
+DIRECT: Final = "direct"
+BEST_PATH: Final = "best-path"
+COORDINATED: Final = "coordinated"
 # How a collection may be carried out without following a plan.
-ADAPTIVE = "adaptive"
+ADAPTIVE: Final = "adaptive"
 # Where its data wait that take a detour.
 ADAPTIVE_RELAYS = RELAYING
 
@@ -14,7 +18,11 @@ ADAPTIVE_RELAYS = RELAYING
 FAIR_METHODS = (DIRECT, BEST_PATH)
 
 # What best-path compares the other routes with: the direct one, or the best with one relay.
-VIA_DIRECT, VIA_RELAY = FIRSTS = ("direct", "relay")
+VIA_DIRECT: Final = "direct"
+VIA_RELAY: Final = "relay"
+FIRSTS = (VIA_DIRECT, VIA_RELAY)
 
 # How coordinated's sources finish: each as early as capacities allow, or all with the last.
-EARLY, TOGETHER = FINISHES = ("early", "together")
+EARLY: Final = "early"
+TOGETHER: Final = "together"
+FINISHES = (EARLY, TOGETHER)

@@ -254,7 +254,8 @@ def completed(
             ),
         )
     known = some & ~idle
-    return tuple(np.where(known, x, np.nan) for x in (r, c, m))  # type: ignore[return-value]
+    r, c, m = (np.where(known, x, np.nan) for x in (r, c, m))
+    return r, c, m
 
 
 def completed_links(

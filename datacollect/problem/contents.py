@@ -7,12 +7,14 @@ attributes, checks them and answers questions.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
 
     from datacollect.arrays import FloatArray, IndexArray, IntArray
     from datacollect.clock import Clock
@@ -52,3 +54,30 @@ class ProblemContents:
     daily: DailyPeriods | None = None
     manifest: Mapping[str, Files] | None = None
     file_tolerance: float = FILE_TOLERANCE
+
+
+class ProblemChanges(TypedDict, total=False):
+    """What `Problem.replace` takes: any of the attributes, arrays as whatever becomes one."""
+
+    names: Sequence[str]
+    destination: str
+    backlog_bytes: npt.ArrayLike
+    release_s: npt.ArrayLike
+    storage_bytes: npt.ArrayLike
+    uplink_bytes_per_s: npt.ArrayLike
+    downlink_bytes_per_s: npt.ArrayLike
+    link_from: npt.ArrayLike
+    link_to: npt.ArrayLike
+    bandwidth_bytes_per_s: npt.ArrayLike
+    periods_s: npt.ArrayLike
+    price_per_gb: npt.ArrayLike | None
+    shared: Sequence[SharedBottleneck]
+    held: Sequence[Held]
+    most_connections: npt.ArrayLike | None
+    per_connection_bytes_per_s: npt.ArrayLike | None
+    capacity_bytes_per_s: npt.ArrayLike | None
+    competitors: npt.ArrayLike | None
+    clock: Clock | None
+    daily: DailyPeriods | None
+    manifest: Mapping[str, Files] | None
+    file_tolerance: float

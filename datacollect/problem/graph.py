@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from datacollect.arrays import IndexArray
     from datacollect.problem.contents import ProblemContents
 
 NODE_ATTRIBUTES = (
@@ -37,24 +39,8 @@ GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
 def contents_of_graph(graph: nx.DiGraph[Any], destination: str | None = None) -> ProblemContents:
     """Bring a directed graph into columns.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
-        ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
-        ``most_connections``, ``latitude``, ``longitude``), all
-        optional. Edges are links, with ``bandwidth_bytes_per_s`` (a number, or a list with one
-        per period) and optionally ``price_per_gb``, ``per_connection_bytes_per_s``,
-        ``capacity_bytes_per_s`` and ``competitors``. Attributes of the graph, all optional:
-        ``destination``, ``periods_s``, ``shared`` (of `SharedBottleneck`), ``held`` (of `Held`).
-        Other attributes are ignored, unless they look like one of these that is missing.
-    destination : str, optional
-        Overrides the graph's attribute.
-
-    Raises
-    ------
-    ProblemError
-        Not a simple directed graph, an edge without bandwidth, or a value of the wrong kind.
+    Parameters and errors are those of `datacollect.problem.problem.Problem.from_networkx`, which
+    says what they mean.
 
     Examples
     --------
@@ -103,28 +89,30 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
     >>> dc.Problem.from_networkx(graph).sha256 == problem.sha256
     True
     """
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph(destination=problem.destination)
-    several = len(problem.periods_s) > 1
-    if several:
-        graph.graph["periods_s"] = problem.periods_s.tolist()
-    for key in ("shared", "held"):
-        if getattr(problem, key):
-            graph.graph[key] = getattr(problem, key)
+    attributes: dict[str, Any] = {"destination": problem.destination}
+    if len(problem.periods_s) > 1:
+        attributes["periods_s"] = problem.periods_s.tolist()
+    attributes |= {
+        key: getattr(problem, key) for key in ("shared", "held") if getattr(problem, key)
+    }
     per_host = {
         key: column.tolist()
         for key in NODE_ATTRIBUTES
         if (column := getattr(problem, key)) is not None
     }
-    for i, name in enumerate(problem.names):
-        values = {key: column[i] for key, column in per_host.items()}
-        graph.add_node(name, **{key: x for key, x in values.items() if x < math.inf})
-    names, (key, price) = problem.names, EDGE_ATTRIBUTES[:2]
-    tails = [names[i] for i in problem.link_from.tolist()]
-    heads = [names[i] for i in problem.link_to.tolist()]
+    nodes = {
+        name: {key: x for key, column in per_host.items() if (x := column[i]) < math.inf}
+        for i, name in enumerate(problem.names)
+    }
+    data = _edge_attributes(problem)
+    return _graph(attributes, nodes, *_neighbours(problem, data))
+
+
+def _edge_attributes(problem: ProblemContents) -> list[dict[str, Any]]:
+    """Return the attributes of every link, in the problem's order."""
+    key, price = EDGE_ATTRIBUTES[:2]
     columns = problem.bandwidth_bytes_per_s
-    bandwidth: list[Any] = columns.T.tolist() if several else columns[0].tolist()
+    bandwidth: list[Any] = columns.T.tolist() if len(columns) > 1 else columns[0].tolist()
     data: list[dict[str, Any]] = [{key: rate} for rate in bandwidth]
     if problem.price_per_gb is not None:
         for values, cost in zip(data, problem.price_per_gb.tolist(), strict=True):
@@ -132,8 +120,63 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
     if problem.competitors is not None:
         for i, values in enumerate(data):
             values |= rates_of(problem, i)
-    # One call for all: a million edges one by one would take longer.
-    graph.add_edges_from(zip(tails, heads, data, strict=True))
+    return data
+
+
+_Neighbours: TypeAlias = dict[str, dict[str, dict[str, Any]]]
+
+
+def _neighbours(
+    problem: ProblemContents, data: Sequence[dict[str, Any]]
+) -> tuple[_Neighbours, _Neighbours]:
+    """Return for every host those that its links lead to, and those that links lead from to it."""
+    names = problem.names
+    tails, heads = problem.link_from, problem.link_to
+    into = np.argsort(heads, kind="stable")
+    return (
+        _grouped(names, tails, [names[i] for i in heads.tolist()], data),
+        _grouped(
+            names,
+            heads[into],
+            [names[i] for i in tails[into].tolist()],
+            [data[i] for i in into.tolist()],
+        ),
+    )
+
+
+def _grouped(
+    names: Sequence[str], ends: IndexArray, others: list[str], data: Sequence[dict[str, Any]]
+) -> _Neighbours:
+    """Return the others of each host and what the edge between has; ends are sorted."""
+    bounds = np.searchsorted(ends, np.arange(len(names) + 1)).tolist()
+    return {
+        name: dict(zip(others[a:b], data[a:b], strict=True))
+        for name, (a, b) in zip(names, pairwise(bounds), strict=True)
+    }
+
+
+def _graph(
+    attributes: Mapping[str, Any],
+    nodes: dict[str, dict[str, Any]],
+    successors: _Neighbours,
+    predecessors: _Neighbours,
+) -> nx.DiGraph[str]:
+    """Return a graph that has all of it from the start.
+
+    A graph asks factories, which it documents for subclasses, for the tables that it fills: here
+    they are full. To add a million edges takes two to three times as long.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph[str] = nx.DiGraph.__new__(nx.DiGraph)
+    hooks = {
+        "adjlist_outer_dict_factory": iter((successors, predecessors)).__next__,
+        "node_dict_factory": iter((nodes,)).__next__,
+    }
+    vars(graph).update(hooks)
+    graph.__init__(**attributes)  # type: ignore[misc]  # once, after the hooks are there
+    for name in hooks:
+        del vars(graph)[name]
     return graph
 
 

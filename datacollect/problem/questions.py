@@ -66,7 +66,25 @@ class ProblemQuestions(ProblemContents):
         return self.link_from.astype(np.int64) * self.n_hosts + self.link_to
 
     def link_indices(self, link_from: npt.ArrayLike, link_to: npt.ArrayLike) -> IntArray:
-        """Return the links' indices for arrays of host indices; -1 where there is no link."""
+        """Return the links' indices for arrays of host indices.
+
+        Parameters
+        ----------
+        link_from, link_to : array_like of int
+            Ends of pairs, as indices into ``names``; of equal shape.
+
+        Returns
+        -------
+        ndarray of int64
+            Of the same shape; -1 where there is no link.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> problem.link_indices([0, 1], [1, 0]).tolist()
+        [0, -1]
+        """
         key = np.asarray(link_from, dtype=np.int64) * self.n_hosts + np.asarray(link_to)
         if self.n_links == 0:
             return np.full(key.shape, -1, dtype=np.int64)
@@ -76,7 +94,25 @@ class ProblemQuestions(ProblemContents):
         return np.where(self._link_key[position] == key, position, -1)
 
     def links_out_of(self, hosts: npt.ArrayLike) -> IntArray:
-        """Return the indices of all links that leave hosts, given by sorted indices."""
+        """Return the indices of all links that leave hosts.
+
+        Parameters
+        ----------
+        hosts : array_like of int
+            Indices into ``names``, sorted.
+
+        Returns
+        -------
+        ndarray of int64
+            Sorted.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [6.0, 0]], [10, 0], "D")
+        >>> problem.links_out_of([1]).tolist()
+        [1]
+        """
         tails = np.asarray(hosts, dtype=self.link_from.dtype)  # another type would be converted
         first = np.searchsorted(self.link_from, tails, side="left")
         counts = np.searchsorted(self.link_from, tails, side="right") - first

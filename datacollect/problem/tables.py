@@ -57,35 +57,8 @@ def contents_of_table(
 ) -> ProblemContents:
     """Bring a table of links, long or square, into columns.
 
-    Parameters
-    ----------
-    links : DataFrame
-        Long: a row per link, with columns ``from``, ``to`` and exactly one of
-        ``bandwidth_bytes_per_s``, ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``; optionally
-        ``price_per_gb``, ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and
-        ``competitors`` (NaN where not known), and, for forecasts, ``period`` (counted from 0; then
-        a row per link and period). A pair without a row is no link. What `estimate` returns fits
-        as it is.
-        Square: index and columns are hosts' names, row = from, column = to, bytes per second;
-        NaN or 0 is no link, the diagonal is ignored.
-    backlog_bytes : mapping or Series
-        Bytes that each host holds, by name; 0 where not given.
-    destination : str
-        The host that collects.
-    hosts : DataFrame, optional
-        Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
-        ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``, ``latitude``,
-        ``longitude``; NaN is the default of `Host`. It lists all hosts, in their order. Without it
-        hosts are all names in links and backlogs: in the order of a square table, sorted otherwise.
-    periods_s : array_like, shape (n_periods,), optional
-        Starts of the forecast's periods.
-    shared, held
-        As in `Problem.from_hosts`.
-
-    Raises
-    ------
-    ProblemError
-        A column is unknown, missing or of the wrong kind, or names do not fit together.
+    Parameters and errors are those of `datacollect.problem.problem.Problem.from_dataframe`, which
+    says what they mean.
 
     Examples
     --------

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import InfeasibleError, ProblemError, SimulationError, naming, nearest_hint
 from datacollect.methods.carrying import carrying, prediction
 from datacollect.methods.choice import plan
+from datacollect.methods.recurring import planned_to_the_end
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
 from datacollect.scenario.knowledge import planning_problem
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
+    from datacollect.choices import Engine, RunMethod
     from datacollect.methods.carrying import Carrying
     from datacollect.problem.problem import Problem
     from datacollect.scenario.probe_cache import Measurement
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 def simulate(
     scenario: Scenario | Mapping[str, Any] | str | PathLike[str],
     *,
-    engine: str = "ns3",
-    method: str | None = None,
+    engine: Engine = "ns3",
+    method: RunMethod | None = None,
     seed: int | None = None,
     schedule: Schedule | None = None,
     time_limit_s: float | None = None,
@@ -128,8 +130,8 @@ def simulate(
 def carry_out(
     scenario: Scenario | Mapping[str, Any] | str | PathLike[str],
     *,
-    engine: str = "ns3",
-    method: str | None = None,
+    engine: Engine = "ns3",
+    method: RunMethod | None = None,
     seed: int | None = None,
     schedule: Schedule | None = None,
     time_limit_s: float | None = None,
@@ -159,14 +161,20 @@ def carry_out(
         problem, measurement = planning_problem(setting, engine, cache_dir, progress)
         tell("planning")
         if schedule is None:
+            options = how.planning()
             with naming("method"), _naming_silent_probes(chosen, measurement):
-                schedule = plan(problem, how.planning())
+                problem, planned = planned_to_the_end(
+                    problem,
+                    lambda given: plan(given, options),
+                    lambda found: found.makespan_s,
+                )
         else:
             require_schedule_fits(schedule, problem)
+            planned, problem = schedule, problem.until(schedule.makespan_s)
         with naming("run"):
-            require_room(schedule, limits.relay_buffer_bytes)
+            require_room(planned, limits.relay_buffer_bytes)
         carried = carrying(
-            problem, how, schedule=schedule, relay_buffer_bytes=limits.relay_buffer_bytes
+            problem, how, schedule=planned, relay_buffer_bytes=limits.relay_buffer_bytes
         )
     tell("simulating")
     simulate_in = _in_packets if engine == "ns3" else _as_fluid
@@ -211,7 +219,7 @@ def _naming_silent_probes(scenario: Scenario, measurement: Measurement | None) -
 
 def _with_overrides(
     scenario: Scenario | Mapping[str, Any] | str | PathLike[str],
-    method: str | None,
+    method: RunMethod | None,
     seed: int | None,
     time_limit_s: float | None,
 ) -> Scenario:

@@ -11,6 +11,7 @@ from datacollect.simulation.control import DELAYED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from datacollect.choices import Control, Engine, Estimator
     from datacollect.scenario.scenario import Scenario
 
 
@@ -56,11 +57,11 @@ class EstimateOptions:
 
     kind: str
     file: str | None
-    engine: str | None
+    engine: Engine | None
     probe_bytes: int
     repeats: int
     give_up_s: float
-    how: str
+    how: Estimator
     a: float
     quantile: float
     know_access: bool
@@ -89,7 +90,7 @@ class RunOptions:
     stall_s: float
     warm_up_s: float
     udp_on_off: bool
-    control: str
+    control: Control
 
     @classmethod
     def of(cls, scenario: Scenario) -> RunOptions:

@@ -65,12 +65,28 @@ class Scenario:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Scenario:
-        """Read a scenario file: TOML or JSON; ``-`` reads standard input.
+        """Read a scenario file: TOML or JSON.
+
+        Parameters
+        ----------
+        path : path-like
+            ``-`` reads standard input. What it names is relative to the file.
+
+        Returns
+        -------
+        Scenario
 
         Raises
         ------
         ProblemError
             The message names file, place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> dc.Scenario.from_file("nowhere.toml")
+        Traceback (most recent call last):
+        datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
         """
         tree = read_tree(path)
         if isinstance(tree, dict) and "name" not in tree and str(path) != "-":
@@ -88,13 +104,25 @@ class Scenario:
         Parameters
         ----------
         tree : mapping
+            What TOML or JSON say.
         folder : path-like, optional
             What file names are relative to; by default the working directory.
+
+        Returns
+        -------
+        Scenario
 
         Raises
         ------
         ProblemError
             The message names place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> scenario.section("method")["name"]
+        'coordinated'
         """
         reject_other_format(tree)
         values = SCENARIO.read(tree, "")
@@ -142,12 +170,42 @@ class Scenario:
         return "topology" in self.sections
 
     def section(self, name: str) -> Mapping[str, Any]:
-        """Return a table, every default filled in."""
+        """Return one of its tables, every default filled in.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``"method"``, ``"run"``, ``"hosts"``.
+
+        Returns
+        -------
+        mapping
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> scenario.section("run")["seed"]
+        7
+        """
         found: Mapping[str, Any] = self.sections[name]
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree of the scenario file with every default written out."""
+        """Return the tree of the scenario file with every default written out.
+
+        Returns
+        -------
+        dict
+            What TOML or JSON can say, and `from_dict` reads.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> dc.Scenario.from_dict(scenario.to_dict()).sha256 == scenario.sha256
+        True
+        """
         tree = _without_none(self.sections)
         return {"format": SCENARIO_FORMAT, **tree}
 
@@ -160,10 +218,21 @@ class Scenario:
             From places such as ``"background.flows"`` or ``"hosts.destination.access.delay_s"`` to
             values; None takes a value away.
 
+        Returns
+        -------
+        Scenario
+
         Raises
         ------
         ProblemError
             There is no such place, or the scenario breaks a rule with the value.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> scenario.with_values({"method.name": "direct"}).section("method")["name"]
+        'direct'
         """
         tree = self.to_dict()
         for place, value in values.items():
@@ -171,21 +240,88 @@ class Scenario:
         return replace(type(self).from_dict(tree, self.folder), file=self.file)
 
     def seed_of(self, stream: str) -> np.random.SeedSequence:
-        """Return the seed of one stream of random numbers: the section's own, or the run's."""
+        """Return the seed of one stream of random numbers: the section's own, or the run's.
+
+        Parameters
+        ----------
+        stream : {"topology", "hosts", "backlog", "background", "estimates", "run"}
+
+        Returns
+        -------
+        numpy.random.SeedSequence
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> scenario.seed_of("backlog").entropy
+        7
+        """
         own = self.sections.get(stream, {}).get("seed")
         seed = self.section("run")["seed"] if own is None else own
         return np.random.SeedSequence(seed, spawn_key=(STREAMS.index(stream),))
 
     def random(self, stream: str) -> np.random.Generator:
-        """Return the generator of one stream."""
+        """Return the generator of one stream of random numbers.
+
+        Parameters
+        ----------
+        stream : str
+            As `seed_of` takes it.
+
+        Returns
+        -------
+        numpy.random.Generator
+            At its beginning.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> one, other = scenario.random("backlog"), scenario.random("backlog")
+        >>> float(one.random()) == float(other.random())
+        True
+        """
         return np.random.Generator(np.random.PCG64(self.seed_of(stream)))
 
     def number(self, stream: str) -> int:
-        """Return a seed between 1 and 2^31 - 1 for what takes a number."""
+        """Return a seed for what takes a number.
+
+        Parameters
+        ----------
+        stream : str
+            As `seed_of` takes it.
+
+        Returns
+        -------
+        int
+            Between 1 and 2^31 - 1.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> 1 <= scenario.number("backlog") < 2**31
+        True
+        """
         return int(self.seed_of(stream).generate_state(1)[0]) % (2**31 - 1) + 1
 
     def naming_file(self) -> AbstractContextManager[None]:
-        """Put the scenario's file before what errors say that arise inside."""
+        """Put the scenario's file before what errors say that arise inside.
+
+        Returns
+        -------
+        context manager
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = dc.Scenario.from_dict({"problem": "upload.toml", "run": {"seed": 7}})
+        >>> with scenario.naming_file():
+        ...     raise dc.ProblemError("a rule")
+        Traceback (most recent call last):
+        datacollect.errors.ProblemError: a rule
+        """
         return naming(self.file) if self.file else nullcontext()
 
     @property

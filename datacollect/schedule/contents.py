@@ -8,11 +8,12 @@ attributes, and answer questions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from datacollect.schedule.transfers import UNKNOWN
 
 if TYPE_CHECKING:
+    from datacollect.choices import First, Preference
     from datacollect.problem.hosts import Held
     from datacollect.schedule.new_links import NewLinks
     from datacollect.schedule.transfers import Bottleneck, Route, Transfers, Turns
@@ -39,14 +40,40 @@ class ScheduleContents:
     status: str = OPTIMAL
     bottleneck: Bottleneck = UNKNOWN
     plan_time_s: float = 0.0
-    prefer: str | None = None
+    prefer: Preference | None = None
     deadline_s: float | None = None
     turns: Turns | None = None
     hysteresis: float | None = None
-    first: str | None = None
+    first: First | None = None
     derate: float | None = None
     most_transfers: int | None = None
     connections: int | None = None
+
+
+class ScheduleChanges(TypedDict, total=False):
+    """What `Schedule.replace` takes: any of the attributes."""
+
+    method: str
+    destination: str
+    makespan_s: float
+    lower_bound_s: float
+    slot_s: float | None
+    chunk_s: float | None
+    solver: str
+    problem_sha256: str
+    routes: tuple[Route, ...]
+    columns: Transfers
+    status: str
+    bottleneck: Bottleneck
+    plan_time_s: float
+    prefer: Preference | None
+    deadline_s: float | None
+    turns: Turns | None
+    hysteresis: float | None
+    first: First | None
+    derate: float | None
+    most_transfers: int | None
+    connections: int | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ import numpy as np
 
 from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.errors import ProblemError, naming, nearest_hint
-from datacollect.problem.hosts import Held, HeldColumns
+from datacollect.problem.calendar import enough_s, unroll
+from datacollect.problem.hosts import DailyPeriods, Held, HeldColumns
 from datacollect.schedule.contents import ProgressContents
 from datacollect.schedule.new_links import with_new_links
 from datacollect.schedule.use import legs
@@ -78,6 +79,10 @@ class Progress(ProgressContents):
         problem : Problem
             Whose progress it is.
 
+        Returns
+        -------
+        Progress
+
         Raises
         ------
         ProblemError
@@ -106,6 +111,10 @@ class Progress(ProgressContents):
             ``bandwidth_csv`` names is relative to the file.
         problem : Problem
             Whose progress it is.
+
+        Returns
+        -------
+        Progress
 
         Raises
         ------
@@ -142,6 +151,15 @@ class Progress(ProgressContents):
         at_s : float
             Seconds from the start of the plan.
 
+        Returns
+        -------
+        Progress
+
+        Raises
+        ------
+        ProblemError
+            The plan is of another problem, or the instant is negative or not finite.
+
         Examples
         --------
         >>> import datacollect as dc
@@ -154,7 +172,25 @@ class Progress(ProgressContents):
         return replace(empty, held=collected + _held_at(plan, at_s))
 
     def to_dict(self, problem: Problem) -> dict[str, Any]:
-        """Return the tree of a progress file."""
+        """Return the tree of a progress file.
+
+        Parameters
+        ----------
+        problem : Problem
+            Whose progress it is.
+
+        Returns
+        -------
+        dict
+            What TOML or JSON can say, and `from_dict` reads.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
+        >>> Progress(2.0, held=(Held("D", "S", 0, 5),)).to_dict(problem)["held"]
+        [{'host': 'D', 'source': 'S', 'offset_bytes': 0, 'bytes': 5}]
+        """
         from datacollect.schedule.progress_file import tree_of
 
         return tree_of(self, problem.names)
@@ -173,6 +209,17 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
     Release times and periods are moved back. A host that holds more of others' data than its
     ``storage_bytes``, chunks in flight for instance, has room for that.
 
+    Parameters
+    ----------
+    problem : Problem
+        What was to be collected from the start.
+    progress : Progress
+        How far it has got.
+
+    Returns
+    -------
+    Problem
+
     Raises
     ------
     ProblemError
@@ -187,18 +234,22 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
     <Problem: 2 hosts, 1 links, 1 sources, 5 bytes to 'D'>
     """
     _require_known(problem, progress)
+    if problem.daily is not None:
+        # Days enough for what remains; all hours of a day at least.
+        problem = problem.until(progress.at_s + enough_s(problem))
     gone = set(progress.lost_data)
     held = tuple(h for h in progress.held if h not in gone) if gone else progress.held
     try:
         if gone:  # what does not stay has to be right, too
             problem.replace(storage_bytes=_room(problem, progress.held), held=progress.held)
-        return problem.replace(
+        remaining = problem.replace(
             release_s=np.maximum(problem.release_s - progress.at_s, 0.0),
             clock=None if problem.clock is None else problem.clock.later(progress.at_s),
             storage_bytes=_room(problem, held),
             held=held,
             **_links_now(problem, progress),
         )
+        return remaining if progress.links is not None else _recurring(problem, remaining, progress)
     except ProblemError as error:
         raise ProblemError(f"progress: {error}; is this the progress of another problem?") from None
 
@@ -304,6 +355,17 @@ def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
         columns = _without_hosts(columns, np.array([name in lost for name in problem.names]))
         columns["shared"] = _shared_without(problem, lost)
     return {key: value for key, value in columns.items() if value is not getattr(problem, key)}
+
+
+def _recurring(problem: Problem, remaining: Problem, progress: Progress) -> Problem:
+    """Return what remains with the hours that recur, where its periods are still those."""
+    daily, clock = problem.daily, remaining.clock
+    if daily is None or clock is None:
+        return remaining
+    until_s = daily.until_s - progress.at_s
+    if len(unroll(daily.hours, clock, until_s)[0]) != remaining.n_periods:
+        return remaining  # less than a microsecond from an hour that recurs
+    return remaining.replace(daily=DailyPeriods(daily.hours, until_s))
 
 
 def _without_hosts(columns: dict[str, Any], lost: BoolArray) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from datacollect.errors import naming
+from datacollect.errors import naming, nearest_hint
 from datacollect.schedule.contents import ScheduleContents
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.contents import ScheduleChanges
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +122,25 @@ class Schedule(ScheduleContents):
     def check(self, problem: Problem) -> None:
         """Prove that the schedule is valid, from first principles.
 
+        Parameters
+        ----------
+        problem : Problem
+            What it was planned for, or any other problem, such as one with other bandwidths.
+
         Raises
         ------
         ScheduleError
             The first broken rule: what, where, when and by how much.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> plan = dc.direct(problem)
+        >>> plan.check(problem)
+        >>> plan.check(dc.perturb(problem, 0.5))
+        Traceback (most recent call last):
+        datacollect.errors.ScheduleError: link 'S' -> 'D': ...
         """
         from datacollect.schedule.check.judge import check_schedule
 
@@ -142,22 +158,62 @@ class Schedule(ScheduleContents):
         return peak_storage_bytes(self)
 
     def storage(self) -> pd.DataFrame:
-        """Others' data at each host over time: columns host, time_s, stored_bytes.
+        """Return others' data at each host over time.
 
-        Between two rows of a host the amount changes linearly.
+        Returns
+        -------
+        DataFrame
+            Columns host, time_s, stored_bytes; between two rows of a host the amount changes
+            linearly.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(
+        ...     ["S", "K", "D"], [[0, 5.0, 0], [0, 0, 5.0], [0, 0, 0]], [10, 0, 0], "D"
+        ... )
+        >>> float(dc.coordinated(problem, slot_s=1.0).storage()["stored_bytes"].max())
+        5.0
         """
         from datacollect.schedule.use import storage
 
         return storage(self)
 
     def link_use(self) -> pd.DataFrame:
-        """Rate on each used link over time: columns from, to, start_s, finish_s, bytes_per_s."""
+        """Return the rate on each used link over time.
+
+        Returns
+        -------
+        DataFrame
+            Columns from, to, start_s, finish_s, bytes_per_s: a row for each stretch of constant
+            rate.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.direct(problem).link_use().to_dict("records")
+        [{'from': 'S', 'to': 'D', 'start_s': 0.0, 'finish_s': 2.0, 'bytes_per_s': 5.0}]
+        """
         from datacollect.schedule.use import link_use
 
         return link_use(self)
 
     def source_completion_s(self) -> dict[str, float]:
-        """When the last byte of each source reaches the destination."""
+        """Return when the last byte of each source reaches the destination.
+
+        Returns
+        -------
+        dict of str to float
+            Seconds from time 0, by the source's name.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.direct(problem).source_completion_s()
+        {'S': 2.0}
+        """
         from datacollect.schedule.use import source_completion_s
 
         return source_completion_s(self)
@@ -198,6 +254,11 @@ class Schedule(ScheduleContents):
     def to_dict(self) -> dict[str, Any]:
         """Return the tree of a schedule file, which `from_dict` reads.
 
+        Returns
+        -------
+        dict
+            What JSON can say.
+
         Examples
         --------
         >>> import datacollect as dc
@@ -214,10 +275,27 @@ class Schedule(ScheduleContents):
     def from_dict(cls, tree: Mapping[str, Any]) -> Schedule:
         """Build a schedule from the tree of a schedule file.
 
+        Parameters
+        ----------
+        tree : mapping
+            What `to_dict` returns.
+
+        Returns
+        -------
+        Schedule
+
         Raises
         ------
         ProblemError
             Malformed. A well-formed schedule that breaks a rule is found by `check`.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> plan = dc.direct(problem)
+        >>> dc.Schedule.from_dict(plan.to_dict()) == plan
+        True
         """
         from datacollect.schedule.file import contents_of
 
@@ -226,10 +304,25 @@ class Schedule(ScheduleContents):
     def to_file(self, path: str | PathLike[str]) -> None:
         """Write JSON, or Parquet where the name ends in ``.parquet``; complete or not at all.
 
+        Parameters
+        ----------
+        path : path-like
+            What is there is overwritten.
+
         Raises
         ------
         ProblemError
             It cannot be written there.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dc.direct(problem).to_file(f"{folder}/plan.json")
+        ...     dc.Schedule.from_file(f"{folder}/plan.json").makespan_s
+        2.0
         """
         from datacollect.schedule.file import write
 
@@ -239,10 +332,27 @@ class Schedule(ScheduleContents):
     def from_file(cls, path: str | PathLike[str]) -> Schedule:
         """Read what `to_file` wrote.
 
+        Parameters
+        ----------
+        path : path-like
+            JSON, or Parquet where the name ends in ``.parquet``; ``-`` reads JSON from standard
+            input.
+
+        Returns
+        -------
+        Schedule
+
         Raises
         ------
         ProblemError
             The message names file, place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> dc.Schedule.from_file("nowhere.json")
+        Traceback (most recent call last):
+        datacollect.errors.ProblemError: nowhere.json: no such file; check the path
         """
         from datacollect.documents import document_name
         from datacollect.schedule.file import contents_of, read_tree_of
@@ -251,8 +361,34 @@ class Schedule(ScheduleContents):
         with naming(document_name(path)):
             return cls(**vars(contents_of(tree)))
 
-    def replace(self, **changes: Any) -> Schedule:
-        """Return a copy with other values for some attributes."""
+    def replace(self, **changes: Unpack[ScheduleChanges]) -> Schedule:
+        """Return a copy with other values for some attributes.
+
+        Parameters
+        ----------
+        **changes
+            New values by the attributes' names, with the attributes' units. Nothing is checked:
+            that is what `check` is for.
+
+        Returns
+        -------
+        Schedule
+
+        Raises
+        ------
+        TypeError
+            There is no such attribute; the message suggests the nearest.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.direct(problem).replace(method="by hand").method
+        'by hand'
+        """
+        known = {attribute.name for attribute in fields(self)}
+        for name in changes.keys() - known:
+            raise TypeError(f"a Schedule has no attribute {name!r}{nearest_hint(name, known)}")
         return replace(self, **changes)
 
     def __eq__(self, other: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 class Route:
     """Hosts from where a source's data lie to the destination.
 
-    ``source`` owns the data; ``hosts[0]`` is the source, or the host that holds them.
+    Attributes
+    ----------
+    source : str
+        Who owns the data.
+    hosts : tuple of str
+        The first is the source, or the host that holds its data; the last is the destination.
     """
 
     source: str
@@ -84,6 +89,18 @@ class Turns:
     time_slot_s: float | None = None
 
 
+class TransferColumns(TypedDict, total=False):
+    """What `Transfers.build` takes: all columns, of which only ``streams`` may be left out."""
+
+    route: Required[npt.ArrayLike]
+    hop: Required[npt.ArrayLike]
+    offset_bytes: Required[npt.ArrayLike]
+    n_bytes: Required[npt.ArrayLike]
+    start_s: Required[npt.ArrayLike]
+    finish_s: Required[npt.ArrayLike]
+    streams: npt.ArrayLike
+
+
 @dataclass(frozen=True, eq=False)
 class Transfers:
     """Columns of the transfers' table; all of shape (n_transfers,).
@@ -127,16 +144,45 @@ class Transfers:
         return dict.fromkeys(whole, np.int64) | dict.fromkeys(times, np.float64)
 
     @classmethod
-    def build(cls, **columns: npt.ArrayLike) -> Transfers:
-        """Build from columns; ``streams`` defaults to 1. Rows are sorted by start, route, hop."""
+    def build(cls, **columns: Unpack[TransferColumns]) -> Transfers:
+        """Build a table from columns; rows are sorted by start, route, hop and offset.
+
+        Parameters
+        ----------
+        **columns : array_like, shape (n_transfers,)
+            The attributes of `Transfers` by name; ``streams`` is 1 where left out.
+
+        Returns
+        -------
+        Transfers
+
+        Raises
+        ------
+        ProblemError
+            A column is missing, unknown, or of another length.
+
+        Examples
+        --------
+        >>> built = Transfers.build(
+        ...     route=[1, 0],
+        ...     hop=[0, 0],
+        ...     offset_bytes=[0, 0],
+        ...     n_bytes=[5, 7],
+        ...     start_s=[2.0, 1.0],
+        ...     finish_s=[3.0, 2.0],
+        ... )
+        >>> built.n_bytes.tolist(), built.streams.tolist()
+        ([7, 5], [1, 1])
+        """
         kinds = cls._kinds()
-        columns = {"streams": np.ones(len(np.asarray(columns["route"])))} | columns
-        if columns.keys() != kinds.keys():
+        given: dict[str, Any] = {**columns}
+        if given.keys() | {"streams"} != kinds.keys():
             raise ProblemError(
-                f"transfers: columns must be {', '.join(kinds)}, got {', '.join(columns)}"
+                f"transfers: columns must be {', '.join(kinds)}, got {', '.join(given)}"
             )
+        given.setdefault("streams", np.ones(len(np.asarray(given["route"]))))
         arrays: dict[str, npt.NDArray[Any]] = {
-            name: np.asarray(columns[name], dtype=kind) for name, kind in kinds.items()
+            name: np.asarray(given[name], dtype=kind) for name, kind in kinds.items()
         }
         order = np.lexsort(
             (arrays["offset_bytes"], arrays["hop"], arrays["route"], arrays["start_s"])

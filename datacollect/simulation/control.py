@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from datacollect.control.delayed import ControlDelays, DelayedController
 from datacollect.errors import ProblemError, nearest_hint
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from datacollect.control.controller import Controller
     from datacollect.simulation.network import SimulatedNetwork
 
-DELAYED, FREE = "delayed", "free"
+DELAYED: Final = "delayed"
+FREE: Final = "free"
 CONTROL = (DELAYED, FREE)
 
 

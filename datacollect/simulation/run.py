@@ -65,5 +65,25 @@ class Run:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def peak_storage_bytes(self) -> pd.DataFrame:
-        """Most own and most others' bytes of each host: columns own_bytes, others_bytes."""
+        """Return the most that each host ever stores.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by host: columns own_bytes, others_bytes.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> scenario = {
+        ...     "topology": {"kind": "two-domains"},
+        ...     "hosts": {
+        ...         "destination": {"at": "A0"},
+        ...         "sources": [{"at": "B0", "backlog_bytes": 1_000_000}],
+        ...     },
+        ... }
+        >>> run = dc.simulate(scenario, engine="fluid", method="direct")
+        >>> int(run.peak_storage_bytes().loc["D", "own_bytes"])
+        0
+        """
         return self.storage.groupby("host")[["own_bytes", "others_bytes"]].max()

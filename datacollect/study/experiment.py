@@ -8,7 +8,7 @@ they meet the same network, background and measurement, so that differences are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,96 +18,47 @@ from datacollect.kinds import wrong
 from datacollect.scenario.scenario import Scenario
 from datacollect.study.axes import (
     Axis,
-    changes_of,
     check_axes,
-    combinations,
-    labels_by_axis,
-    paired,
-    part_of,
     require_axis,
     require_label,
     shown_labels,
-    unpaired,
 )
+from datacollect.study.experiment_contents import ExperimentContents
 from datacollect.study.fields import (
     DATA,
     EXPERIMENT,
-    EXPERIMENT_FORMAT,
-    GRIDS,
     reject_impossible,
 )
 from datacollect.study.grids import PROBLEM_FILE, TRUTH_FILE, Grids
-from datacollect.study.identity import by_content, sha256_of
+from datacollect.study.identity import sha256_of
+from datacollect.study.seeds import Precision, Seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from os import PathLike
 
-    from datacollect.study.axes import Labels
 
 _DRAWN = {"problem": PROBLEM_FILE, "truth_csv": TRUTH_FILE}
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """How often each setting is drawn anew; seeds are added in whole batches."""
-
-    first: int
-    batch: int
-    least: int
-    most: int
-    chosen: tuple[int, ...] | None = None
-
-    def numbers(self) -> list[int]:
-        """Return after how many seeds precision is judged, increasing, the last `most`.
-
-        >>> Seeds(first=1, batch=5, least=7, most=18).numbers()
-        [10, 15, 18]
-        """
-        begin = -(-self.least // self.batch) * self.batch
-        return [*(n for n in range(begin, self.most, self.batch)), self.most]
-
-    def seeds(self, n: int) -> list[int]:
-        """Return the first `n` seeds.
-
-        >>> Seeds(1, 5, 5, 5).seeds(3), Seeds(1, 5, 5, 5, chosen=(2, 9, 4, 7, 8)).seeds(3)
-        ([1, 2, 3], [2, 9, 4])
-        """
-        if self.chosen is not None:
-            return list(self.chosen[:n])
-        return list(range(self.first, self.first + n))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what an experiment file says of them."""
-        chosen = {} if self.chosen is None else {"chosen": list(self.chosen)}
-        numbers = {"first": self.first, "batch": self.batch}
-        return {**numbers, "least": self.least, "most": self.most, **chosen}
-
-
-@dataclass(frozen=True)
-class Precision:
-    """Half-width over the mean, confidence, and the columns that must have it."""
-
-    half_width: float
-    confidence: float
-    of: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Experiment:
+class Experiment(ExperimentContents):
     """A validated experiment file.
 
     Attributes
     ----------
     name : str
+        For messages and results.
     title : str
         What it shows; may be empty.
     scenario : Scenario
         With all that the experiment changes for every run.
     engine : {"ns3", "fluid"}
+        Of all runs.
     axes : tuple of Axis
+        Along which runs differ.
     seeds : Seeds
+        How often each setting is drawn anew.
     precision : Precision or None
+        How narrow intervals must become; None: as many seeds as there are.
     panels : tuple of dict
         What the report draws.
     grids : Grids or None
@@ -143,17 +94,6 @@ class Experiment:
     ([('100000',), ('1e+06',)], [('direct',), ('coordinated',)])
     """
 
-    name: str
-    title: str
-    scenario: Scenario
-    engine: str
-    axes: tuple[Axis, ...]
-    seeds: Seeds
-    precision: Precision | None
-    panels: tuple[Mapping[str, Any], ...] = ()
-    grids: Grids | None = None
-    data: str = ""
-
     @classmethod
     def from_file(
         cls, path: str | PathLike[str], *, data: str | PathLike[str] | None = None
@@ -163,13 +103,25 @@ class Experiment:
         Parameters
         ----------
         path : path-like
+            What it names is relative to it.
         data : path-like, optional
             Folder that stands for ``{data}`` in values.
+
+        Returns
+        -------
+        Experiment
 
         Raises
         ------
         ProblemError
             The message names file, place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> dc.Experiment.from_file("nowhere.toml")
+        Traceback (most recent call last):
+        datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
         """
         tree = read_tree(path)
         if isinstance(tree, dict) and "name" not in tree:
@@ -191,6 +143,7 @@ class Experiment:
         Parameters
         ----------
         tree : mapping
+            What TOML or JSON say.
         folder : path-like, optional
             What file names are relative to; by default the working directory.
         scenario : Scenario or mapping, optional
@@ -198,10 +151,36 @@ class Experiment:
         data : path-like, optional
             Folder that stands for ``{data}`` in values.
 
+        Returns
+        -------
+        Experiment
+
         Raises
         ------
         ProblemError
             The message names place, rule, value and remedy.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> experiment = dc.Experiment.from_dict(
+        ...     {
+        ...         "engine": "fluid",
+        ...         "seeds": {"least": 2, "batch": 2},
+        ...         "axes": [
+        ...             {"name": "limit", "key": "run.time_limit_s", "values": [60, 90]},
+        ...             {
+        ...                 "name": "method",
+        ...                 "key": "method.name",
+        ...                 "paired": True,
+        ...                 "values": ["direct", "coordinated"],
+        ...             },
+        ...         ],
+        ...     },
+        ...     scenario={"problem": "upload.toml"},
+        ... )
+        >>> len(experiment.settings()) * len(experiment.ways())
+        4
         """
         if not isinstance(tree, Mapping):
             raise wrong("", "must be a table of keys and values", tree)
@@ -230,139 +209,6 @@ class Experiment:
         _check_panels(experiment)
         _check_runs(experiment)
         return experiment
-
-    def setting_axes(self) -> list[Axis]:
-        """Return the axes whose values make settings."""
-        return unpaired(self.axes)
-
-    def paired_axes(self) -> list[Axis]:
-        """Return the axes whose values meet the same network, run for run."""
-        return paired(self.axes)
-
-    def settings(self) -> list[Labels]:
-        """Return the labels of every setting, in the file's order."""
-        return combinations(self.setting_axes())
-
-    def ways(self) -> list[Labels]:
-        """Return the labels of every run of a group, in the file's order."""
-        return combinations(self.paired_axes())
-
-    def labels(self, setting: Sequence[str], way: Sequence[str]) -> dict[str, str]:
-        """Return the label of every axis, by its name, in the file's order."""
-        return labels_by_axis(self.axes, setting, way)
-
-    def scenario_of(self, setting: Sequence[str], way: Sequence[str], seed: int) -> Scenario:
-        """Return the scenario of one run.
-
-        Raises
-        ------
-        ProblemError
-            The scenario breaks a rule with these values; the message names the run.
-        """
-        labels = self.labels(setting, way)
-        changes = {"run.seed": seed, **self._changes(labels, of_grids=False)}
-        with naming(f"run {shown_labels(labels)}, seed {seed}"):
-            return self.scenario.with_values(changes)
-
-    def grids_of(self, setting: Sequence[str]) -> Grids | None:
-        """Return what the problems of a setting are drawn from, if they are."""
-        if self.grids is None:
-            return None
-        labels = self.labels(setting, self.ways()[0])
-        changes = self._changes(labels, of_grids=True)
-        with naming(f"run {shown_labels(labels)}"):
-            tree = GRIDS.read(self._with_data(self.grids.to_dict()) | changes, "grids")
-            return Grids.from_fields(tree, self.grids.folder)
-
-    def _changes(self, labels: Mapping[str, str], *, of_grids: bool) -> dict[str, Any]:
-        """What the labels change, in the grids or in the scenario."""
-        start = "grids."
-        return {
-            place.removeprefix(start): self._with_data(value)
-            for place, value in changes_of(self.axes, labels).items()
-            if place.startswith(start) == of_grids
-        }
-
-    def _with_data(self, value: Any) -> Any:
-        """Put the folder of data in."""
-        if isinstance(value, str) and DATA in value:
-            if not self.data:
-                raise ProblemError(f"{value!r} needs the folder of data; name it with --data")
-            return value.replace(DATA, self.data)
-        if isinstance(value, Mapping):
-            return {key: self._with_data(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._with_data(item) for item in value]
-        return value
-
-    def require_data(self) -> None:
-        """Refuse to begin where a value needs the folder of data and there is none.
-
-        Raises
-        ------
-        ProblemError
-            The message names the value.
-        """
-        self._with_data([dict(value.values) for axis in self.axes for value in axis.values])
-        if self.grids is not None:
-            self._with_data(self.grids.to_dict())
-
-    def with_seeds(self, most: int) -> Experiment:
-        """Return it with other numbers of seeds at most."""
-        least = min(self.seeds.least, most)
-        chosen = self.seeds.chosen
-        if chosen is not None and most > len(chosen):
-            raise ProblemError(
-                f"the number of seeds must be <= {len(chosen)}, as seeds.chosen has, got {most}"
-            )
-        if self.precision is not None and least < 2:
-            raise ProblemError(f"the number of seeds must be >= 2 with a precision, got {most}")
-        return replace(self, seeds=replace(self.seeds, least=least, most=most))
-
-    def with_scale(self, scale: float) -> Experiment:
-        """Return it with another factor on backlogs, and on probes that have none of their own."""
-        return replace(self, scenario=self.scenario.with_values({"scale": scale}))
-
-    def with_probe_scale(self, scale: float) -> Experiment:
-        """Return it with another factor on probes alone."""
-        return replace(self, scenario=self.scenario.with_values({"probe_scale": scale}))
-
-    def only(self, labels: Mapping[str, Sequence[str]]) -> Experiment:
-        """Return the part with these labels, by axis.
-
-        Raises
-        ------
-        ProblemError
-            There is no such axis or label, or nothing is left.
-        """
-        return replace(self, axes=part_of(self.axes, labels))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all that it says, the scenario and every default written out."""
-        precision = self.precision
-        return {
-            "format": EXPERIMENT_FORMAT,
-            "name": self.name,
-            "title": self.title,
-            "engine": self.engine,
-            "scenario": self.scenario.to_dict(),
-            "grids": None if self.grids is None else self.grids.to_dict(),
-            "seeds": self.seeds.to_dict(),
-            "precision": precision and {**vars(precision), "of": list(precision.of)},
-            "axes": [axis.to_dict() for axis in self.axes],
-            "panels": [dict(panel) for panel in self.panels],
-        }
-
-    @property
-    def sha256(self) -> str:
-        """Hash of what its runs are: not of seeds, precision and panels, which may change."""
-        tree = {k: v for k, v in self.to_dict().items() if k in ("name", "engine", "axes")}
-        if self.grids is None:
-            tree["scenario"] = by_content(self.scenario)
-        else:
-            grids = Grids.from_fields(self._with_data(self.grids.to_dict()), self.grids.folder)
-            tree |= {"scenario": self.scenario.to_dict(), "grids": grids.by_content()}
-        return sha256_of(tree)
 
 
 # What a file says -------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from datacollect.study.jobs import Group
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from datacollect.study.experiment import Experiment, Precision
+    from datacollect.study.experiment import Experiment
+    from datacollect.study.seeds import Precision
 
 
 RunId: TypeAlias = tuple[Labels, Labels, int]
@@ -225,7 +226,7 @@ def is_precise(values: Sequence[float], precision: Precision) -> bool:
     What is not there (NaN: a run that did not end, or no such traffic) does not count; with
     nothing there, nothing becomes more precise.
 
-    >>> from datacollect.study.experiment import Precision
+    >>> from datacollect.study.seeds import Precision
     >>> wanted = Precision(half_width=0.05, confidence=0.95, of=("makespan_s",))
     >>> is_precise([10.0, 10.1, 9.9], wanted), is_precise([10.0, 12.0, 8.0], wanted)
     (True, False)

@@ -71,3 +71,20 @@ def test_with_fixed_rates_it_is_right_from_the_start():
     for noted in controller.answer["forecasts"]:
         assert noted["makespan_s"] == pytest.approx(run.makespan_s, rel=0.15)
         assert noted["low_s"] < run.makespan_s < noted["high_s"]
+
+
+def test_what_was_predicted_is_believed_first_and_what_is_seen_later():
+    """Predicted 80 s, seen 100: 80 until a tenth is there, 90 half-way to four tenths, then 100."""
+    outlook = Outlook(1000, expected_s=80.0)
+    for done, end_s in ((100, 80.0), (250, 90.0), (400, 100.0)):
+        outlook.there_bytes = done
+        outlook.look(done / 10, [view("A", 1, 10.0, 1000 - done)])
+        assert outlook.forecast.makespan_s == pytest.approx(end_s)
+        assert outlook.forecast.low_s < end_s < outlook.forecast.high_s
+
+
+def test_the_end_is_never_expected_before_now():
+    outlook = Outlook(1000, expected_s=5.0)
+    outlook.there_bytes = 100
+    outlook.look(10.0, [view("A", 1, 10.0, 900)])
+    assert outlook.forecast.makespan_s == 10.0

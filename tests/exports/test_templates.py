@@ -36,6 +36,11 @@ def test_an_equals_sign_may_belong_to_the_address():
         ("rsync://me:secret@x/{path}", "a password may not stand"),
         ("https://x/{path}?X-Amz-Signature=1", "'X-Amz-Signature' .* may grant access"),
         ("https://x/{path}?access_token=1", "may grant access"),
+        ("https://x/{path}?authz=Bearer%20x", "'authz' .* may grant access"),
+        ("https://x/{path}?key=AIza", "'key' .* may grant access"),
+        ("https://x/{path}?sv=1&sig=x", "'sig' .* may grant access"),
+        (":s3,secret_access_key=x:bucket/{path}", "'secret_access_key' .* may grant access"),
+        (":sftp,host=h,pass=x:/data/{path}", "'pass' .* may grant access"),
         ("https://x/data", "must be an address with {path}"),
         ("https://x/{path}/{user}", "must be an address with {path}"),
         ("https://x/\n{path}", "must be an address"),
@@ -56,6 +61,11 @@ def test_what_is_missing_is_said():
         found.address("K", "S", "p")
     with pytest.raises(dc.ProblemError, match="two templates for all hosts"):
         read_templates(["https://s/{path}", "https://k/{path}"], [], HOSTS, is_url=True)
+
+
+def test_words_that_only_resemble_secrets_are_no_secrets():
+    for template in ("https://x/?keyring={path}", "https://x/?author=me&file={path}"):
+        assert read_templates([template], [], HOSTS, is_url=True).address("S", "S", "p")
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "-x", "%2F", "a\nb", "\\", ".hidden", "zürich"])

@@ -3,7 +3,14 @@
 import pytest
 
 import datacollect as dc
-from datacollect.methods.prediction import LEARNED, Job, bare_makespan_s, predicted
+from datacollect.methods.prediction import (
+    LEARNED,
+    Job,
+    bare_adaptive_s,
+    bare_makespan_s,
+    predicted,
+    predictions,
+)
 
 
 def two(wire=None, **host):
@@ -26,10 +33,22 @@ def test_what_has_ended_leaves_room():
     assert bare_makespan_s(two(12.0), jobs) == pytest.approx(22.0)
 
 
-def test_connections_that_have_ended_help_others_where_they_may_move():
-    """The same 84 bytes at 4.8 bytes/s all the time."""
-    jobs = [Job(("A", "D"), 24, 1), Job(("B", "D"), 60, 1)]
-    assert bare_makespan_s(two(12.0), jobs, help_others=True) == pytest.approx(17.5)
+def test_connections_that_move_take_their_share_of_the_wire_all_the_time():
+    """Of 12 bytes/s beside 3 others 6 of ours have 8: 120 bytes take 15 s."""
+    assert bare_adaptive_s(two(12.0), 6) == pytest.approx(15.0)
+
+
+def test_a_hop_has_the_connections_that_the_plan_gives_it():
+    """Two on the first hop, of 12 bytes/s beside 3 others, get 2 x 12/5; one on the second 4."""
+    hosts = [dc.Host("A", 60), dc.Host("B"), dc.Host("D")]
+    links = [
+        dc.Link("A", "B", 3.0, capacity_bytes_per_s=12.0),
+        dc.Link("B", "D", 4.0, capacity_bytes_per_s=12.0),
+    ]
+    problem = dc.Problem.from_hosts(hosts, links, "D")
+    job = [Job(("A", "B", "D"), 60, (2, 1))]
+    assert bare_makespan_s(problem, job) == pytest.approx(15.0)
+    assert bare_makespan_s(problem, [Job(("A", "B", "D"), 60, (1, 2))]) == pytest.approx(20.0)
 
 
 def test_the_narrowest_of_several_wires_counts():
@@ -51,10 +70,48 @@ def test_without_capacities_nothing_is_predicted():
     assert predicted(two(), [Job(("A", "D"), 60, 1)], "direct") is None
 
 
+def test_wires_that_others_use_are_told_from_wires_that_are_free():
+    """3 of 12 bytes/s is little of them, 7 of 12 is most."""
+    jobs = [Job(("A", "D"), 60, 1)]
+    found = predicted(two(12.0), jobs, "coordinated")
+    bare_s = bare_makespan_s(two(12.0), jobs)
+    assert found == tuple(bare_s * factor for factor in _in_order(LEARNED["coordinated"][False]))
+    free = two(12.0).replace(bandwidth_bytes_per_s=[[7.0, 7.0]])
+    bare_s = bare_makespan_s(free, jobs)
+    found = predicted(free, jobs, "coordinated")
+    assert found == tuple(bare_s * factor for factor in _in_order(LEARNED["coordinated"][True]))
+
+
+def _in_order(factors):
+    return factors.middle, factors.low, factors.high
+
+
 @pytest.mark.parametrize("method", sorted(LEARNED))
-def test_the_range_is_what_nine_runs_of_ten_took(method):
-    problem, jobs = two(12.0), [Job(("A", "D"), 60, 1)]
-    found = predicted(problem, jobs, method)
-    assert found.low_s < found.makespan_s < found.high_s
-    bare_s = bare_makespan_s(problem, jobs, help_others=method == "adaptive")
-    assert found.makespan_s == pytest.approx(bare_s * LEARNED[method].middle)
+def test_the_middle_lies_in_the_range(method):
+    for factors in LEARNED[method]:
+        assert factors.low <= factors.middle <= factors.high
+
+
+def known_link(**more):
+    hosts = [dc.Host("S", 60, **more), dc.Host("D")]
+    link = dc.Link("S", "D", 3.0, capacity_bytes_per_s=12.0)
+    return dc.Problem.from_hosts(hosts, [link], "D")
+
+
+def test_plans_are_predicted_where_rates_by_connections_are_known():
+    """Four of ours beside three others have 48/7 bytes/s."""
+    problem = known_link()
+    found = predictions(problem, dc.coordinated(problem, connections=4))
+    middle = LEARNED["coordinated"][False].middle
+    assert found["coordinated"].makespan_s == pytest.approx(60 * 7 / 48 * middle)
+    assert found["adaptive"].makespan_s == pytest.approx(
+        60 * 7 / 48 * LEARNED["adaptive"][False].middle
+    )
+    bare = problem.replace(
+        capacity_bytes_per_s=None, competitors=None, per_connection_bytes_per_s=None
+    )
+    assert predictions(bare, dc.coordinated(bare)) == {}
+    late = known_link(release_s=5.0)
+    assert predictions(late, dc.direct(late)) == {}
+    turns = dc.direct(problem, at_a_time=1)
+    assert set(predictions(problem, turns)) == {"adaptive"}

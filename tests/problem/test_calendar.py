@@ -136,3 +136,43 @@ def test_what_is_written_is_read_back() -> None:
     again = dc.Problem.from_dict(problem.to_dict())
     assert again.sha256 == problem.sha256
     assert again.clock == problem.clock
+
+
+# Lord Howe Island's clocks change by half an hour: back at 02:00 on 5 April 2026 (UTC+11 to
+# UTC+10:30), forward at 02:00 on 4 October 2026.
+
+
+@pytest.mark.parametrize(
+    ("start", "when", "hours"),
+    [
+        ("2026-04-04T12:00", "11:00", 23.5),
+        ("2026-04-04T12:00", "2026-04-05T01:45+11:00", 13.75),
+        ("2026-04-04T12:00", "2026-04-05T01:45+10:30", 14.25),
+        ("2026-10-03T12:00", "11:00", 22.5),
+        ("2026-10-03T12:00", "02:30", 14),  # the first instant after the gap
+    ],
+)
+def test_clocks_that_change_by_half_an_hour(start: str, when: str, hours: float) -> None:
+    assert _release(when, start=start, timezone="Australia/Lord_Howe") == hours * HOUR
+
+
+@pytest.mark.parametrize(
+    ("start", "when", "message"),
+    [
+        ("2026-04-04T12:00", "2026-04-05T01:45", r"twice; write .*\+11:00 for the first .*10:30"),
+        ("2026-10-03T12:00", "2026-10-04T02:15", "skip 2026-10-04 02:15"),
+    ],
+)
+def test_half_hours_that_are_skipped_or_shown_twice(start: str, when: str, message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        _release(when, start=start, timezone="Australia/Lord_Howe")
+
+
+def test_hours_that_recur_where_clocks_change_by_half_an_hour() -> None:
+    """From 02:15 on: skipped on 4 October, when it is 02:30; on 5 April as always."""
+    link = {"from": "S", "to": "D", "bandwidth_bytes_per_s": [1.0, 10.0]}
+    tree = _tree(timezone="Australia/Lord_Howe", daily_periods=["02:15", "20:00"], links=[link])
+    spring = dc.Problem.from_dict(tree | {"start": "2026-10-03T20:00"})
+    assert (spring.periods_s / HOUR).tolist()[:4] == [0, 6, 23.5, 29.75]
+    autumn = dc.Problem.from_dict(tree | {"start": "2026-04-04T20:00"})
+    assert (autumn.periods_s / HOUR).tolist()[:4] == [0, 6.75, 24.5, 30.75]

@@ -12,7 +12,7 @@ import datacollect as dc
 from datacollect.commands.json_schemas import experiment_schema
 from datacollect.documents import read_tree
 from datacollect.scenario.setting import build
-from datacollect.study.experiment import Seeds
+from datacollect.study.seeds import Seeds
 
 EXPERIMENTS = sorted(
     path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from instances.small_experiments import METHOD, experiment_of
 
-from datacollect.study.experiment import Precision
 from datacollect.study.plan import SweepPlan, is_precise
+from datacollect.study.seeds import Precision
 
 
 def test_the_half_width_is_students():

@@ -54,7 +54,8 @@ PAUSING_SWEEP = f"""
 import time
 import datacollect.study.plan, datacollect.study.sweep
 datacollect.study.plan.FLUID_RUNS, datacollect.study.sweep.TELL_S = {SMALL_JOBS}
-dc.sweep(many_seeds(), sys.argv[1], workers=2, progress=lambda now: time.sleep(600 if now.done else 0))
+wait = lambda now: time.sleep(600 if now.done else 0)
+dc.sweep(many_seeds(), sys.argv[1], workers=2, progress=wait)
 """
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason=NO_PROC)

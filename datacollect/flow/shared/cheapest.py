@@ -18,6 +18,7 @@ from datacollect.flow.tolerances import ATTAINED
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.choices import Preference
     from datacollect.flow.layered import LayeredNetwork
     from datacollect.flow.quickest import Quickest
     from datacollect.flow.shared.earliest import SharedEnd
@@ -33,7 +34,7 @@ def cheapest_with_shared(
     guard_s: float,
     relaxed: Quickest,
     budget: Budget,
-    prefer: str = DEFAULT,
+    prefer: Preference = DEFAULT,
     end_s: float | None = None,
     known: SharedEnd | None = None,
 ) -> CheapestFlow:
@@ -97,7 +98,7 @@ def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
 
 
 def _cheapest(
-    model: SharedModel, lengths_s: FloatArray, prefer: str, budget: Budget, arcs: IntArray
+    model: SharedModel, lengths_s: FloatArray, prefer: Preference, budget: Budget, arcs: IntArray
 ) -> PricedFlow:
     network = model.network
     costs = path_costs(model.problem, prefer, lengths_s, network.n_nodes)

@@ -35,6 +35,7 @@ from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from datacollect.arrays import IntArray
+    from datacollect.choices import Preference, Solver
     from datacollect.flow.plan import FluidPlan
     from datacollect.methods.replanning.earliest_end import ProvedOptimum
     from datacollect.problem.problem import Problem
@@ -51,9 +52,9 @@ def replan(
     *,
     slot_s: float | None = None,
     chunk_s: float | None = None,
-    prefer: str | None = None,
+    prefer: Preference | None = None,
     stability: float = STABILITY,
-    solver: str = "auto",
+    solver: Solver = "auto",
     time_limit_s: float | None = None,
 ) -> Schedule:
     """Plan the rest of a collection, with few changes to the plan that is under way.

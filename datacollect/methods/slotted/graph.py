@@ -138,6 +138,11 @@ def time_expanded_graph(problem: Problem, slot_s: float, n_slots: int) -> TimeEx
     n_slots : int
         Number of slots.
 
+    Returns
+    -------
+    TimeExpandedGraph
+        Nodes are hosts at slot boundaries, arcs links in slots and data that wait.
+
     Raises
     ------
     ProblemError

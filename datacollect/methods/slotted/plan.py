@@ -47,6 +47,7 @@ from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, IntArray
+    from datacollect.choices import Preference
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.methods.slotted.graph import TimeExpandedGraph
     from datacollect.methods.slotted.search import Found
@@ -59,7 +60,7 @@ def slotted_schedule(
     optimum: FluidOptimum,
     slot_s: float,
     budget: Budget,
-    prefer: str = DEFAULT,
+    prefer: Preference = DEFAULT,
     deadline_s: float | None = None,
 ) -> Schedule:
     """Return the plan with fewest slots, or within a deadline, that is best by the preference.
@@ -109,7 +110,7 @@ def _plan(
     optimum: FluidOptimum,
     slot_s: float,
     budget: Budget,
-    prefer: str,
+    prefer: Preference,
     deadline_s: float | None,
 ) -> tuple[TimeExpandedGraph, IntArray, str, str]:
     """Return graph, flow, status and solvers."""

@@ -22,6 +22,7 @@ from datacollect.simulation.network import SimulatedNetwork
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from datacollect.choices import Control
     from datacollect.control.controller import Controller
     from datacollect.control.rest import RestPlanner
     from datacollect.problem.hosts import Held
@@ -44,7 +45,7 @@ class FluidOptions(TypedDict, total=False):
     header_bytes: int
     lost_hosts_s: Mapping[str, float]
     plan_rest: RestPlanner | None
-    control: str
+    control: Control
     event_limit: int
     progress: OnProgress
 
@@ -66,7 +67,7 @@ def simulate_fluid(
     held: Iterable[Held] = (),
     lost_hosts_s: Mapping[str, float] | None = None,
     plan_rest: RestPlanner | None = None,
-    control: str = DELAYED,
+    control: Control = DELAYED,
     event_limit: int = 10_000_000,
     progress: OnProgress | None = None,
 ) -> Run:

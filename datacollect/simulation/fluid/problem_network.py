@@ -66,8 +66,19 @@ class ProblemNetwork:
                 self._shared.setdefault(link, []).append(n_links + len(limits))
             limits.append((bottleneck.name, "", bottleneck.bandwidth_bytes_per_s))
         self._limits = limits
-        fixed = np.array([limit for _, _, limit in limits], dtype=float)
-        self._capacity = [np.concatenate([row, fixed]) for row in problem.bandwidth_bytes_per_s]
+        self._capacity = self._capacities()
+
+    def _capacities(self) -> list[FloatArray]:
+        """Return the capacities of each period: links, then limits, which do not change."""
+        fixed = np.array([limit for _, _, limit in self._limits], dtype=float)
+        return [np.concatenate([row, fixed]) for row in self._problem.bandwidth_bytes_per_s]
+
+    def _list_until(self, time_s: float) -> None:
+        """List more days where bandwidths recur and the simulation takes longer."""
+        longer = self._problem.until(time_s)
+        if longer is not self._problem:
+            self._problem = longer
+            self._capacity = self._capacities()
 
     @property
     def n_resources(self) -> int:
@@ -100,6 +111,7 @@ class ProblemNetwork:
         return ((self._uplink, tail), (self._downlink, head))
 
     def _period(self, time_s: float) -> int:
+        self._list_until(time_s)
         return max(0, int(np.searchsorted(self._problem.periods_s, time_s, side="right")) - 1)
 
     def capacity_bytes_per_s(self, time_s: float) -> FloatArray:
@@ -113,6 +125,9 @@ class ProblemNetwork:
     def next_change_s(self, time_s: float) -> float:
         """Return when the next period begins."""
         following = self._period(time_s) + 1
+        daily = self._problem.daily
+        if daily is not None and following == self._problem.n_periods:
+            self._list_until(2 * daily.until_s)
         starts = self._problem.periods_s
         return float(starts[following]) if following < len(starts) else math.inf
 

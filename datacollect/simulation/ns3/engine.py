@@ -20,6 +20,7 @@ from datacollect.simulation.ns3.results import run_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from datacollect.choices import Control
     from datacollect.control.controller import Controller
     from datacollect.control.rest import RestPlanner
     from datacollect.simulation.network import SimulatedNetwork
@@ -39,7 +40,7 @@ def simulate_ns3(
     warm_up_s: float = 0.0,
     cool_down_s: float = 0.0,
     plan_rest: RestPlanner | None = None,
-    control: str = DELAYED,
+    control: Control = DELAYED,
     name: str = "",
     progress: OnProgress | None = None,
 ) -> Run:

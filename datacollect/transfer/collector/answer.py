@@ -118,7 +118,19 @@ class Pulled:
         return sum(self.refetched.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data, as ``pull --json`` prints it."""
+        """Return it as plain data, as ``pull --json`` prints it.
+
+        Returns
+        -------
+        dict
+            ``bytes`` and ``files`` for `n_bytes` and `n_files`, otherwise the attributes' names.
+
+        Examples
+        --------
+        >>> found = Pulled(True, 5, 1, None, 2.0, "direct", (), {"changed": 3}, ())
+        >>> found.to_dict()["refetched_bytes"]
+        3
+        """
         return {
             "complete": self.complete,
             "bytes": self.n_bytes,

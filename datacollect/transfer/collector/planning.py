@@ -19,6 +19,7 @@ from datacollect.schedule.progress import Progress, remaining_problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from datacollect.choices import RunMethod
     from datacollect.control.controller import Controller
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.collector.books import SourceWork
@@ -112,7 +113,7 @@ def says_links(collection: Collection) -> bool:
 
 
 def planned(
-    problem: Problem, method: str, *, connections: int, piece_bytes: int, is_known: bool
+    problem: Problem, method: RunMethod, *, connections: int, piece_bytes: int, is_known: bool
 ) -> Planned:
     """Plan, and choose who carries the plan out.
 

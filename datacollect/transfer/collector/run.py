@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.control.learning import LearningController
-from datacollect.errors import InfeasibleError, ProblemError, TransferError
+from datacollect.errors import InfeasibleError, ProblemError, TransferError, nearest_hint
 from datacollect.methods.names import ADAPTIVE
 from datacollect.signing import read_private_key
 from datacollect.transfer.collector.answer import Pulled, RouteUse
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
+    from datacollect.choices import RunMethod
     from datacollect.transfer.collector.peers import Peer
     from datacollect.transfer.collector.planning import Planned
 
@@ -55,7 +56,7 @@ SPARE_BYTES = 16 * 2**20
 def pull(
     collection: Collection | str | PathLike[str] | Mapping[str, Any],
     into: str | PathLike[str],
-    method: str = ADAPTIVE,
+    method: RunMethod = ADAPTIVE,
     *,
     plan_only: bool = False,
     watch: Callable[[CollectorCore], None] | None = None,
@@ -100,7 +101,10 @@ def pull(
     datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
     if method not in METHODS:
-        raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        raise ProblemError(
+            f"method must be one of {', '.join(METHODS)}, got {method!r}"
+            + nearest_hint(str(method), METHODS)
+        )
     if not isinstance(collection, Collection):
         if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
             collection = Collection.from_file(collection)
@@ -131,7 +135,7 @@ class _Pull:
     contacts: Contacts
     servers: Servers
     log: Log
-    method: str
+    method: RunMethod
     watch: Callable[[CollectorCore], None] | None
     begun_s: float = field(default_factory=time.monotonic)
     unreached: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,255 @@
+"""What the adaptive method gains, and what it costs others: tables and a figure for the study.
+
+    datacollect sweep experiments/harm.toml -o RESULTS/harm
+    datacollect sweep experiments/adaptive.toml -o RESULTS/adaptive
+    datacollect sweep experiments/reach.toml -o RESULTS/reach
+    python experiments/adaptive_tables.py RESULTS
+
+Of those sweeps that are there it writes results/study/harm_frontier.csv, adaptive_ratios.csv and
+reach_ratios.csv, and docs/figures/study_harm.png, and fills docs/study_adaptive.md. Ratios are
+geometric means over seeds of makespans in the same seed, with 95 % intervals by Student's t of
+their logarithms; with one seed there is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "study"
+PAGE = HERE.parent / "docs" / "study_adaptive.md"
+FIGURE = HERE.parent / "docs" / "figures" / "study_harm.png"
+CONFIDENCE = 0.95
+COORDINATED, AS_MANY = "coordinated", "direct as many as coordinated"
+ADAPTIVE = ("adaptive", "adaptive, chains alone")
+UNDER_LOAD = "under load, geometric mean"
+# What the method was meant to reach in ns-3: over coordinated, over direct with as many.
+TARGETS = {
+    "60 flows 1:1": (0.45, 0.62),
+    "60 flows 2:1": (0.45, 0.55),
+    "60 flows 1:3": (0.60, 0.70),
+    "20 flows 1:1": (0.55, 0.70),
+    "none": (0.85, 0.85),
+    UNDER_LOAD: (0.50, 0.65),
+}
+MB = 1e6
+# What the figure's axes name.
+LOSSES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+SECONDS = (30, 50, 100, 200, 300, 500)
+
+
+def geometric(ratios: Iterable[float]) -> tuple[float, float, float]:
+    """Return the geometric mean and its interval; NaN at its ends for a single ratio.
+
+    >>> [round(x, 3) for x in geometric([0.5, 0.5])]
+    [0.5, 0.5, 0.5]
+    """
+    logs = np.log(list(ratios))
+    mean = float(logs.mean())
+    if len(logs) < 2:
+        return float(np.exp(mean)), float("nan"), float("nan")
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1) * stats.sem(logs))
+    return float(np.exp(mean)), float(np.exp(mean - reach)), float(np.exp(mean + reach))
+
+
+def frontier(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each setting and method, how soon it ends and what others lose."""
+    rows = []
+    for setting, of_setting in runs.groupby("setting", sort=False):
+        direct = of_setting[of_setting["method"] == "direct"].set_index("seed")
+        for method, found in of_setting.groupby("method", sort=False):
+            during = found.set_index("seed")["tcp_during_bytes_per_s"]
+            kept = during / direct["tcp_during_bytes_per_s"].reindex(during.index)
+            rows.append(
+                {
+                    "setting": setting,
+                    "method": method,
+                    "seeds": len(found),
+                    "connections": round(float(found["connections"].mean()), 1),
+                    "makespan_s": round(float(found["makespan_s"].mean()), 1),
+                    "part_lost": round(float(found["tcp_loss"].mean()), 3),
+                    "kept_over_direct": round(float(kept.mean()), 3),
+                    "lost_mb": round(float(found["tcp_lost_bytes"].mean()) / MB, 1),
+                    "lost_mb_sd": round(float(found["tcp_lost_bytes"].std()) / MB, 1),
+                }
+            )
+    table = pd.DataFrame(rows)
+    return table.sort_values(["setting", "makespan_s"], ascending=[True, False], kind="stable")
+
+
+def ratios(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return what adaptive takes over the others in the same seed, for each setting."""
+    rows = []
+    for method in ADAPTIVE:
+        loaded: list[tuple[float, float]] = []
+        for setting, of_setting in runs.groupby("setting", sort=False):
+            times = of_setting.pivot_table(index="seed", columns="method", values="makespan_s")
+            if not {method, COORDINATED, AS_MANY} <= set(times):
+                continue
+            times = times.dropna(subset=[method, COORDINATED, AS_MANY])
+            over = [(times[method] / times[other]).tolist() for other in (COORDINATED, AS_MANY)]
+            if not over[0]:
+                continue
+            found = [geometric(each) for each in over]
+            if setting != "none":
+                loaded.append((found[0][0], found[1][0]))
+            rows.append(_row(method, str(setting), len(times), found))
+        if len(loaded) > 1:
+            both = [geometric(each) for each in zip(*loaded, strict=True)]
+            bare = [(mean, float("nan"), float("nan")) for mean, _, _ in both]
+            rows.append(_row(method, UNDER_LOAD, len(loaded), bare))
+    return pd.DataFrame(rows)
+
+
+def _row(
+    method: str, setting: str, n: int, found: list[tuple[float, float, float]]
+) -> dict[str, object]:
+    row: dict[str, object] = {"method": method, "setting": setting, "n": n}
+    for name, (mean, low, high) in zip(("coordinated", "as_many"), found, strict=True):
+        row |= {
+            f"over_{name}": round(mean, 3),
+            f"over_{name}_low": round(low, 3),
+            f"over_{name}_high": round(high, 3),
+        }
+    return row
+
+
+# As Markdown --------------------------------------------------------------------------------
+
+
+def frontier_text(table: pd.DataFrame) -> str:
+    """Return the frontier as a table in Markdown; numbers as they stand in the file."""
+    head = (
+        "setting",
+        "method",
+        "seeds",
+        "connections",
+        "makespan, s",
+        "part of their rate that others lose",
+        "their rate over direct's",
+        "others lose, MB (standard deviation)",
+    )
+    rows = [[*row[:7], f"{row[7]} ({row[8]})"] for row in table.astype(str).itertuples(index=False)]
+    return _markdown(head, rows)
+
+
+def ratios_text(table: pd.DataFrame, *, with_targets: bool = True) -> str:
+    """Return ratios as a table in Markdown, with what was to be reached and whether it was."""
+    head = ["method", "setting", "seeds", "over coordinated", "over direct with as many"]
+    rows = []
+    for row in table.astype(str).to_dict("records"):
+        cells = [row["method"], row["setting"], row["n"]]
+        if row["setting"] == UNDER_LOAD:
+            cells[2] = f"{row['n']} settings"
+        for name, target in zip(
+            ("over_coordinated", "over_as_many"),
+            TARGETS.get(row["setting"], (None, None)),
+            strict=True,
+        ):
+            text = row[name]
+            if row[f"{name}_low"] not in ("", "nan"):
+                text += f" [{row[f'{name}_low']}, {row[f'{name}_high']}]"
+            if with_targets and target is not None:
+                text += f" {'✓' if float(row[name]) <= target else '✗'} {target:g}"
+            cells.append(text)
+        rows.append(cells)
+    return _markdown(head, rows)
+
+
+def _markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, *rows)]
+    return "\n".join([lines[0], "|" + " --- |" * len(list(head)), *lines[1:]])
+
+
+# The figure ---------------------------------------------------------------------------------
+
+
+def draw(table: pd.DataFrame, file: Path) -> None:
+    """Draw makespans against the part of their rate that others lose, a panel for each setting."""
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    settings = list(dict.fromkeys(table["setting"]))
+    columns = 2
+    figure, panels = plt.subplots(
+        -(-len(settings) // columns), columns, figsize=(9, 7), squeeze=False, layout="constrained"
+    )
+    for panel, setting in zip(panels.flat, settings, strict=False):
+        found = table[table["setting"] == setting].sort_values("part_lost")
+        lost = found["part_lost"].to_numpy()
+        # All lose about the same bytes: time and rate lost are inverse to each other.
+        middle = float(np.median(lost * found["makespan_s"].to_numpy()))
+        along = np.geomspace(lost.min() / 1.15, lost.max() * 1.15, 50)
+        panel.plot(along, middle / along, color="0.7", zorder=0, label="equal bytes")
+        for name, marker in (("direct", "o"), ("coordinated", "s"), ("adaptive", "^")):
+            of_kind = found[found["method"].str.startswith(name)]
+            panel.plot(
+                of_kind["part_lost"], of_kind["makespan_s"], marker, linestyle="none", label=name
+            )
+        for row in found.itertuples():
+            n = f"{row.connections:.0f}"
+            panel.annotate(
+                n,
+                (row.part_lost, row.makespan_s),
+                textcoords="offset points",
+                xytext=(5, 4),
+                fontsize=8,
+            )
+        panel.set(xscale="log", yscale="log", title=setting)
+        for axis, ticks in ((panel.xaxis, LOSSES), (panel.yaxis, SECONDS)):
+            axis.set_major_locator(FixedLocator(ticks))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_locator(NullLocator())
+        panel.set_xlabel("part of their rate that others lose")
+        panel.set_ylabel("makespan, s")
+    panels.flat[0].legend(frameon=False, fontsize=8)
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+def settings_named(runs: pd.DataFrame) -> pd.DataFrame:
+    """Name settings of flows and ratios as those of one axis are; without flows ratios are one."""
+    if "setting" in runs:
+        return runs
+    named = runs["flows"].astype(str) + " flows " + runs["ratio"]
+    runs = runs.assign(setting=named.where(runs["flows"].astype(str) != "0", "none"))
+    return runs[(runs["setting"] != "none") | (runs["ratio"] == "1:1")]
+
+
+def main() -> None:
+    """Write tables and figure of the sweeps that are there, and fill the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path, help="folder of the sweeps' folders")
+    given = parser.parse_args()
+    for name, make, suffix in (
+        ("harm", frontier, "frontier"),
+        ("adaptive", ratios, "ratios"),
+        ("reach", ratios, "ratios"),
+    ):
+        file = given.results / name / "results.parquet"
+        if not file.exists():
+            print(f"{file}: not there, {name} stays as it was")
+            continue
+        table = make(settings_named(pd.read_parquet(file)))
+        if table.empty:
+            print(f"{file}: no seed has all methods yet, {name} stays as it was")
+            continue
+        table.to_csv(RESULTS / f"{name}_{suffix}.csv", index=False)
+        if name == "harm":
+            draw(table, FIGURE)
+    from study_tables import filled
+
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

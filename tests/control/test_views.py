@@ -1,0 +1,87 @@
+"""What is kept up to date for decisions, beside what comes of looking at everything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.connection_counts import LEAST_BUSY_S, LinkRates
+from datacollect.control.relaying import RELAYING
+from datacollect.control.stock import Stocks
+from datacollect.control.views import WORTH_OPENING_S, host_views, most_left
+from datacollect.problem.problem import Problem
+from datacollect.simulation.fluid.engine import simulate_problem
+
+MB = 1_000_000
+
+
+class Looking(AdaptiveController):
+    """After each event, looks at all hosts anew."""
+
+    looked = 0
+
+    def handle(self, event):
+        decisions = super().handle(event)
+        books = self._pulls, self._ways, self._rates, self._stock
+        found = most_left(*books, lambda _: True, 9)
+        # Of those with something to give, the first with most left to do.
+        wanted, longest_s = None, WORTH_OPENING_S
+        for view in host_views(*books, ()):
+            if view.stock_bytes > 0 and view.remaining_s > longest_s:
+                wanted, longest_s = view.link, view.remaining_s
+        assert found == wanted
+        lying = [host for host in self._ways.hosts if self._stock[host].n_bytes > 0]
+        for host in self._ways.hosts:
+            elsewhere = [other for other in lying if other != host]
+            assert self._stock.any_left(self._ways.hosts, besides=host) == bool(elsewhere)
+        self.looked += found is not None
+        return decisions
+
+
+@pytest.mark.parametrize("relays", RELAYING)
+def test_what_is_kept_is_what_views_of_all_hosts_tell(relays):
+    random = np.random.default_rng(3)
+    links = random.uniform(0.5, 4.0, (7, 7)) * MB
+    links[:-1, -1] = random.uniform(0.05, 1.0, 6) * MB
+    links[2, -1] = links[-1] = 0
+    np.fill_diagonal(links, 0)
+    problem = Problem.from_matrix([*"ABCDEFZ"], links, [6 * MB, MB, MB, 0, MB, 3 * MB, 0], "Z")
+    controller = Looking(problem, 14, relays=relays, piece_bytes=100_000)
+    run = simulate_problem(problem, controller)
+    assert run.complete
+    assert controller.looked > 20
+
+
+def test_rates_follow_what_is_observed_at_once():
+    """10 bytes in a second per connection, then 25; a chain has what its slowest hop has."""
+    rates = LinkRates({("A", "B"): 50.0, ("B", "D"): 40.0})
+    chain = ("A", "B", "D")
+    assert (rates.rate(("A", "B")), rates.rate(chain)) == (50.0, 40.0)
+    rates.busy(("A", "B"), LEAST_BUSY_S)
+    assert (rates.rate(("A", "B")), rates.rate(chain)) == (0.0, 0.0)
+    rates.moved(("A", "B"), 20)
+    assert (rates.rate(("A", "B")), rates.rate(chain)) == (10.0, 10.0)
+    rates.moved(("A", "B"), 80)
+    rates.busy(("A", "B"), LEAST_BUSY_S)
+    assert (rates.rate(("A", "B")), rates.rate(chain)) == (25.0, 25.0)
+    rates.forget(100.0)
+    assert (rates.rate(("A", "B")), rates.rate(chain)) == (50.0, 40.0)
+
+
+def test_stocks_know_where_something_is_left():
+    stocks = Stocks("AB", piece_bytes=10)
+    assert not stocks.any_left("AB")
+    stocks["B"].add_own("B", 0, 15)
+    assert stocks.any_left("AB")
+    assert stocks.any_left("AB", besides="A")
+    assert not stocks.any_left("AB", besides="B")
+    assert not stocks.any_left("A")
+    piece = stocks["B"].pull()
+    assert stocks.any_left("B")
+    stocks["B"].pull()
+    assert not stocks.any_left("B")
+    stocks["B"].add(piece)
+    assert stocks.any_left("B")
+    stocks.clear_out("B")
+    assert not stocks.any_left("B")

@@ -1,0 +1,52 @@
+"""The tables of the adaptive method's page, from a few runs made up by hand."""
+
+import math
+
+import pandas as pd
+import pytest
+
+METHODS = ("direct as many as coordinated", "coordinated", "adaptive")
+
+
+@pytest.fixture
+def tables(scripts):
+    return scripts("adaptive_tables")
+
+
+def test_ratios_are_of_the_same_seed_and_their_means_geometric(tables):
+    """Over coordinated 1/2 and 1/8, in the mean 1/4; over direct 1 and 1/4, in the mean 1/2."""
+    times = {101: (10.0, 20.0, 10.0), 102: (8.0, 16.0, 2.0)}
+    rows = [
+        {"seed": seed, "setting": "60 flows 1:1", "method": method, "makespan_s": time_s}
+        for seed, of_seed in times.items()
+        for method, time_s in zip(METHODS, of_seed, strict=True)
+    ]
+    found = tables.ratios(pd.DataFrame(rows))
+    assert found["method"].tolist() == ["adaptive"]
+    assert found["over_coordinated"].tolist() == [0.25]
+    assert found["over_as_many"].tolist() == [0.5]
+    assert found["over_as_many_low"][0] < 0.5 < found["over_as_many_high"][0]
+    text = tables.ratios_text(found.astype(str))
+    assert "| 2 | 0.25 [" in text
+    assert "✓ 0.45" in text
+    # A seed that lacks a method counts for none.
+    found = tables.ratios(pd.DataFrame(rows[:-1]))
+    assert found["n"].tolist() == [1]
+    assert math.isnan(found["over_as_many_low"][0])
+
+
+def test_the_frontier_has_what_others_keep_in_the_same_seed(tables):
+    """They have 6 of direct's 8, and 3 of its 4: three quarters."""
+    rows = [
+        (101, "direct", 40.0, 8.0, 0.2, 40e6, 7),
+        (102, "direct", 60.0, 4.0, 0.2, 60e6, 7),
+        (101, "adaptive", 20.0, 6.0, 0.4, 40e6, 20),
+        (102, "adaptive", 30.0, 3.0, 0.4, 60e6, 22),
+    ]
+    names = "seed method makespan_s tcp_during_bytes_per_s tcp_loss tcp_lost_bytes connections"
+    runs = pd.DataFrame(rows, columns=names.split()).assign(setting="20 flows 1:1")
+    found = tables.frontier(runs).set_index("method")
+    assert found["makespan_s"].to_dict() == {"direct": 50.0, "adaptive": 25.0}
+    assert found["kept_over_direct"].to_dict() == {"direct": 1.0, "adaptive": 0.75}
+    assert found["lost_mb"].to_dict() == {"direct": 50.0, "adaptive": 50.0}
+    assert found["connections"].to_dict() == {"direct": 7.0, "adaptive": 21.0}

@@ -1,0 +1,109 @@
+"""What users choose among: the types say what the tables say, and what is unknown is refused."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+
+import pandas as pd
+import pytest
+from instances.three_hosts import small
+
+import datacollect as dc
+from datacollect import choices
+from datacollect.commands import options
+from datacollect.control.relaying import RELAYING
+from datacollect.exports.export import FORMATS
+from datacollect.flow.preference import PREFERENCES
+from datacollect.measurement.estimates import WAYS
+from datacollect.methods.choice import METHODS
+from datacollect.methods.names import ADAPTIVE, FINISHES, FIRSTS
+from datacollect.scenario.fields import ENGINES
+from datacollect.simulation.control import CONTROL
+from datacollect.solvers import choice as solver_choice
+from datacollect.transfer.collector.planning import METHODS as PULL_METHODS
+
+SAMPLES = pd.DataFrame({"from": "S", "to": "D", "time_s": [0.0], "bandwidth_bytes_per_s": [1e6]})
+SCENARIO = {"problem": "nowhere.toml"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "tables"),
+    [
+        (choices.Method, [METHODS, options.Method]),
+        (choices.RunMethod, [[*METHODS, ADAPTIVE], options.RunMethod, PULL_METHODS]),
+        (choices.Preference, [PREFERENCES, options.Prefer]),
+        (choices.Finish, [FINISHES, options.Finish]),
+        (choices.First, [FIRSTS]),
+        (choices.Solver, [["auto", *solver_choice._FLOW_BACKENDS], options.Solver]),
+        (choices.Estimator, [WAYS, options.How]),
+        (choices.Engine, [ENGINES]),
+        (choices.Control, [CONTROL]),
+        (choices.Relays, [RELAYING]),
+        (choices.ExportFormat, [FORMATS, options.ExportFormat]),
+    ],
+)
+def test_types_say_what_the_tables_say(kind, tables):
+    for table in tables:
+        assert set(typing.get_args(kind)) == {str(name) for name in table}
+
+
+# Parameters of public functions that take one of a few words, and the type of each.
+CHOSEN = {
+    "prefer": "Preference",
+    "finish": "Finish",
+    "first": "First",
+    "solver": "Solver",
+    "how": "Estimator",
+    "engine": "Engine",
+    "method": "RunMethod",
+}
+
+
+def test_every_choice_of_the_public_functions_has_its_type():
+    found = set()
+    for name in dc.__all__:
+        function = getattr(dc, name)
+        if not inspect.isfunction(function):
+            continue
+        for key, parameter in inspect.signature(function).parameters.items():
+            if key in CHOSEN:
+                assert str(parameter.annotation).removesuffix(" | None") == CHOSEN[key], name
+                found.add(key)
+            elif key != "dask":  # an address
+                assert str(parameter.annotation).removesuffix(" | None") != "str", f"{name}: {key}"
+    assert found == CHOSEN.keys()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dc.coordinated(small(), prefer="mony"), "did you mean 'money'"),
+        (lambda: dc.coordinated(small(), finish="erly"), "did you mean 'early'"),
+        (lambda: dc.coordinated(small(), solver="ortool"), "did you mean 'ortools'"),
+        (lambda: dc.direct(small(), solver="ortool"), "did you mean 'ortools'"),
+        (lambda: dc.best_path(small(), first="rely"), "did you mean 'relay'"),
+        (lambda: dc.compare(small(), finish="erly"), "did you mean 'early'"),
+        (lambda: dc.explain(small(), solver="ortool"), "did you mean 'ortools'"),
+        (lambda: dc.lower_bound(small(), solver="ortool"), "did you mean 'ortools'"),
+        (lambda: dc.estimate(SAMPLES, "man"), "did you mean 'mean'"),
+        (lambda: dc.simulate(SCENARIO, engine="fluit"), "did you mean 'fluid'"),
+        (lambda: dc.simulate(SCENARIO, engine="fluid", method="dirct"), "did you mean 'direct'"),
+        (lambda: dc.pull({}, "here", "adaptiv"), "did you mean 'adaptive'"),
+    ],
+)
+def test_an_unknown_word_is_refused_with_the_nearest(call, message):
+    with pytest.raises(dc.ProblemError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: small().replace(backlog_byte=[1, 2, 3]), "did you mean 'backlog_bytes'"),
+        (lambda: dc.direct(small()).replace(makespan=3.0), "did you mean 'makespan_s'"),
+    ],
+)
+def test_an_unknown_attribute_is_refused_with_the_nearest(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

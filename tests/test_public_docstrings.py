@@ -1,0 +1,174 @@
+"""Every public function and method says what it means, takes, returns and raises, and shows it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import textwrap
+from functools import cache, cached_property
+from importlib import import_module
+
+import pytest
+
+import datacollect as dc
+from datacollect import errors
+
+OUR_ERRORS = {name for name in vars(errors) if name.endswith("Error")}
+
+# What the public functions give and take, besides the names of `datacollect` itself.
+RETURNED = {
+    "Run": import_module("datacollect.simulation.run").Run,
+    "NewLinks": dc.NewLinks,
+}
+
+# Methods of Python itself, and what pandas or tuples bring along.
+PYTHONS_OWN = re.compile(r"__\w+__|_.*")
+
+
+def public_classes() -> dict[str, type]:
+    return {name: x for name in dc.__all__ if inspect.isclass(x := getattr(dc, name))} | RETURNED
+
+
+def members(kind: type) -> dict[str, object]:
+    """Return what a class and its bases of this package define, by name; the nearest wins."""
+    found: dict[str, object] = {}
+    for room in reversed(kind.__mro__):
+        if room.__module__.startswith("datacollect"):
+            found |= {k: v for k, v in vars(room).items() if not PYTHONS_OWN.fullmatch(k)}
+    return found
+
+
+def callables() -> dict[str, object]:
+    """Return every public function and method by its full name."""
+    found = {n: x for n in dc.__all__ if inspect.isfunction(x := getattr(dc, n))}
+    for name, kind in public_classes().items():
+        for key, value in members(kind).items():
+            function = getattr(value, "__func__", value)
+            if inspect.isfunction(function):
+                found[f"{name}.{key}"] = function
+    return found
+
+
+def questions() -> dict[str, object]:
+    """Return every public property by its full name."""
+    return {
+        f"{name}.{key}": value
+        for name, kind in public_classes().items()
+        for key, value in members(kind).items()
+        if isinstance(value, (property, cached_property))
+    }
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return the parts of a docstring by their titles; what it begins with under ''.
+
+    >>> sections("Add.\\n\\nReturns\\n-------\\nint")
+    {'': 'Add.', 'Returns': 'int'}
+    """
+    parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", text, flags=re.MULTILINE)
+    return {"": parts[0].strip()} | {
+        title: part.strip() for title, part in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def named(part: str) -> set[str]:
+    """Return the names that a part lists, ``a, b : float`` or alone on a line."""
+    found = set()
+    for line in part.splitlines():
+        if line and not line[0].isspace():
+            found |= {name.strip().lstrip("*") for name in line.partition(" :")[0].split(",")}
+    return found
+
+
+@cache
+def tree_of(module: str) -> dict[str, ast.AST]:
+    """Return a module's own functions and classes by name."""
+    source = inspect.getsource(import_module(module))
+    body = ast.parse(source).body
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+def raised(function: object) -> set[str]:
+    """Return our errors that a function raises, by itself or in functions of its own module."""
+    beside = tree_of(function.__module__)
+    waiting = [ast.parse(textwrap.dedent(inspect.getsource(function)))]
+    seen, found = set(), set()
+    while waiting:
+        for node in ast.walk(waiting.pop()):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                found |= {getattr(node.exc.func, "id", "")} & OUR_ERRORS
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                name = node.func.id
+                if isinstance(beside.get(name), ast.FunctionDef) and name not in seen:
+                    seen.add(name)
+                    waiting.append(beside[name])
+    return found
+
+
+def covered(error: str, listed: set[str]) -> bool:
+    """Whether a docstring lists an error, or one that it is."""
+    return any(kind.__name__ in listed for kind in getattr(errors, error).__mro__)
+
+
+def test_there_is_something_to_look_at():
+    assert {"compare", "Problem.from_hosts", "Problem.link_indices", "Schedule.check"} <= set(
+        callables()
+    )
+    assert {"Problem.n_hosts", "Schedule.transfers"} <= set(questions())
+    assert raised(dc.Problem.replace) == set()
+    assert raised(dc.estimate) == {"ProblemError"}
+
+
+@pytest.mark.parametrize("name", sorted(callables()))
+def test_docstring_is_full(name):
+    function = callables()[name]
+    text = inspect.getdoc(function)
+    assert text, "has no docstring"
+    parts = sections(text)
+    assert len(parts[""].split()) >= 3, "does not say what it means"
+    assert not re.match(r"(As|See) ", parts[""]), "says only where to look"
+    signature = inspect.signature(function)
+    parameters = set(signature.parameters) - {"self", "cls"}
+    missing = parameters - named(parts.get("Parameters", ""))
+    assert not missing, f"does not name {sorted(missing)} under Parameters"
+    unknown = named(parts.get("Parameters", "")) - parameters
+    assert not unknown or any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()), (
+        f"names {sorted(unknown)}, which it does not take"
+    )
+    if signature.return_annotation not in ("None", None):
+        assert "Returns" in parts, "does not say what it returns"
+    listed = named(parts.get("Raises", ""))
+    silent = {error for error in raised(function) if not covered(error, listed)}
+    assert not silent, f"does not say that it raises {sorted(silent)}"
+    assert ">>> " in parts.get("Examples", ""), "has no example"
+
+
+@pytest.mark.parametrize("name", sorted(questions()))
+def test_property_says_what_it_is(name):
+    value = questions()[name]
+    text = inspect.getdoc(getattr(value, "fget", None) or value.func) or ""
+    assert len(text.split()) >= 3, "does not say what it is"
+    assert not re.match(r"(As|See) ", text), "says only where to look"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n, k in public_classes().items() if dataclasses.is_dataclass(k))
+)
+def test_class_says_what_each_attribute_is(name):
+    kind = public_classes()[name]
+    parts = sections(inspect.getdoc(kind) or "")
+    listed = named(parts.get("Attributes", "")) | named(parts.get("Parameters", ""))
+    missing = {field.name for field in dataclasses.fields(kind)} - listed
+    assert not missing, f"does not name {sorted(missing)}"
+
+
+@pytest.mark.parametrize("name", sorted({**callables(), **questions()}))
+def test_no_public_function_takes_just_any_options(name):
+    function = callables().get(name)
+    if function is None:
+        return
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            assert "Unpack[" in str(parameter.annotation), f"{parameter} names no options"
