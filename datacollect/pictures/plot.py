@@ -103,7 +103,7 @@ def save_plot(problem: Problem, schedule: Schedule, path: str | PathLike[str]) -
         Of this problem.
     path : path-like
         Ends in ``.png``, ``.svg`` or ``.pdf`` for what `plot_schedule` draws, in ``.html`` for the
-        page of `plot_page`.
+        page of `plot_page`; what is there is overwritten.
 
     Raises
     ------
