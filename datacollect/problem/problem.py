@@ -58,6 +58,8 @@ class Problem(ProblemConstructors, ProblemQuestions):
         not known.
     most_connections : ndarray of float, shape (n_hosts,), or None
         As in `Host`; None where no host limits them.
+    latitude, longitude : ndarray of float, shape (n_hosts,), or None
+        Degrees, NaN where not known; None where no host's place is. Plans do not depend on them.
     per_connection_bytes_per_s, capacity_bytes_per_s, competitors : ndarray, shape (n_links,)
         How rates grow with connections (`datacollect.problem.connection_rates`), complete; NaN at
         links with a constant bandwidth, or None where all are constant.

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
-import pytest
-from conftest import NO_CHROMIUM
 from instances.made_sweeps import cells_in
 from instances.small_experiments import SCENARIO, experiment_of
 
 import datacollect as dc
 
 OVER_DIRECT = "makespan over that of direct (ratio)"
-
-
-@pytest.fixture
-def browser():
-    """Headless Chromium."""
-    named = os.environ.get("DATACOLLECT_CHROMIUM")
-    path = named or shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip(NO_CHROMIUM)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Containers have no namespaces for its sandbox; the page is our own.
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_folder, browser):
