@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit_json, note, working
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
     Json,
     ProblemFile,
     ScheduleFile,
     require_new,
-    require_other_file,
 )
 from datacollect.commands.reading import read_both
 
@@ -32,10 +32,10 @@ def plot(
 
     What each host sends, receives and stores over time.
     """
-    require_other_file(output, problem_file, schedule_file)
+    require_kept(output, problem_file, schedule_file)
     require_new(output, force=force)
     problem, schedule = read_both(problem_file, schedule_file)
-    with working("drawing"):
+    with working("drawing", lines=not as_json):
         from datacollect.schedule.plot import save_plot
 
         save_plot(problem, schedule, output)
