@@ -40,6 +40,8 @@ TARGETS = {
     "none": (0.85, 0.85),
     UNDER_LOAD: (0.50, 0.65),
 }
+# Means over settings are of all that have others' flows.
+LOADED_SETTINGS = 4
 MB = 1e6
 # What the figure's axes name.
 LOSSES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
@@ -102,7 +104,7 @@ def ratios(runs: pd.DataFrame) -> pd.DataFrame:
             if setting != "none":
                 loaded.append((found[0][0], found[1][0]))
             rows.append(_row(method, str(setting), len(times), found))
-        if len(loaded) > 1:
+        if len(loaded) >= LOADED_SETTINGS:
             both = [geometric(each) for each in zip(*loaded, strict=True)]
             bare = [(mean, float("nan"), float("nan")) for mean, _, _ in both]
             rows.append(_row(method, UNDER_LOAD, len(loaded), bare))
