@@ -46,6 +46,7 @@ class FileKind(StrEnum):
     scenario = "scenario"
     experiment = "experiment"
     agent = "agent"
+    collection = "collection"
 
 
 class Solver(StrEnum):
