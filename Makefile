@@ -137,10 +137,16 @@ clean: ## remove what was built; .venv stays
 # One environment; each stamp says that one set of packages is in it. A changed setup.cfg or
 # pyproject.toml installs anew, which takes seconds where nothing is missing.
 
+# Says which package it is at. The stamp tells whether pip has ended well: what comes after | does not.
+define install
+@rm -f $@
+@{ $(BIN)/python -m pip install --progress-bar off --editable $(1) && touch $@; } | \
+    grep --line-buffered -E '^ *(Collecting|Building|Installing collected)'; test -e $@
+endef
+
 $(VENV)/.installed: $(SETUP) | $(BIN)/pip
 	@echo 'Installing datacollect into $(VENV) (the first time about a minute)'
-	@$(BIN)/python -m pip install --quiet --editable .
-	@touch $@
+	$(call install,.)
 
 $(VENV)/.installed-test: EXTRAS := test,fast
 $(VENV)/.installed-mutants: EXTRAS := mutants
@@ -152,8 +158,7 @@ $(VENV)/.installed-study: EXTRAS := ns3,report
 
 $(VENV)/.installed-%: $(SETUP) | $(BIN)/pip
 	@echo 'Installing datacollect[$(EXTRAS)] into $(VENV) (the first time about a minute)'
-	@$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
-	@touch $@
+	$(call install,'.[$(EXTRAS)]')
 
 # The last file that venv writes, so that an interrupted set-up starts again.
 $(BIN)/pip:

@@ -106,6 +106,35 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
         raise NotWrittenError(message, getattr(error, "errno", None)) from None
 
 
+def write_owned(path: str | PathLike[str], data: bytes, *, mode: int, new: bool = False) -> None:
+    """Write a file that has its mode from its first moment on, and leave none where that fails.
+
+    Parameters
+    ----------
+    path : path-like
+    data : bytes
+    mode : int
+        Such as 0o600: for its owner alone.
+    new : bool
+        Refuse a file that is there already.
+
+    Raises
+    ------
+    OSError
+        It cannot be written, or is there already.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if new else os.O_TRUNC)
+    number = os.open(path, flags, mode)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(number)
+    except OSError:
+        Path(path).unlink(missing_ok=True)
+        raise
+
+
 def decode(data: bytes, name: str) -> str:
     """Decode UTF-8; say where it is something else."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):

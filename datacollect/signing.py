@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name, read_text
+from datacollect.documents import document_name, read_text, write_owned
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
 from datacollect.kinds import shown
 
@@ -90,17 +90,12 @@ def write_private_key(path: str | PathLike[str], key: PrivateKey) -> None:
     text = f"# The public key that belongs to it: {key.public}\n{PRIVATE}"
     text += base64.b64encode(key.seed).decode() + "\n"
     try:
-        # Readable for nobody else from its first moment on.
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(number, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(number)
+        write_owned(path, text.encode(), mode=0o600, new=True)
     except FileExistsError:
         message = f"{name}: is there already; a key overwritten is lost: name another file"
         raise NotWrittenError(message) from None
     except OSError as error:
-        raise NotWrittenError(f"{name}: cannot be written: {error.strerror}") from None
+        raise NotWrittenError(f"{name}: cannot be written: {error.strerror}", error.errno) from None
 
 
 def read_private_key(path: str | PathLike[str]) -> PrivateKey:

@@ -78,6 +78,15 @@ def format_duration(duration_s: float) -> str:
     return f"{hours / 24:.3g} days"
 
 
+def format_significant(value: float) -> str:
+    """Write a number with four significant digits, up to 10^15 without an exponent.
+
+    >>> format_significant(123456.7), format_significant(0.061749), format_significant(2.0)
+    ('123500', '0.06175', '2')
+    """
+    return f"{float(f'{value:.4g}'):.15g}"
+
+
 def _with_prefix(value: float, unit: str) -> str:
     if not math.isfinite(value):
         return "unlimited" if value > 0 else str(value)

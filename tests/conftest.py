@@ -52,6 +52,14 @@ settings.register_profile("half", parent=settings.get_profile("unhurried"), max_
 settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "half"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_line_now_and_then() -> Generator[None]:
+    """On a slow machine a command would say that it is still at work, and a test would see it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("datacollect.commands.console.LINE_S", 1e6)
+        yield
+
+
 @pytest.fixture(scope="session")
 def measured_data() -> Path:
     """Folder of public measured data, which is not part of this repository.

@@ -9,22 +9,29 @@ import shutil
 import sys
 import textwrap
 import threading
-from contextlib import contextmanager, suppress
+import time
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TextIO
 
 from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
 # Progress shows once something takes longer.
 PATIENCE_S = 1.0
 
-# Columns of text do not get narrower, even where a table is then too wide.
+# Where nobody watches a terminal a line is written so often: rarely, for it may be a log.
+LINE_S = 60.0
+
+# Columns of text do not get narrower.
 LEAST_COLUMN = 12
+# But for tables with so many of them that they would not fit otherwise.
+BARE_COLUMN = 4
 
 # What a shell reports of a program that wrote into a closed pipe.
 CLOSED_PIPE_EXIT_CODE = 141
@@ -73,10 +80,13 @@ def emit_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: st
     """
     align = right.ljust(len(headings), "<")
     clean = [[_one_line(cell) for cell in row] for row in rows]
-    if on_terminal(sys.stdout):
-        emit(_rich_table(headings, clean, align))
+    lines = _folded(list(headings), clean, align)
+    if lines is None:
+        emit("\n\n".join("\n".join(_record(headings, row)) for row in clean))
+    elif on_terminal(sys.stdout):
+        emit(_rich_table(lines, align))
     else:
-        emit("\n".join(_plain_lines(_folded([list(headings), *clean], align), align)))
+        emit("\n".join(_plain_lines([line for row in lines for line in row], align)))
 
 
 def emit_facts(facts: Sequence[tuple[str, str]]) -> None:
@@ -92,10 +102,19 @@ def emit_text(text: str, indent: int = 0) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on a terminal's standard error that something is going on, once it takes a while."""
+def working(what: str, *, lines: bool = False) -> Iterator[None]:
+    """Show on standard error that something is going on, once it takes a while.
+
+    On a terminal at once; elsewhere, with ``lines``, by a line now and then.
+    """
     if not on_terminal(sys.stderr):
-        yield
+        began_s = time.monotonic()
+
+        def so_far() -> str:
+            return f"{what}: {format_duration(round(time.monotonic() - began_s))} so far"
+
+        with telling(so_far) if lines else nullcontext():
+            yield
         return
     from rich.status import Status
 
@@ -111,6 +130,24 @@ def working(what: str) -> Iterator[None]:
         status.stop()
 
 
+@contextmanager
+def telling(words: Callable[[], str]) -> Iterator[None]:
+    """Write a line to standard error every `LINE_S` while something goes on."""
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(LINE_S):
+            note(words())
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def on_terminal(stream: TextIO | None) -> bool:
     """Tell whether somebody watches a stream, which may be closed."""
     return stream is not None and stream.isatty()
@@ -123,44 +160,72 @@ def rich_console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
-def _rich_table(headings: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
+def _rich_table(rows: Sequence[Sequence[Sequence[str]]], align: str) -> str:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
+    def cells(lines: Sequence[Sequence[str]]) -> list[Text]:
+        return [Text("\n".join(column).rstrip("\n")) for column in zip(*lines, strict=True)]
+
     # Two blanks between columns, none outside: as much as can be in 80 columns.
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading, side in zip(headings, align, strict=True):
-        if side == ">":
-            table.add_column(Text(heading), justify="right", no_wrap=True)
-        else:
-            table.add_column(Text(heading), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    for heading, side in zip(cells(rows[0]), align, strict=True):
+        table.add_column(heading, justify="right" if side == ">" else "left", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*cells(row))
     console = rich_console(sys.stdout)
     with console.capture() as capture:
         console.print(table)
     return capture.get().strip("\n")
 
 
-def _folded(rows: Sequence[Sequence[str]], align: str) -> list[list[str]]:
-    """Fold the widest cells of text into several lines, until rows fit; numbers stay whole."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    texts = [i for i, side in enumerate(align) if side == "<"]
-    room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
-    while texts and sum(widths) > room:
-        widest = max(texts, key=lambda i: widths[i])
-        if widths[widest] <= LEAST_COLUMN:
-            break
-        widths[widest] -= 1
-    lines: list[list[str]] = []
-    for row in rows:
-        cells = [
-            textwrap.wrap(cell, width, break_on_hyphens=False) or [""] if i in texts else [cell]
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+def _folded(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], align: str
+) -> list[list[list[str]]] | None:
+    """Fold headings, then the widest cells of text, until rows fit; numbers stay whole.
+
+    Returns
+    -------
+    list of list of list of str, or None
+        The lines of each row, headings first, and their cells; None where nothing makes them fit.
+    """
+    columns = [[row[i] for row in rows] for i in range(len(headings))]
+    words = [max(map(len, heading.split()), default=0) for heading in headings]
+    numbers = [max(map(len, column), default=0) for column in columns]
+    # What each column cannot get narrower than: first comfortably, then barely.
+    whole = [max(len(h), n) for h, n in zip(headings, numbers, strict=True)]
+    room = shutil.get_terminal_size().columns - 2 * (len(headings) - 1)
+    widths = whole
+    for least in (LEAST_COLUMN, BARE_COLUMN):
+        bounds = [
+            max(word, min(least, width)) if side == "<" else max(word, number)
+            for side, word, number, width in zip(align, words, numbers, whole, strict=True)
         ]
-        lines += [list(line) for line in zip_longest(*cells, fillvalue="")]
-    return lines
+        widths = list(whole)
+        while sum(widths) > room:
+            widest = max(range(len(widths)), key=lambda i: (widths[i] - bounds[i], widths[i]))
+            if widths[widest] <= bounds[widest]:
+                break
+            widths[widest] -= 1
+        if sum(widths) <= room:
+            return [_lines_of(row, widths) for row in (headings, *rows)]
+    return None
+
+
+def _lines_of(row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
+    cells = [
+        textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
+        for cell, width in zip(row, widths, strict=True)
+    ]
+    return [list(line) for line in zip_longest(*cells, fillvalue="")]
+
+
+def _record(headings: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    """Write a row as a block: where even folded cells do not fit beside each other."""
+    indent = min(max(map(len, headings)), shutil.get_terminal_size().columns // 3) + 2
+    for heading, cell in zip(headings, row, strict=True):
+        yield _wrapped(f"{heading:<{indent - 2}}  {cell}", indent, break_long_words=True)
 
 
 def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:
@@ -170,14 +235,14 @@ def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:
         yield "  ".join(f"{cell:{side}{width}}" for cell, side, width in cells).rstrip()
 
 
-def _wrapped(text: str, indent: int) -> str:
+def _wrapped(text: str, indent: int, *, break_long_words: bool = False) -> str:
     # Piped too: 80 columns unless COLUMNS says otherwise. Programs read --json.
     width = shutil.get_terminal_size().columns
     return textwrap.fill(
         _one_line(text),
         max(width, indent + 20),
         subsequent_indent=" " * indent,
-        break_long_words=False,
+        break_long_words=break_long_words,
         break_on_hyphens=False,
     )
 

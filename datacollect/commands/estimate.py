@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datacollect.commands.console import emit_json, note
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
     How,
@@ -18,7 +19,6 @@ from datacollect.commands.options import (
     Output,
     names_by_address,
     require_new,
-    require_other_file,
 )
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
@@ -61,7 +61,7 @@ def estimate(
 
     columns = columns_by_name(column)
     for file in samples:
-        require_other_file(output, file)
+        require_kept(output, file)
     require_new(output, force=force)
     tables = [_samples_of(file, names_by_address(name), columns) for file in samples]
     table = pd.concat(tables, ignore_index=True)

@@ -33,7 +33,7 @@ def explain(
         problem, plan = read_problem(problem_file), None
     else:
         problem, plan = read_both(problem_file, schedule_file)
-    with working("solving, and planning, with each constraint relaxed"):
+    with working("solving, and planning, with each constraint relaxed", lines=not as_json):
         found = find_explanation(problem, plan, solver=solver.value)
     if as_json:
         emit_json(found.to_dict())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import emit_json, emit_table, emit_text, note, working
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
     Json,
@@ -17,7 +18,6 @@ from datacollect.commands.options import (
     Solver,
     SolverName,
     require_new,
-    require_other_file,
 )
 from datacollect.commands.reading import read_problem
 from datacollect.errors import ProblemError
@@ -45,13 +45,13 @@ def front(
     """
     from datacollect.methods.money_front import front as find_front
 
-    require_other_file(output, problem_file)
+    require_kept(output, problem_file)
     if output is not None and not output.lower().endswith((*PICTURES, ".csv")):
         endings = ", ".join((*PICTURES, ".csv"))
         raise ProblemError(f"-o must name a file that ends in {endings}, got {output!r}")
     require_new(output, force=force)
     problem = read_problem(problem_file)
-    with working("planning for each deadline"):
+    with working("planning for each deadline", lines=not as_json):
         table = find_front(problem, solver=solver.value)
     if output is not None:
         _save(table, Path(output))

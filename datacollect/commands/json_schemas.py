@@ -1,4 +1,4 @@
-"""JSON Schemas of problem, schedule, scenario, experiment and agent files, from their fields.
+"""JSON Schemas of all files that people write, from their fields.
 
 Editors complete and check by them.
 """
@@ -13,6 +13,7 @@ from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.fields import SCHEDULE
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.fields import AGENT
+from datacollect.transfer.collector.fields import COLLECTION
 
 if TYPE_CHECKING:
     from datacollect.kinds import Schema
@@ -97,12 +98,27 @@ def agent_schema() -> Schema:
     return _document("datacollect agent", AGENT)
 
 
+def collection_schema() -> Schema:
+    """Return the JSON Schema (draft 2020-12) of collection files, TOML or JSON.
+
+    It checks each value by itself. What values say together (fingerprint or ca, which files a
+    server has) only reading the file checks.
+
+    Examples
+    --------
+    >>> collection_schema()["$defs"]["limits"]["properties"]["connections"]["default"]
+    16
+    """
+    return _document("datacollect collection", COLLECTION)
+
+
 SCHEMAS = {
     "problem": problem_schema,
     "schedule": schedule_schema,
     "scenario": scenario_schema,
     "experiment": experiment_schema,
     "agent": agent_schema,
+    "collection": collection_schema,
 }
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit, note
+from datacollect.commands.console import emit, emit_json, note
+from datacollect.commands.options import Json
 
 keys = typer.Typer(
     help="Make and show the keys that sign tickets.", no_args_is_help=True, rich_markup_mode=None
@@ -16,22 +17,30 @@ KeyFile = Annotated[str, typer.Argument(metavar="FILE", help="File of the privat
 
 
 @keys.command()
-def new(file: KeyFile) -> None:
+def new(file: KeyFile, as_json: Json = False) -> None:
     """Make a private key, which only you may read, and print its public half.
 
-    Agents count the public half's tickets once it stands in their files under collectors.
+    Agents count the public half's tickets once it stands in their files under collectors. A file
+    that is there is never overwritten: its key would be lost.
     """
     from datacollect.signing import new_private_key, write_private_key
 
     key = new_private_key()
     write_private_key(file, key)
     note(f"saved to {file}; keep it to yourself, and write this into the agents' collectors:")
-    emit(key.public)
+    _show(file, key.public, as_json=as_json)
 
 
 @keys.command()
-def show(file: KeyFile) -> None:
+def show(file: KeyFile, as_json: Json = False) -> None:
     """Print the public half of a private key."""
     from datacollect.signing import read_private_key
 
-    emit(read_private_key(file).public)
+    _show(file, read_private_key(file).public, as_json=as_json)
+
+
+def _show(file: str, public: str, *, as_json: bool) -> None:
+    if as_json:
+        emit_json({"file": file, "public": public})
+    else:
+        emit(public)

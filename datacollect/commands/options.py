@@ -46,6 +46,7 @@ class FileKind(StrEnum):
     scenario = "scenario"
     experiment = "experiment"
     agent = "agent"
+    collection = "collection"
 
 
 class Solver(StrEnum):
@@ -347,9 +348,8 @@ def require_one_standard_input(files: dict[str, str]) -> None:
         raise ProblemError(f"only one of {', '.join(most)} and {last} can be standard input")
 
 
-def require_schedule_name(output: str | None, problem_file: str) -> None:
-    """Refuse to write a schedule over a problem, or over the links that belong to one."""
-    require_other_file(output, problem_file)
+def require_schedule_name(output: str | None) -> None:
+    """Refuse to call a schedule as problems and tables of links are called."""
     if output is not None and output.lower().endswith((".toml", ".csv")):
         raise ProblemError(f"-o must name a schedule, .json or .parquet, got {output!r}")
 
@@ -362,13 +362,3 @@ def require_new(path: str | None, *, force: bool) -> None:
         raise ProblemError(f"{path}: is a folder; name a file")
     if Path(path).is_file() or Path(path).is_symlink():
         raise ProblemError(f"{path}: exists already; --force overwrites it, or name another")
-
-
-def require_other_file(output: str | None, *inputs: str) -> None:
-    """Refuse to write over what is read."""
-    written = None if output is None else Path(output)
-    for path in inputs:
-        if written is None or not (written.exists() and Path(path).exists()):
-            continue
-        if written.samefile(path):
-            raise ProblemError(f"-o {output} would overwrite the input; name another file")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datacollect.commands.console import emit_json, working
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     AtATime,
     Chunk,
@@ -81,7 +82,8 @@ def plan(
         },
     )
     require_fit(method, shape, turns, wishes, time_limit_s)
-    require_schedule_name(output, problem_file)
+    require_schedule_name(output)
+    require_kept(output, problem_file)
     require_new(output, force=force)
     problem = read_problem(problem_file)
     options: MethodOptions
@@ -101,7 +103,7 @@ def plan(
             connections=connections,
         )
     options = replace(options, solver=solver.value, derate=derate)
-    with working("planning"):
+    with working("planning", lines=not as_json):
         problem, schedule = planned_to_the_end(
             problem, lambda given: plan_by(given, options), lambda found: found.makespan_s
         )

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit_json, note, working
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
     Json,
     ProblemFile,
     ScheduleFile,
     require_new,
-    require_other_file,
 )
 from datacollect.commands.reading import read_both
 from datacollect.errors import ProblemError
@@ -37,12 +37,12 @@ def plot(
     What each host sends, receives and stores over time; with --html a page, which needs no
     network: zoom, exact values under the pointer, and who sends what to whom at any instant.
     """
-    require_other_file(output, problem_file, schedule_file)
+    require_kept(output, problem_file, schedule_file)
     if html and not output.lower().endswith(".html"):
         raise ProblemError(f"-o must name a file that ends in .html with --html, got {output!r}")
     require_new(output, force=force)
     problem, schedule = read_both(problem_file, schedule_file)
-    with working("drawing"):
+    with working("drawing", lines=not as_json):
         from datacollect.pictures.plot import save_plot
 
         save_plot(problem, schedule, output)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit_json, emit_table, note, working
-from datacollect.commands.options import Force, Json, require_new, require_other_file
+from datacollect.commands.inputs import require_kept
+from datacollect.commands.options import Force, Json, require_new
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
 
@@ -67,7 +68,7 @@ def progress(
 
     if output is not None and not output.lower().endswith((".toml", ".json")):
         raise ProblemError(f"-o must name a progress file, .toml or .json, got {output!r}")
-    require_other_file(output, manifest_file)
+    require_kept(output, manifest_file)
     require_new(output, force=force)
     with working("looking at files"):
         manifest = read_manifest(manifest_file)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note, working
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     ExportFormat,
     Force,
@@ -15,13 +16,12 @@ from datacollect.commands.options import (
     ProblemFile,
     ScheduleFile,
     require_new,
-    require_other_file,
 )
 from datacollect.commands.reading import clock_times, read_both
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from datacollect.exports.export import Export
     from datacollect.problem.manifest import Files
@@ -114,8 +114,8 @@ def pulls(
         return
     if output is None and (kind is not ExportFormat.csv or as_json):
         raise ProblemError(f"--as {kind.value} needs -o: where to write")
-    require_other_file(output, problem_file, schedule_file, *filter(None, [manifest_file]))
-    with working("cutting into pieces"):
+    inputs = (problem_file, schedule_file, *filter(None, [manifest_file]))
+    with working("cutting into pieces", lines=not as_json):
         manifest = _manifest(problem, problem_file, manifest_file)
         name = manifest_file or problem_file
         found = _export(problem, schedule, kind, manifest, name, url, relay_url, piece_bytes)
@@ -125,7 +125,7 @@ def pulls(
         for text in found.notes:
             note(f"note: {text}")
         return
-    paths = _write(texts, output, kind, force=force)
+    paths = _write(texts, output, kind, inputs, force=force)
     if as_json:
         emit_json(
             {
@@ -214,7 +214,9 @@ def _texts_of(found: Export, host: str | None, kind: ExportFormat) -> dict[str, 
     return texts
 
 
-def _write(texts: dict[str, str], output: str, kind: ExportFormat, *, force: bool) -> list[str]:
+def _write(
+    texts: dict[str, str], output: str, kind: ExportFormat, inputs: Sequence[str], *, force: bool
+) -> list[str]:
     from datacollect.documents import write_atomically
 
     if kind is ExportFormat.csv:
@@ -227,6 +229,7 @@ def _write(texts: dict[str, str], output: str, kind: ExportFormat, *, force: boo
             message = f"{output}: cannot be made: {error.strerror}; name another"
             raise NotWrittenError(message, error.errno) from None
     for path in paths:
+        require_kept(path, *inputs)
         require_new(path, force=force)
     for path, text in paths.items():
         write_atomically(path, text.encode())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from datacollect.commands.console import emit_json, note, working
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Chunk,
     Force,
@@ -24,7 +27,6 @@ from datacollect.commands.options import (
     require_at_most_one,
     require_new,
     require_one_standard_input,
-    require_other_file,
     require_schedule_name,
 )
 from datacollect.commands.reading import (
@@ -101,13 +103,14 @@ def replan(
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     inputs = (problem_file, schedule_file, progress_file)
     require_one_standard_input(dict(zip(("PROBLEM", "SCHEDULE", "PROGRESS"), inputs, strict=True)))
-    require_schedule_name(output, problem_file)
-    require_other_file(output, *inputs)
-    _require_problem_name(problem_output, *inputs)
+    require_schedule_name(output)
+    require_kept(output, *inputs)
+    require_kept(problem_output, *inputs, option="--problem-output")
+    _require_problem_name(problem_output)
     require_new(output, force=force)
     require_new(problem_output, force=force)
     problem, plan, progress, remaining = _read(*inputs)
-    with working("planning"):
+    with working("planning", lines=not as_json):
         longer, schedule = planned_to_the_end(
             problem,
             lambda given: plan_rest(
@@ -126,7 +129,7 @@ def replan(
     if longer is not problem:
         remaining = remaining_problem(longer, progress)
     if problem_output is not None:
-        _write_problem(remaining, problem_output)
+        _write_problem(remaining, problem_file, problem_output)
     if output is not None:
         schedule.to_file(output)
     money = plan_money(remaining, schedule)
@@ -169,14 +172,22 @@ def _note_lost(progress: Progress) -> None:
         note(f"note: {format_bytes(n_bytes)} lost with {host!r} start again at {source!r}")
 
 
-def _require_problem_name(path: str | None, *inputs: str) -> None:
-    require_other_file(path, *inputs)
+def _require_problem_name(path: str | None) -> None:
     if path is not None and not path.lower().endswith(".json"):
         raise ProblemError(f"--problem-output must name a .json file, got {path!r}")
 
 
-def _write_problem(problem: Problem, path: str) -> None:
-    from datacollect.documents import write_atomically
+def _write_problem(problem: Problem, problem_file: str, path: str) -> None:
+    """Write the problem that remains; its files are still those of the manifest before."""
+    from datacollect.documents import read_tree, write_atomically
 
-    text = json.dumps(problem.to_dict(), ensure_ascii=False, allow_nan=False, indent=1)
+    tree = problem.to_dict()
+    if problem.manifest is not None and problem_file != "-":
+        manifest = Path(problem_file).parent / read_tree(problem_file)["manifest"]
+        # Relative to the file that names it, which may lie elsewhere now.
+        tree["manifest"] = os.path.relpath(manifest, Path(path).parent)
+        tree["file_tolerance"] = problem.file_tolerance
+    elif problem.manifest is not None:
+        note(f"note: {path} names no manifest: where it lies, standard input does not say")
+    text = json.dumps(tree, ensure_ascii=False, allow_nan=False, indent=1)
     write_atomically(path, f"{text}\n".encode())

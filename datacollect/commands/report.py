@@ -1,4 +1,4 @@
-"""The command ``datacollect report``: pictures, tables, claims and a page from sweeps."""
+"""The command ``datacollect report``: own results, pictures, tables, claims, a page from sweeps."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import (
+    emit,
     emit_facts,
     emit_json,
     emit_table,
@@ -18,9 +19,17 @@ from datacollect.commands.console import (
     working,
 )
 from datacollect.commands.options import Force, Json, require_new
+from datacollect.errors import ProblemError
+from datacollect.units import format_significant
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from datacollect.study.report.own import SweepReport
+    from datacollect.study.report.report import Report
+
+# Own results that are printed, of each sweep; the rest is in the CSV and on the page.
+MOST_ROWS = 40
 
 
 def report(
@@ -31,33 +40,140 @@ def report(
         str | None,
         typer.Option("-o", "--output", metavar="OUT", help="Folder to write to: DIR/report."),
     ] = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--over",
+            metavar="AXIS=LABEL",
+            help="Compare makespans with this label's, of a paired axis; default: direct.",
+        ),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Draw a sweep's figures, write its tables, judge the paper's claims by it.
+    """Print a sweep's own results, draw its figures, write its tables.
 
-    The page index.html has it all, interactive, and needs no network.
+    Claims of the core paper are judged where runs have to do with them. The page index.html has
+    it all, interactive, and needs no network.
     """
+    from datacollect.study.report.report import PAGE
     from datacollect.study.report.report import report as write_report
+
+    def require_free(path: Path) -> None:
+        # Below the sweep itself is the report's own place: what was there is written anew.
+        if output is not None:
+            require_new(str(path), force=force)
+
+    labels = label_by_axis(over or ())
+    require_free(Path(output or "", PAGE))
+    with working("reading, drawing", lines=not as_json):
+        found = write_report(directory, output, over=labels, before_writing=require_free)
+    if as_json:
+        emit_json(_tree(found))
+        return
+    for sweep in found.sweeps:
+        _show_own(sweep, found)
+    if len(found.claims):
+        _show_claims(found)
+    if found.n_unreadable:
+        note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
+    emit_facts(
+        [
+            ("page", str(found.page)),
+            ("besides", f"{len(found.files) - 1} pictures and tables in {found.folder}"),
+        ]
+    )
+
+
+def label_by_axis(parts: Sequence[str]) -> dict[str, str]:
+    """Split each AXIS=LABEL.
+
+    >>> label_by_axis(["method=direct", "timing=asap"])
+    {'method': 'direct', 'timing': 'asap'}
+    """
+    found: dict[str, str] = {}
+    for part in parts:
+        axis, equals, label = part.partition("=")
+        if not (axis and equals and label):
+            raise ProblemError(f"--over must be AXIS=LABEL, got {part!r}")
+        if axis in found:
+            raise ProblemError(f"--over names the axis {axis!r} twice; name one label of it")
+        found[axis] = label
+    return found
+
+
+def _tree(found: Report) -> dict[str, Any]:
+    return {
+        "runs": found.n_runs,
+        "unreadable": found.n_unreadable,
+        "folder": str(found.folder),
+        "page": str(found.page),
+        "files": list(found.files),
+        "sweeps": [sweep.to_dict() for sweep in found.sweeps],
+        "results": [row for sweep in found.sweeps for row in sweep.rows()],
+        "claims": found.claims.to_dict("records"),
+    }
+
+
+# Own results ------------------------------------------------------------------------------------
+
+
+def _show_own(sweep: SweepReport, found: Report) -> None:
+    own, chance = sweep.own, sweep.chance
+    emit_facts(
+        [
+            ("sweep", f"{sweep.name}: {sweep.n_runs} runs, {sweep.engine} engine"),
+            ("time", sweep.spent.words),
+        ]
+    )
+    if chance.words:
+        emit_text(chance.words)
+    emit("")
+    rows = own.table.to_dict("records")
+    is_compared = any(row["base"] for row in rows)
+    headings = [*(sweep.headings[axis] for axis in own.axes), "seeds", "makespan, s"]
+    if is_compared:
+        headings.append(f"over {own.base}" if own.base else "over the base")
+    right = "<" * len(own.axes) + ">" + "<" * (1 + is_compared)
+    cells = [
+        [
+            *(str(row[axis]) for axis in own.axes),
+            _seeds(row),
+            _interval(row, "makespan_s"),
+            *([_interval(row, "over_base")] if is_compared else []),
+        ]
+        for row in rows[:MOST_ROWS]
+    ]
+    emit_table(headings, cells, right)
+    if len(rows) > MOST_ROWS:
+        emit_text(f"… and {len(rows) - MOST_ROWS} more, on the page and in {found.folder}")
+    if any(row["seeds"] > 1 for row in rows) and not chance.has_no_part:
+        emit_text("[low, high]: 95 % interval of the mean over seeds; ratios pair them")
+    emit("")
+
+
+def _seeds(row: Mapping[Hashable, Any]) -> str:
+    ended = "" if not row["incomplete"] else f" + {row['incomplete']} incomplete"
+    return f"{row['seeds']}{ended}"
+
+
+def _interval(row: Mapping[Hashable, Any], name: str) -> str:
+    """A mean with its interval, where that says more."""
+    mean, low, high = row[name], row[f"{name}_low"], row[f"{name}_high"]
+    if math.isnan(mean):
+        return "–"
+    shown, bounds = format_significant(mean), [format_significant(low), format_significant(high)]
+    if math.isnan(low) or bounds == [shown, shown]:
+        return shown
+    return f"{shown} [{', '.join(bounds)}]"
+
+
+# Claims -----------------------------------------------------------------------------------------
+
+
+def _show_claims(found: Report) -> None:
     from datacollect.study.report.verdicts import NOT_RUN
 
-    # Below the sweep itself is the report's own place: what was there before is written anew.
-    if output is not None:
-        require_new(str(Path(output, "index.html")), force=force)
-    with working("reading, drawing"):
-        found = write_report(directory, output)
-    if as_json:
-        emit_json(
-            {
-                "runs": found.n_runs,
-                "unreadable": found.n_unreadable,
-                "folder": str(found.folder),
-                "page": str(found.page),
-                "files": list(found.files),
-                "claims": found.claims.to_dict("records"),
-            }
-        )
-        return
     rows = [
         [claim["claim"], claim["part"], claim["paper"], _ours(claim), _verdict(claim)]
         for claim in found.claims.to_dict("records")
@@ -68,15 +184,6 @@ def report(
     emit_text(", ".join(f"{n} × {word}" for word, n in counts.items()))
     if (~found.claims["is_settled"] & (found.claims["verdict"] != NOT_RUN)).any():
         emit_text("open: more seeds may still decide otherwise")
-    if found.n_unreadable:
-        note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
-    emit_facts(
-        [
-            ("runs", str(found.n_runs)),
-            ("page", str(found.page)),
-            ("besides", f"{len(found.files) - 1} pictures and tables in {found.folder}"),
-        ]
-    )
 
 
 def _verdict(claim: Mapping[Hashable, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,9 @@ from datacollect.commands.console import (
     note,
     on_terminal,
     rich_console,
+    telling,
 )
+from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import Force, Json, RunMethod, require_at_most_one, require_new
 
 if TYPE_CHECKING:
@@ -101,12 +103,16 @@ def simulate(
     Exit code 1, with what had been collected, where the time limit ended the run.
     """
     from datacollect.scenario.carry_out import carry_out
+    from datacollect.scenario.outcome_files import outcome_files
     from datacollect.scenario.probe_cache import cache_folder
     from datacollect.scenario.scenario import Scenario
     from datacollect.schedule.schedule import Schedule
 
     require_at_most_one({"--schedule": schedule, "--method": method})
-    require_new(None if output is None else str(Path(output, "run.json")), force=force)
+    for file in () if output is None else outcome_files(tables.value):
+        path = str(Path(output or "", file))
+        require_kept(path, scenario, *filter(None, [schedule]))
+        require_new(path, force=force)
     given = None if schedule is None else Schedule.from_file(schedule)
     fallback = None
     chosen: EngineName = "fluid" if engine is Engine.fluid else "ns3"
@@ -117,7 +123,7 @@ def simulate(
         chosen = "ns3" if fallback is None else "fluid"
     if fallback is not None:
         note(f"note: the fluid engine is used: {fallback}")
-    with showing_progress() as (stage, progress):
+    with showing_progress(quiet=as_json) as (stage, progress):
         outcome = carry_out(
             setting,
             engine=chosen,
@@ -162,30 +168,43 @@ def why_not_ns3(scenario: Scenario) -> str | None:
 
 
 @contextmanager
-def showing_progress() -> Iterator[tuple[Callable[[str], None], Callable[[float, int], None]]]:
-    """Show on a terminal's standard error what is going on: stage, simulated time, bytes."""
+def showing_progress(
+    *, quiet: bool
+) -> Iterator[tuple[Callable[[str], None], Callable[[float, int], None]]]:
+    """Show on standard error what is going on: stage, simulated time, bytes.
+
+    On a terminal at once; elsewhere by a line now and then, unless ``quiet``.
+    """
+    from datacollect.units import format_bytes, format_duration
+
+    now = words = "reading"
+    show: Callable[[str], None] = _unseen
+
+    def stage(what: str) -> None:
+        nonlocal now, words
+        now = words = what
+        show(f"{words} …")
+
+    def progress(time_s: float, collected_bytes: int) -> None:
+        nonlocal words
+        collected = f", {format_bytes(collected_bytes)} collected" if collected_bytes else ""
+        words = f"{now} … {format_duration(time_s)} simulated{collected}"
+        show(words)
+
     if not on_terminal(sys.stderr):
-        yield (lambda _: None), (lambda _, __: None)
+        with nullcontext() if quiet else telling(lambda: words):
+            yield stage, progress
         return
     from rich.status import Status
 
-    from datacollect.units import format_bytes, format_duration
-
     status = Status("reading …", console=rich_console(sys.stderr))
-
-    now = "reading"
-
-    def stage(what: str) -> None:
-        nonlocal now
-        now = what
-        status.update(f"{now} …")
-
-    def progress(time_s: float, collected_bytes: int) -> None:
-        collected = f", {format_bytes(collected_bytes)} collected" if collected_bytes else ""
-        status.update(f"{now} … {format_duration(time_s)} simulated{collected}")
-
+    show = status.update
     with status:
         yield stage, progress
+
+
+def _unseen(_words: str) -> None:
+    """Where nobody watches."""
 
 
 def show_outcome(outcome: Outcome, output: str | None) -> None:

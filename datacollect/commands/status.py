@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, emit_text
-from datacollect.commands.options import Json
+from datacollect.commands.console import (
+    emit,
+    emit_facts,
+    emit_json,
+    emit_table,
+    emit_text,
+    note,
+    working,
+)
+from datacollect.commands.options import Force, Json, require_new
 from datacollect.units import format_bytes, format_duration, format_rate
 
 SHOWN_MISSING = 20
@@ -18,11 +26,20 @@ def status(
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="Folder of a pull, at work or ended.")
     ],
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the last start: rates by route beside the plan."
+        ),
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> int:
     """Say how far a collection is; exit 0 if it is complete, else 1."""
     from datacollect.transfer.collector.status import status_of
 
+    if plot is not None:
+        _draw(folder, plot, force=force)
     found = status_of(folder)
     if as_json:
         emit_json(found.to_dict())
@@ -58,3 +75,12 @@ def status(
     if len(found.missing) > SHOWN_MISSING:
         emit(f"and {len(found.missing) - SHOWN_MISSING} more; --json lists all")
     return 0 if found.complete else INCOMPLETE
+
+
+def _draw(folder: str, path: str, *, force: bool) -> None:
+    require_new(path, force=force)
+    with working("drawing"):
+        from datacollect.transfer.collector.plot import save_history
+
+        save_history(folder, path)
+    note(f"saved to {path}")

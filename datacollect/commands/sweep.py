@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
-import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit_facts, emit_json, note, on_terminal, rich_console
+from datacollect.commands.console import (
+    emit_facts,
+    emit_json,
+    emit_text,
+    note,
+    on_terminal,
+    rich_console,
+    telling,
+)
 from datacollect.commands.options import Json, require_at_most_one, split_names
 from datacollect.errors import ProblemError
 from datacollect.units import format_duration
@@ -17,12 +24,12 @@ from datacollect.units import format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import pandas as pd
+
+    from datacollect.study.axes import Axis
     from datacollect.study.sweep import SweepProgress
 
 FAILED = 3
-
-# How often a line tells of progress where there is no terminal.
-LINE_S = 60.0
 
 
 def sweep(
@@ -84,16 +91,18 @@ def sweep(
 ) -> None:
     """Carry out an experiment's runs that DIR does not have yet.
 
-    However it ends, the same command goes on where it was. Exit code 3 where runs failed.
+    However it ends, the same command goes on where it was; so it does with more seeds, or with
+    more values of an axis. Exit code 3 where runs failed.
     """
+    from datacollect.study.report.folders import axes_of
     from datacollect.study.sweep import sweep as carry_out_sweep
 
     require_at_most_one({"--workers": workers, "--dask": dask})
-    last: list[SweepProgress] = []
-    with showing_progress() as show:
+    told: list[SweepProgress] = []
+    with showing_progress(quiet=as_json) as show:
 
         def progress(now: SweepProgress) -> None:
-            last[:] = [now]
+            told[:] = [now]
             show(now)
 
         table = carry_out_sweep(
@@ -110,30 +119,55 @@ def sweep(
             retry_failed=retry_failed,
             progress=progress,
         )
-    now = last[0]
-    cpu_s = float(table["cpu_s"].sum())  # measurements are shared, also with other sweeps
-    tree = {
-        "folder": output,
+    now, axes = told[0], axes_of(output)
+    if as_json:
+        emit_json(_tree(output, now, table, axes))
+    else:
+        _show(output, now, table, axes)
+    if now.failed:
+        note(f"one of the runs that failed: {now.last_failure}")
+        raise typer.Exit(FAILED)
+
+
+def _tree(
+    folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[Axis]
+) -> dict[str, Any]:
+    from datacollect.study.chance import chance_in
+    from datacollect.study.spent import processor_time
+
+    spent, chance = processor_time(table, axes), chance_in(table, axes)
+    return {
+        "folder": folder,
         "runs": len(table),
+        "kept": now.kept,
+        "new": len(table) - now.kept,
         "settings": now.settings,
         "finished_settings": now.finished_settings,
         "failed": now.failed,
         "last_failure": now.last_failure if now.failed else None,
-        "cpu_s": cpu_s,
+        "cpu_s": spent.total_s,
+        "runs_cpu_s": spent.runs_s,
+        "measurements_cpu_s": spent.measurements_s,
+        "nothing_is_random": chance.has_no_part,
     }
-    facts = [
-        ("runs", f"{len(table)} in {output}, {format_duration(cpu_s)} of processor time"),
-        ("settings", f"{now.finished_settings} of {now.settings} finished"),
-        ("failed", f"{now.failed}, in {output}/failed" if now.failed else "none"),
-        ("next", f"datacollect report {output}"),
-    ]
-    if as_json:
-        emit_json(tree)
-    else:
-        emit_facts(facts)
-    if now.failed:
-        note(f"one of the runs that failed: {now.last_failure}")
-        raise typer.Exit(FAILED)
+
+
+def _show(folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[Axis]) -> None:
+    from datacollect.study.chance import chance_in
+    from datacollect.study.spent import processor_time
+
+    kept = f": {now.kept} kept, {len(table) - now.kept} new" if now.kept else ""
+    emit_facts(
+        [
+            ("runs", f"{len(table)} in {folder}{kept}"),
+            ("settings", f"{now.finished_settings} of {now.settings} finished"),
+            ("time", processor_time(table, axes).words),
+            ("failed", f"{now.failed}, in {folder}/failed" if now.failed else "none"),
+            ("next", f"datacollect report {folder}"),
+        ]
+    )
+    if words := chance_in(table, axes).words:
+        emit_text(words)
 
 
 def labels_by_axis(parts: Sequence[str]) -> dict[str, list[str]]:
@@ -155,17 +189,32 @@ def words_of(now: SweepProgress) -> str:
     """Return progress in words."""
     left = "" if now.left_s is None or not now.to_do else f", {format_duration(now.left_s)} left"
     failed = f", {now.failed} failed" if now.failed else ""
+    kept = f", {now.kept} kept from before" if now.kept else ""
     return (
-        f"{now.done} runs done{failed}, {now.to_do} to do, {now.finished_settings} of "
+        f"{now.done} runs done{kept}{failed}, {now.to_do} to do, {now.finished_settings} of "
         f"{now.settings} settings finished{left}"
     )
 
 
 @contextmanager
-def showing_progress() -> Iterator[Callable[[SweepProgress], None]]:
-    """Show progress on standard error: on a terminal a bar, else a line now and then."""
+def showing_progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None]]:
+    """Show progress on standard error: on a terminal a bar, else a line now and then.
+
+    ``quiet``: on a terminal only, for programs read what is said.
+    """
     if not on_terminal(sys.stderr):
-        yield _lines()
+        last: list[SweepProgress] = []
+
+        def words() -> str:
+            return words_of(last[0]) if last else "reading"
+
+        def show(now: SweepProgress) -> None:
+            if not (last or quiet):
+                note(words_of(now))
+            last[:] = [now]
+
+        with nullcontext() if quiet else telling(words):
+            yield show
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -179,15 +228,3 @@ def showing_progress() -> Iterator[Callable[[SweepProgress], None]]:
             completed=now.done + now.failed,
             total=now.done + now.failed + now.to_do,
         )
-
-
-def _lines() -> Callable[[SweepProgress], None]:
-    told_s = -LINE_S
-
-    def show(now: SweepProgress) -> None:
-        nonlocal told_s
-        if time.monotonic() - told_s >= LINE_S:
-            told_s = time.monotonic()
-            note(words_of(now))
-
-    return show

@@ -101,14 +101,8 @@ def export(
     """
     require_belonging(problem, schedule)
     require_fit(problem, manifest, manifest_name)
-    tool = TOOLS.get(kind)
-    may_cut: Callable[[str], bool] = lambda _: kind == "csv"  # noqa: E731
     jobs = jobs_of(
-        problem,
-        schedule,
-        manifest,
-        may_cut=may_cut if tool is None else tool.may_cut,
-        piece_bytes=piece_bytes,
+        problem, schedule, manifest, may_cut=_what_may_cut(kind), piece_bytes=piece_bytes
     )
     finish_s = finish_times_s(problem, jobs.jobs, timed=kind != "fts")
     address = _address_of(templates, kind)
@@ -127,6 +121,17 @@ def export(
     makespan_s = float(finish_s.max(initial=0.0))
     notes = tuple(_notes(problem, schedule, jobs, kind))
     return Export(texts, hosts, jobs, makespan_s, notes)
+
+
+def _what_may_cut(kind: ExportFormat) -> Callable[[str], bool]:
+    """Which files a format may ask for in ranges."""
+    if kind in TOOLS:
+        return TOOLS[kind].may_cut
+
+    def of_any_file(_path: str) -> bool:
+        return kind == "csv"
+
+    return of_any_file
 
 
 def script_name(host: str) -> str:

@@ -110,6 +110,12 @@ def harm_of(run: Run) -> dict[str, float]:
     }
 
 
+def outcome_files(tables: str) -> list[str]:
+    """Return the names of all files that `write_outcome` may write."""
+    frames = [f"{name}.{tables}" for name in (*TABLES, "samples")]
+    return ["run.json", "problem.json", "schedule.json", *frames]
+
+
 def write_outcome(outcome: Outcome, folder: str | PathLike[str], tables: str = "csv") -> list[Path]:
     """Write a run and what led to it into a folder, which is made if need be.
 

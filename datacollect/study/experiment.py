@@ -34,8 +34,8 @@ from datacollect.study.identity import sha256_of
 from datacollect.study.seeds import Precision, Seeds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
-
 
 _DRAWN = {"problem": PROBLEM_FILE, "truth_csv": TRUTH_FILE}
 
@@ -209,6 +209,39 @@ class Experiment(ExperimentContents):
         _check_panels(experiment)
         _check_runs(experiment)
         return experiment
+
+    def with_axes(self, axes: Sequence[Axis]) -> Experiment:
+        """Return it with other axes.
+
+        Parameters
+        ----------
+        axes : sequence of Axis
+            Along which runs are to differ.
+
+        Returns
+        -------
+        Experiment
+            All else is as it was.
+
+        Raises
+        ------
+        ProblemError
+            They cannot be told apart, or two combinations of their labels describe the same run.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> axis = {"name": "limit", "key": "run.time_limit_s", "values": [60, 90]}
+        >>> experiment = dc.Experiment.from_dict(
+        ...     {"engine": "fluid", "axes": [axis]}, scenario={"problem": "upload.toml"}
+        ... )
+        >>> experiment.with_axes([]).settings()
+        [()]
+        """
+        changed = replace(self, axes=tuple(axes))
+        check_axes(changed.axes)
+        _check_runs(changed)
+        return changed
 
 
 # What a file says -------------------------------------------------------------------------------

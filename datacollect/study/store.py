@@ -23,7 +23,7 @@ import math
 import secrets
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,9 @@ from typing import TYPE_CHECKING, Any
 from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
 from datacollect.scenario.outcome_files import plain_tree
+from datacollect.study.axes import Axis
 from datacollect.study.columns import COLUMNS, FLAG, LATER, REAL, WHOLE
+from datacollect.study.growth import grown_axes
 from datacollect.study.identity import sha256_of
 from datacollect.study.rows import RUN_FORMAT, table_of, with_later
 
@@ -61,7 +63,8 @@ class RunStore:
     ----------
     folder : Path
     sha256 : str
-        Of the experiment and of the versions that its results depend on.
+        Of the experiment and of the versions that its results depend on, as they were when the
+        folder was made: more labels on its axes do not change it.
     axes : tuple of str
         Names of the axes.
     token : str
@@ -224,7 +227,8 @@ def opened(
 ) -> Iterator[RunStore]:
     """Hold the folder of an experiment for one sweep; make it where there is none.
 
-    Dying lets go of it, too. ``file`` is where the experiment was read from.
+    Dying lets go of it, too. ``file`` is where the experiment was read from. Where the folder has
+    labels of the axes that the experiment has not, it keeps them (`datacollect.study.growth`).
 
     Raises
     ------
@@ -232,19 +236,18 @@ def opened(
         It holds another experiment, another sweep holds it, or it cannot be written.
     """
     root = Path(folder)
-    sha256 = sha256_of({"experiment": experiment.sha256, "versions": dict(versions)})
-
-    def before() -> dict[str, Any]:
-        return _experiment_before(root, sha256, experiment, versions)
-
-    before()
+    _before(root, experiment, versions)
     make_folder(root, "results", FOLDERS)
     with _lock(root):
-        token = before().get("token") or secrets.token_hex(8)
-        own = {"versions": dict(versions), "sha256": sha256, "token": token, "file": file}
-        text = json.dumps(experiment.to_dict() | own, indent=2, ensure_ascii=False)
+        found, grown = _before(root, experiment, versions)
+        token = found.get("token") or secrets.token_hex(8)
+        sha256 = _sha256(grown, versions)
+        first = found.get("first_sha256") or found.get("sha256") or sha256
+        hashes = {"sha256": sha256, "first_sha256": first}
+        own = {"versions": dict(versions), **hashes, "token": token, "file": file}
+        text = json.dumps(grown.to_dict() | own, indent=2, ensure_ascii=False)
         write_atomically(root / "experiment.json", f"{text}\n".encode())
-        yield RunStore(root, sha256, tuple(axis.name for axis in experiment.axes), token)
+        yield RunStore(root, first, tuple(axis.name for axis in grown.axes), token)
 
 
 def make_folder(folder: Path, what: str, inner: Iterable[str] = ("",)) -> None:
@@ -264,17 +267,34 @@ def make_folder(folder: Path, what: str, inner: Iterable[str] = ("",)) -> None:
         ) from None
 
 
-def _experiment_before(
-    root: Path, sha256: str, experiment: Experiment, versions: Mapping[str, str]
-) -> dict[str, Any]:
-    """What a folder says of its experiment, which must be the same; {} where there is none."""
+def _before(
+    root: Path, experiment: Experiment, versions: Mapping[str, str]
+) -> tuple[dict[str, Any], Experiment]:
+    """What a folder says of its experiment, {} where there is none, and both together."""
     file = root / "experiment.json"
     found = _read_json(file)
     if found is None and file.exists():
         raise ProblemError(f"{file}: cannot be read as JSON; sweep into another folder")
-    if found is not None and found.get("sha256") != sha256:
+    if found is None or found.get("sha256") == _sha256(experiment, versions):
+        return found or {}, experiment
+    try:
+        axes = tuple(Axis.from_dict(axis) for axis in found["axes"])
+    except (KeyError, TypeError):
+        raise ProblemError(f"{file}: names no axes; sweep into another folder") from None
+    # All else is the same where the folder's own axes make the folder's own hash.
+    if found.get("sha256") != _sha256(replace(experiment, axes=axes), versions):
         raise ProblemError(f"{root}: {_what_differs(found, experiment, versions)}")
-    return found or {}
+    try:
+        return found, experiment.with_axes(grown_axes(axes, experiment.axes))
+    except ProblemError as error:
+        raise ProblemError(
+            f"{root}: the folder holds results of other axes: {error}; or sweep into another "
+            f"folder, with --reuse {root}"
+        ) from None
+
+
+def _sha256(experiment: Experiment, versions: Mapping[str, str]) -> str:
+    return sha256_of({"experiment": experiment.sha256, "versions": dict(versions)})
 
 
 def _lock(folder: Path) -> TextIO:
@@ -357,7 +377,7 @@ def _what_differs(
                 f"{versions.get(name, 'none')}; {remedy}, or install that version"
             )
     old, new = before, json.loads(json.dumps(experiment.to_dict()))
-    parts = [part for part in ("engine", "scenario", "grids", "axes") if old.get(part) != new[part]]
+    parts = [part for part in ("engine", "scenario", "grids") if old.get(part) != new[part]]
     return (
         f"the folder holds results of another experiment of the name {experiment.name!r}: "
         f"{' and '.join(parts) or 'the files that it names'} differ; {remedy}"

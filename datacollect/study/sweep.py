@@ -52,6 +52,8 @@ class SweepProgress:
         Since this start.
     left_s : float or None
         About how long what is known to be to do will take; None before anything is finished.
+    kept : int
+        Runs that were in the folder before this start, of whichever part of the experiment.
     last_failure : str
         Which run failed last, and why; may be empty.
     """
@@ -63,6 +65,7 @@ class SweepProgress:
     settings: int
     elapsed_s: float
     left_s: float | None
+    kept: int = 0
     last_failure: str = ""
 
 
@@ -84,7 +87,8 @@ def sweep(
     """Carry out the runs of an experiment that a folder does not have yet.
 
     Every run is kept as soon as it is finished. However the sweep ends, another call with the same
-    folder goes on where it was, and ends with the same table.
+    folder goes on where it was, and ends with the same table. More seeds, or more labels on an
+    axis, add to what is there.
 
     Parameters
     ----------
@@ -125,7 +129,8 @@ def sweep(
     Raises
     ------
     ProblemError
-        The experiment breaks a rule; the folder holds another experiment, or cannot be written.
+        The experiment breaks a rule; the folder holds another experiment, where labels mean
+        something else (`datacollect.study.growth`), or cannot be written.
     SimulationError
         ns-3 is not installed, or the Dask cluster is gone.
 
@@ -197,6 +202,7 @@ class _Sweep:
         self.plan, self.store, self.versions, self.others = plan, store, versions, others
         self._tell = progress or (lambda _: None)
         self._rows = store.rows()
+        self._kept = len(self._rows)
         self._jobs: dict[Future[Finished], SweepJob] = {}
         self._began_s = self._told_s = self._written_s = time.monotonic()
         self._failed_before: set[str] = set()
@@ -300,6 +306,7 @@ class _Sweep:
             settings=len(self.plan.experiment.settings()),
             elapsed_s=elapsed_s,
             left_s=left_s,
+            kept=self._kept,
             last_failure=self.plan.last_failure,
         )
 

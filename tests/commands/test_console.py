@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 import time
 
 import pytest
@@ -105,3 +106,103 @@ def test_no_progress_for_what_is_fast(call, monkeypatch):
 def test_numbers_that_json_lacks_become_null(capsys):
     console.emit_json({"a": float("nan"), "b": [float("inf"), {"c": 1.5}]})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, {"c": 1.5}]}
+
+
+# Tables that are too wide --------------------------------------------------------------------
+
+HUGE = "12345678.9 Gbit/s"
+WIDE = [
+    # A name that is too long is folded, numbers stay whole.
+    (("host", "rate"), [["n" * 300, HUGE]], "<>", True),
+    # Long headings are folded at blanks, above numbers too.
+    (
+        ("a rather long heading", "another one of the kind") * 2,
+        [["1", "2", "3", "4"]],
+        ">>>>",
+        True,
+    ),
+    # Many columns of text get narrow.
+    (tuple("abcdefgh"), [["word " * 9] * 8, ["x" * 50] * 8], "", True),
+    # Numbers that fit nowhere beside each other stand below each other.
+    (tuple("abcdef"), [[HUGE] * 6] * 2, ">>>>>>", False),
+]
+
+
+@pytest.mark.parametrize(("headings", "rows", "right", "is_table"), WIDE)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_every_table_fits_80_columns_and_loses_nothing(
+    headings, rows, right, is_table, terminal, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    console.emit_table(headings, rows, right)
+    lines = ESCAPE.sub("", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 80
+    shown = sorted(BOX.sub("", "".join(lines)).replace(" ", ""))
+    whole = "".join([*headings * (1 if is_table else len(rows)), *(c for r in rows for c in r)])
+    assert shown == sorted(whole.replace(" ", ""))
+    if HUGE in rows[0]:
+        assert any(HUGE in line for line in lines)
+
+
+# Where there is no terminal --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_long_steps_write_a_line_now_and_then_but_not_beside_json(call, monkeypatch, options):
+    """Planning goes on until the line is there, or, where none may come, has had time to come."""
+    lines = []
+    said = threading.Event()
+
+    def note(text):
+        lines.append(text)
+        if "planning: " in text:
+            said.set()
+
+    def slow(problem, **kept):
+        said.wait(0.2 if options else 60)
+        return planned(problem, **kept)
+
+    planned = module.coordinated
+    monkeypatch.setattr(module, "coordinated", slow)
+    monkeypatch.setattr(console, "LINE_S", 0.01)
+    monkeypatch.setattr(console, "note", note)
+    assert call("plan", "figure1.toml", *options)[0] == 0
+    told = [line for line in lines if line.startswith("planning: ")]
+    assert bool(told) == (not options)
+    assert all(line.endswith(" s so far") for line in told)
+
+
+def test_simulations_and_sweeps_write_what_they_are_at(monkeypatch):
+    from datacollect.commands import simulate, sweep
+    from datacollect.study.sweep import SweepProgress
+
+    lines, said = [], threading.Event()
+
+    def note(text):
+        lines.append(text)
+        said.set()
+
+    def wait_for(line):
+        while line not in lines:
+            assert said.wait(60)
+            said.clear()
+
+    monkeypatch.setattr(console, "LINE_S", 0.01)
+    monkeypatch.setattr(console, "note", note)
+    with simulate.showing_progress(quiet=False) as (stage, progress):
+        stage("collecting")
+        progress(75.0, 2_000_000)
+        wait_for("collecting … 1 min 15 s simulated, 2 MB collected")
+    at_once = []
+    monkeypatch.setattr(sweep, "note", at_once.append)
+    words = "3 runs done, 2 kept from before, 9 to do, 1 of 4 settings finished, 3 min 00 s left"
+    with sweep.showing_progress(quiet=False) as show:
+        show(SweepProgress(3, 0, 9, 1, 4, 60.0, 180.0, kept=2))
+        assert at_once == [words]
+        wait_for(words)
+    del lines[:], at_once[:]
+    with sweep.showing_progress(quiet=True) as show:
+        show(SweepProgress(3, 0, 9, 1, 4, 60.0, 180.0))
+    assert lines == at_once == []

@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from instances.agents import KEY, running, write_agent
 from instances.command_line import start, strict_json
 
 from datacollect.commands.main import run
+from datacollect.signing import write_private_key
 
 BOTH = ("figure1.toml", "plan.json")
 LISTED = ("--manifest", "files.csv")
@@ -45,6 +47,11 @@ COMMANDS = {
     "simulate": ("simulate", "scenario_small.toml", "--engine", "fluid"),
     "sweep": ("sweep", "experiment.toml", "-o", "swept", "--workers", "0"),
     "report": ("report", "done"),
+    "keys new": ("keys", "new", "new.key"),
+    "keys show": ("keys", "show", "own.key"),
+    "agent": ("agent", "agent.toml"),
+    "pull": ("pull", "collection.toml", "--into", "again"),
+    "status": ("status", "pulled"),
 }
 # Seconds each; `tests/commands/test_simulate.py` and its neighbours look at what they show.
 SLOW = ("plot", "front", "simulate", "sweep", "report")
@@ -66,7 +73,7 @@ WRITES = {
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """A folder with all that commands read."""
+    """A folder with all that commands read, and an agent that answers."""
     folder, before = tmp_path_factory.mktemp("manners"), Path.cwd()
     os.chdir(folder)
     try:
@@ -81,9 +88,26 @@ def prepared(tmp_path_factory):
         Path("experiment.toml").write_text(SWEEP)
         Path("into").mkdir()
         assert run(["sweep", "experiment.toml", "-o", "done", "--workers", "0"]) == 0
+        write_private_key("own.key", KEY)
+        write_agent(folder, "agent", serve="data")
+        (folder / "data" / "file").write_bytes(bytes(1000))
+        with running(write_agent(folder, "S", serve="data")) as source:
+            Path("collection.toml").write_text(
+                'format = "datacollect-collection/1"\ndestination = "D"\nkey = "own.key"\n'
+                f'[agents.S]\nurl = "https://{source.place}"\n'
+                f'fingerprint = "{source.agent.fingerprint}"\n'
+            )
+            assert run(["pull", "collection.toml", "--into", "pulled"]) == 0
+            os.chdir(before)
+            yield folder
     finally:
         os.chdir(before)
-    return folder
+
+
+def run_and_stop(agent):
+    """Run an agent that has been told to stop: it ends when it is ready."""
+    agent.stop()
+    agent.run()
 
 
 @pytest.fixture
@@ -94,16 +118,14 @@ def here(prepared, tmp_path, monkeypatch):
     folder = shutil.copytree(prepared, tmp_path / "here")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("datacollect.transfer.agent.run.run_agent", run_and_stop)
     return folder
 
 
 def test_all_commands_are_looked_at(call):
     _, out, _ = call("--help")
     listed = re.findall(r"^  ([a-z]+) ", out.partition("Commands:")[2], re.MULTILINE)
-    # What carries collections out needs hosts that answer: it has tests of its own.
-    assert set(listed) - {words[0] for words in COMMANDS.values()} == {
-        *("agent", "keys", "pull", "status")
-    }
+    assert set(listed) == {words[0] for words in COMMANDS.values()}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -125,7 +147,7 @@ def test_help_says_whether_o_is_a_file_or_a_folder(name, call):
     assert (said is not None) == (COMMANDS[name][0] in {n.split()[0] for n in WRITES} | {"sweep"})
 
 
-@pytest.mark.parametrize("name", [n for n in COMMANDS if n not in (*SLOW, "schema")])
+@pytest.mark.parametrize("name", [n for n in COMMANDS if n not in (*SLOW, "schema", "agent")])
 def test_tables_fit_80_columns(name, here, call):
     _, out, _ = call(*COMMANDS[name])
     assert max(map(len, out.splitlines()), default=0) <= 80
@@ -179,6 +201,9 @@ def in_shell(line, folder):
         # Nothing goes to standard output here, and the picture is not what is closed.
         ("datacollect plot figure1.toml plan.json -o new.png >&-", 0, "saved to new.png"),
         ("datacollect plan figure1.toml -o /dev/full", 3, "error: /dev/full: cannot be written"),
+        ("datacollect keys show own.key >&-", 2, "error: standard output: is closed"),
+        ("datacollect status pulled >&-", 2, "error: standard output: is closed"),
+        ("datacollect agent agent.toml >&-", 2, "error: standard output: is closed"),
     ],
 )
 def test_closed_and_full_streams_end_in_one_line(line, code, said, here):
@@ -213,6 +238,37 @@ def test_a_full_disk_is_three_and_leaves_no_empty_file(name, here, call, monkeyp
     assert "cannot be written: No space left on device" in err
     assert not (here / file).exists()
     assert not list(here.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize(("name", "file"), [("keys new", "new.key"), ("agent", "agent.key.pem")])
+def test_keys_on_a_full_disk_are_three_and_leave_no_empty_file(name, file, here, call, monkeypatch):
+    import errno
+
+    def full(_number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("datacollect.documents.os.fsync", full)
+    code, out, err = call(*COMMANDS[name])
+    assert (code, out) == (3, "")
+    assert f"{file}: cannot be written: No space left on device" in err
+    assert len(err.splitlines()) == 1
+    assert not (here / file).exists()
+
+
+def test_a_key_is_not_even_overwritten_by_force(here, call):
+    (here / "new.key").write_text("precious")
+    code, out, err = call(*COMMANDS["keys new"])
+    assert (code, out) == (2, "")
+    assert "is there already; a key overwritten is lost: name another file" in err
+    assert (here / "new.key").read_text() == "precious"
+    assert call(*COMMANDS["keys new"], "--force")[0] == 2
+
+
+def test_a_pull_into_what_is_no_folder_is_two(here, call):
+    code, out, err = call("pull", "collection.toml", "--into", "figure1.toml")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: figure1.toml: is no folder to write to: ")
+    assert len(err.splitlines()) == 1
 
 
 def test_a_folder_that_is_read_only_is_two(here, call, monkeypatch):
@@ -297,6 +353,42 @@ def test_shells_complete_commands(shell, here):
     done = start(env=environment)
     assert done.returncode == 0
     assert "pulls" in done.stdout
+
+
+BASH = """
+eval "$(datacollect --show-completion bash)"
+complete -p datacollect
+asked() {
+    COMP_WORDS=(datacollect "$@") COMP_CWORD=$#
+    # The function that bash itself would call, with what it passes.
+    _datacollect_completion datacollect "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+    echo "${COMPREPLY[*]}"
+}
+asked pu
+asked plan --me
+asked plan --method ''
+asked keys ''
+"""
+
+
+def test_completion_works_in_bash(tmp_path):
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", BASH],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "complete -o default -F _datacollect_completion datacollect",
+        "pulls pull",
+        "--method",
+        "direct best-path coordinated",
+        "new show",
+    ]
 
 
 # ns-3 ---------------------------------------------------------------------------------------

@@ -15,23 +15,27 @@ from datacollect.exports.export import export
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
 
+
 # What FTS serves at /api-docs/schema/submit says: fts-rest-flask, lib/api/submit_schema.py, 2024,
 # shortened to what is used here, and closed, so that nothing it does not know passes.
-NULL_OR = lambda kind: {"type": [kind, "null"]}  # noqa: E731
+def null_or(kind):
+    return {"type": [kind, "null"]}
+
+
 URLS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 FILE = {
     "sources": URLS,
     "destinations": URLS,
-    "metadata": NULL_OR("object"),
+    "metadata": null_or("object"),
     "filesize": {"type": ["integer", "null"], "minimum": 0},
-    "checksum": NULL_OR("string"),
+    "checksum": null_or("string"),
 }
 PARAMS = {
-    "verify_checksum": NULL_OR("boolean"),
-    "overwrite": NULL_OR("boolean"),
-    "retry": NULL_OR("integer"),
-    "multihop": NULL_OR("boolean"),
-    "nostreams": NULL_OR("integer"),
+    "verify_checksum": null_or("boolean"),
+    "overwrite": null_or("boolean"),
+    "retry": null_or("integer"),
+    "multihop": null_or("boolean"),
+    "nostreams": null_or("integer"),
 }
 CLOSED = {"type": "object", "additionalProperties": False}
 FTS_SCHEMA = CLOSED | {

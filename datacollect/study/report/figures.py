@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.study.report.headings import heading
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -38,27 +40,20 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo", "**")
 MOST_STYLES = len(MARKERS)
 MOST_BARS = 48
 
-MEASURE_WORDS = {
-    "makespan_s": "makespan, s",
-    "predicted_s": "predicted makespan, s",
-    "storage_mean": "most stored by a source, over its backlog",
-    "storage_bytes": "most stored by a source, bytes",
-    "storage_max": "most stored by any source, over its backlog",
-    "tcp_before_bytes_per_s": "background TCP before, bytes/s",
-    "tcp_during_bytes_per_s": "background TCP during the collection, bytes/s",
-    "tcp_after_bytes_per_s": "background TCP after, bytes/s",
-    "udp_before_bytes_per_s": "background UDP before, bytes/s",
-    "udp_during_bytes_per_s": "background UDP during the collection, bytes/s",
-    "udp_after_bytes_per_s": "background UDP after, bytes/s",
-}
-
 LINE_CHART, BAR_CHART, DOT_CHART = "lines", "bars", "dots"
 
 
 def value_words(panel: Panel) -> str:
     """Return what a panel's values are, for its axis."""
-    words = MEASURE_WORDS.get(panel.y, panel.y)
-    return words if panel.over is None else f"{words.partition(',')[0]}, over {panel.over}'s"
+    words = heading(panel.y)
+    if panel.over is None:
+        return words
+    return f"{words.partition(',')[0]}, over {panel.over}'s (ratio)"
+
+
+def axis_words(panel: Panel, name: str) -> str:
+    """Return what an axis of a panel is called, with its unit."""
+    return panel.axis_words.get(name, name)
 
 
 def chart_kind(panels: Sequence[Panel]) -> str:
@@ -127,6 +122,8 @@ def draw_panels(panels: Sequence[Panel], title: str) -> Figure:
     figure.legend(
         handles,
         labels,
+        title=axis_words(panels[0], panels[0].series if rows_of == "x" else panels[0].x),
+        title_fontsize=8,
         loc="outside lower center",
         ncols=min(len(labels), max(2, 2 * n_columns)),
         frameon=False,
@@ -246,8 +243,10 @@ def _draw_dots(
 
 def _label_axes(grid: Any, panels: Sequence[Panel], kind: str, rows_of: str) -> None:
     panel = panels[0]
-    across = value_words(panel) if kind == DOT_CHART else panel.x
-    upwards = (panel.x if rows_of == "x" else "") if kind == DOT_CHART else value_words(panel)
+    x = axis_words(panel, panel.x)
+    across = value_words(panel) if kind == DOT_CHART else x
+    rows = x if rows_of == "x" else axis_words(panel, panel.series)
+    upwards = rows if kind == DOT_CHART else value_words(panel)
     n_rows, n_columns = grid.shape
     for i, row in enumerate(grid):
         row[0].set_ylabel(upwards, fontsize=8)

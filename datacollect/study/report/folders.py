@@ -163,9 +163,18 @@ def read_sweeps(directory: str | PathLike[str]) -> list[SweepFolder]:
     return _with_own_names(sweeps)
 
 
+def axes_of(folder: str | PathLike[str]) -> tuple[Axis, ...]:
+    """Return the axes of the sweep in a folder, with all labels that it ever had."""
+    return _axes_in(_experiment_tree(Path(folder, "experiment.json")))
+
+
+def _axes_in(tree: Mapping[str, Any]) -> tuple[Axis, ...]:
+    return tuple(Axis.from_dict(axis) for axis in tree["axes"])
+
+
 def _read(folder: Path) -> SweepFolder:
     tree = _experiment_tree(folder / "experiment.json")
-    axes = tuple(Axis.from_dict(axis) for axis in tree["axes"])
+    axes = _axes_in(tree)
     names = tuple(axis.name for axis in axes)
     store = RunStore(folder, tree["sha256"], names)
     table, n_unreadable = store.table()

@@ -35,16 +35,19 @@ function cell(table, row, name, ends = [name + "_low", name + "_high"]) {
   const at = column => row[table.columns.indexOf(column)] ?? "";
   const [low, high] = ends.map(at);
   let text = short(at(name));
-  if (low !== "") text += ` [${short(low)}, ${short(high)}]`;
+  // Where all seeds are the same there is nothing between the bounds.
+  if (low !== "" && [low, high].some(end => short(end) !== text)) {
+    text += ` [${short(low)}, ${short(high)}]`;
+  }
   return make("td", {class: isNumber(at(name)) ? "number" : "", "data-column": name,
     "data-value": at(name), title: at(name)}, text);
 }
 
-function tableOf(table) {
-  const columns = shownColumns(table.columns);
+function tableOf(table, columns = shownColumns(table.columns), words = {}) {
+  const heading = name => words[name] ?? table.headings[table.columns.indexOf(name)];
   return make("div", {class: "scroll"}, make("table", {},
     make("thead", {}, make("tr", {}, ...columns.map(name =>
-      make("th", {scope: "col"}, name.replaceAll("_", " "))))),
+      make("th", {scope: "col"}, heading(name))))),
     make("tbody", {}, ...table.rows.map(row =>
       make("tr", {}, ...columns.map(name => cell(table, row, name)))))));
 }
@@ -69,6 +72,36 @@ function lazyTable(title, table) {
       details.append(make("p", {}, "CSV: ", csvLink(table)), tableOf(table));
     }
   });
+  return details;
+}
+
+// Own results -----------------------------------------------------------------------------------
+
+function ownTable(sweep) {
+  const table = sweep.tables.own;
+  const at = name => table.rows.map(row => row[table.columns.indexOf(name)]);
+  const columns = [...sweep.own_axes, "seeds"];
+  if (at("incomplete").some(n => n !== "0")) columns.push("incomplete");
+  columns.push("makespan_s");
+  if (at("base").some(base => base !== "")) columns.push("over_base");
+  if (sweep.base === "" && columns.includes("over_base")) columns.push("base");
+  const against = sweep.base === "" ? "makespan over the base's (ratio)" :
+    `makespan over that of ${sweep.base} (ratio)`;
+  return tableOf(table, columns, {over_base: against});
+}
+
+function ownSection(sweep, isOpen) {
+  const body = [];
+  if (sweep.chance) body.push(make("p", {class: "chance"}, sweep.chance));
+  body.push(make("p", {}, "In brackets are 95 % intervals of the mean over seeds; a ratio below " +
+    "1 is faster. CSV: ", csvLink(sweep.tables.own)), ownTable(sweep));
+  if (data.sweeps.length === 1) return make("section", {id: "own"}, ...body);
+  const details = make("details", {class: "own", "data-own": sweep.name},
+    make("summary", {}, sweep.name));
+  const fill = () => { if (details.open && details.children.length === 1) details.append(...body); };
+  details.addEventListener("toggle", fill);
+  details.open = isOpen;
+  fill();
   return details;
 }
 
@@ -146,7 +179,8 @@ function drawPanel(holder, panel) {
   const label = {title: {text: dots ? "" : panel.x}, type: panel.kind === "lines" ? "linear" : "category",
     automargin: true};
   const layout = {title: {text: panel.title, font: {size: 14}}, barmode: "group",
-    margin: {t: 40, r: 10, b: 50, l: 70}, hovermode: "closest", legend: {orientation: "h", y: -0.25},
+    margin: {t: 40, r: 10, b: 50, l: 70}, hovermode: "closest", legend: {orientation: "h", y: -0.25,
+      title: {text: panel.series}},
     xaxis: dots ? value : label, yaxis: dots ? {...label, autorange: "reversed"} : value};
   Plotly.newPlot(div, names.map((name, i) => traceOf(panel, name, i)), layout, CONFIG);
   div.on("plotly_click", event => showRun(event.points[0].customdata, panel.title));
@@ -243,7 +277,12 @@ function showRun(key, from) {
 // The page --------------------------------------------------------------------------------------
 
 const main = document.querySelector("main");
-main.append(make("h2", {}, "What the paper claims, and what is found"),
-  make("p", {}, "A click on a row says why. CSV: ", csvLink(data.claims)),
-  claimsSection(data.claims), ...data.sweeps.map((sweep, i) => sweepSection(sweep, i === 0)));
+main.append(make("h2", {}, "What was found"),
+  ...data.sweeps.map((sweep, i) => ownSection(sweep, i === 0)));
+if (data.claims.rows.length > 0) {
+  main.append(make("h2", {}, "What the paper claims, and what is found"),
+    make("p", {}, "A click on a row says why. CSV: ", csvLink(data.claims)),
+    claimsSection(data.claims));
+}
+main.append(...data.sweeps.map((sweep, i) => sweepSection(sweep, i === 0)));
 document.body.dataset.ready = "yes";

@@ -16,15 +16,18 @@ from datacollect.study.report.figures import (
     COLOURS,
     DOT_CHART,
     MOST_STYLES,
+    axis_words,
     chart_kind,
     value_words,
 )
+from datacollect.study.report.headings import headings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datacollect.study.report.cells import Cells
     from datacollect.study.report.folders import SweepFolder
+    from datacollect.study.report.own import SweepReport
     from datacollect.study.report.panels import Panel
 
 # Of single runs: how many in a page, and how many transfers and hosts of each.
@@ -51,8 +54,9 @@ script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form
 </head>
 <body>
 <h1>{title}</h1>
-<p>{introduction}</p>
 <main></main>
+<h2>How to read it</h2>
+<p>{introduction}</p>
 <dialog id="run" aria-label="Single run"></dialog>
 <script>{plotly}</script>
 <script type="application/json" id="data">{data}</script>
@@ -121,6 +125,7 @@ def sweep_tree(
     facts: Sequence[tuple[str, str]],
     panels: Sequence[Panel],
     tables: Mapping[str, Cells],
+    told: SweepReport,
     runs: Sequence[str],
 ) -> dict[str, Any]:
     """Return what the page shows of a sweep.
@@ -132,7 +137,10 @@ def sweep_tree(
         Names and values.
     panels : sequence of Panel
     tables : mapping
-        ``figure``, ``summary`` and ``prediction``; ``across`` where several settings were run.
+        ``own``, ``figure``, ``summary`` and ``prediction``; ``across`` where several settings
+        were run.
+    told : SweepReport
+        What is said of the sweep first.
     runs : sequence of str
         Keys of the runs that the page holds.
     """
@@ -144,7 +152,13 @@ def sweep_tree(
         "title": str(sweep.tree.get("title") or ""),
         "facts": [list(fact) for fact in facts],
         "panels": [_panel_tree(panel) for panel in panels],
-        "tables": {name: vars(cells) for name, cells in tables.items()},
+        "base": told.own.base,
+        "own_axes": list(told.own.axes),
+        "chance": told.chance.words,
+        "tables": {
+            name: {**vars(cells), "headings": headings(cells.columns, sweep.axis)}
+            for name, cells in tables.items()
+        },
         "runs": list(runs),
         "runs_note": kept,
     }
@@ -225,17 +239,19 @@ def merged_transfers(schedule: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _panel_tree(panel: Panel) -> dict[str, Any]:
     kind, x, points = chart_kind([panel]), panel.x, panel.points
+    series = panel.series
     if kind == DOT_CHART and points["series"].nunique() > MOST_STYLES:
         # As in the picture: a row for each series.
         points = points.rename(columns={"x": "series", "series": "x"})
         points = points.assign(series=[f"{panel.x} {label}" for label in points["series"]])
-        x = panel.series
+        x, series = panel.series, panel.x
     names = ("series", "x", "connections", "n", "mean", "low", "high", "run")
     rows = zip(*(points[name].tolist() for name in names), strict=True)
     return {
         "title": panel.title,
         "kind": kind,
-        "x": x,
+        "x": axis_words(panel, x),
+        "series": axis_words(panel, series),
         "value": value_words(panel),
         "points": [dict(zip(names, map(_plain, row), strict=True)) for row in rows],
     }

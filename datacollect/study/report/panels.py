@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.intervals import mean_interval
+from datacollect.study.report.headings import axis_heading
 from datacollect.study.report.setting_runs import paired_ratio, storage_ratio
 from datacollect.study.report.tables import finite
 
@@ -41,6 +42,8 @@ class Panel:
     points : DataFrame
         Columns ``series``, ``x``, ``connections``, ``n``, ``mean``, ``low``, ``high``,
         ``relative_half_width``, ``run`` (key of the first seed's run).
+    axis_words : mapping
+        What axes are called, with their units, by name.
     """
 
     label: str
@@ -50,6 +53,7 @@ class Panel:
     y: str
     over: str | None
     points: pd.DataFrame
+    axis_words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -97,6 +101,7 @@ def _panels(sweep: SweepFolder, table: pd.DataFrame, tree: Mapping[str, Any]) ->
             y=tree["y"],
             over=tree["over"],
             points=table,
+            axis_words={axis.name: axis_heading(axis) for axis in sweep.axes},
         )
         yield replace(panel, points=_points(sweep, table, panel))
 

@@ -13,14 +13,17 @@ from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.claims import claims_table, findings
 from datacollect.study.report.figures import draw_panels, panel_groups, picture_bytes
 from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.own import SweepReport, require_over, sweep_report
 from datacollect.study.report.page import MOST_RUNS, page_html, plotly_script, run_tree, sweep_tree
 from datacollect.study.report.panels import panels_of, panels_table
 from datacollect.study.report.readings import readings_table
 from datacollect.study.report.tables import prediction_table, summary_table
+from datacollect.study.report.verdicts import NOT_RUN
 from datacollect.study.store import make_folder
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     import pandas as pd
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 PAGE, CLAIMS, SWEEPS, FOLDER = "index.html", "claims.csv", "sweeps.csv", "report"
 READINGS = "readings.csv"
 
+# Claims that are computed by hand rather than from runs.
+WITHOUT_RUNS = "C12"
+
 
 @dataclass(frozen=True, eq=False)
 class Report:
@@ -39,8 +45,11 @@ class Report:
     Attributes
     ----------
     folder, page : Path
+    sweeps : tuple of SweepReport
+        Own results, sweep by sweep; those with no finished run are left out.
     claims : DataFrame
-        The fields of `datacollect.study.report.judging.Finding`.
+        The fields of `datacollect.study.report.judging.Finding`; no rows where no run is in a
+        setting that the core paper's claims speak of.
     files : tuple of str
         Names of all files in the folder, sorted.
     n_runs : int
@@ -50,13 +59,20 @@ class Report:
 
     folder: Path
     page: Path
+    sweeps: tuple[SweepReport, ...]
     claims: pd.DataFrame
     files: tuple[str, ...]
     n_runs: int
     n_unreadable: int
 
 
-def report(directory: str | PathLike[str], output: str | PathLike[str] | None = None) -> Report:
+def report(
+    directory: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    *,
+    over: Mapping[str, str] | None = None,
+    before_writing: Callable[[Path], None] = lambda _: None,
+) -> Report:
     """Write the report of one sweep, or of all sweeps right below a folder.
 
     Parameters
@@ -66,20 +82,26 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
         that is still running has a report of what is finished.
     output : path-like, optional
         Folder to write to; by default ``report`` in `directory`. Made if need be.
+    over : mapping, optional
+        What makespans are compared with in own results: labels by paired axis. By default direct
+        with one connection per source, or, where that was not run, the first way in the file.
+    before_writing : callable
+        Called with the path of each file before the first is written; may raise.
 
     Returns
     -------
     Report
         ``index.html`` is one page that needs no network. For each sweep there are pictures (PNG
-        and SVG) and, as CSV, all numbers drawn, a summary of each setting and one over all
-        settings, predictions against measurements, and the runs; ``claims.csv`` has the verdicts
-        on the core paper's claims, ``readings.csv`` those under other readings of its text, if any
-        were run, ``sweeps.csv`` how the numbers were made.
+        and SVG) and, as CSV, its own results, all numbers drawn, a summary of each setting and one
+        over all settings, predictions against measurements, and the runs; ``sweeps.csv`` has how
+        the numbers were made. Where the core paper's claims could be judged, ``claims.csv`` has
+        the verdicts, ``readings.csv`` those under other readings of its text, if any were run.
 
     Raises
     ------
     ProblemError
-        There is no sweep, none of its runs is finished, or `output` cannot be written.
+        There is no sweep, none of its runs is finished, `over` names what is not there, or
+        `output` cannot be written.
     DatacollectError
         Plotly is not installed.
 
@@ -106,30 +128,39 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = dc.sweep(experiment, folder, workers=0)
     ...     found = dc.report(folder)
-    >>> found.n_runs, set(found.claims.loc[found.claims["claim"] < "C12", "verdict"])
-    (4, {'not run'})
-    >>> found.files[:4]
-    ('claims.csv', 'experiment.csv', 'experiment.png', 'experiment.svg')
+    >>> found.n_runs, found.files[:3]
+    (4, ('experiment.csv', 'experiment.png', 'experiment.svg'))
+    >>> own = found.sweeps[0].own.table
+    >>> own.set_index("rate")["makespan_s"].round(1).to_dict()
+    {'100000': 10.4, '1e+06': 1.1}
+    >>> found.sweeps[0].chance.words
+    'Nothing is random here: 2 seeds are the same. One is enough: --seeds 1.'
     """
     plotly = plotly_script()
     sweeps = read_sweeps(directory)
+    require_over(sweeps, over or {})
     folder = Path(directory, FOLDER) if output is None else Path(output)
     make_folder(folder, "the report")
     files: dict[str, bytes] = {}
+    told: list[SweepReport] = []
     trees: list[dict[str, Any]] = []
     runs: dict[str, Any] = {}
     quota = max(1, MOST_RUNS // len(sweeps))
     for sweep in sweeps:
         if sweep.table.empty:
             continue
-        parts = _Parts(sweep)
+        parts = _Parts(sweep, over)
         files |= parts.files()
         shown = parts.runs(quota)
         runs |= shown
-        trees.append(sweep_tree(sweep, parts.facts(), parts.panels, parts.tables, list(shown)))
-    claims = claims_table(findings(sweeps))
+        told.append(parts.told)
+        trees.append(
+            sweep_tree(sweep, parts.facts(), parts.panels, parts.tables, parts.told, list(shown))
+        )
+    claims = _claims(sweeps)
     cells = cells_of(claims, CLAIMS)
-    files[CLAIMS] = cells.to_csv().encode()
+    if not claims.empty:
+        files[CLAIMS] = cells.to_csv().encode()
     readings = readings_table(sweeps)
     if not readings.empty:
         files[READINGS] = cells_of(readings, READINGS).to_csv().encode()
@@ -137,11 +168,16 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
     files[SWEEPS] = Cells(SWEEPS, ["sweep", "fact", "value"], facts).to_csv().encode()
     title = f"Report: {', '.join(tree['name'] for tree in trees)}"
     files[PAGE] = page_html(title, cells, trees, runs, plotly).encode()
+    for name in files:
+        before_writing(folder / name)
     for name, content in files.items():
         write_atomically(folder / name, content)
+    if claims.empty:
+        (folder / CLAIMS).unlink(missing_ok=True)  # of a report before, which had some
     return Report(
         folder=folder,
         page=folder / PAGE,
+        sweeps=tuple(told),
         claims=claims,
         files=tuple(sorted(files)),
         n_runs=sum(len(sweep.table) for sweep in sweeps),
@@ -149,14 +185,23 @@ def report(directory: str | PathLike[str], output: str | PathLike[str] | None = 
     )
 
 
+def _claims(sweeps: list[SweepFolder]) -> pd.DataFrame:
+    """Verdicts, or none where no run has to do with a claim: most sweeps ask other questions."""
+    table = claims_table(findings(sweeps))
+    judged = table[(table["verdict"] != NOT_RUN) & (table["claim"] != WITHOUT_RUNS)]
+    return table[:0] if judged.empty else table
+
+
 class _Parts:
     """What is drawn and written of one sweep."""
 
-    def __init__(self, sweep: SweepFolder) -> None:
+    def __init__(self, sweep: SweepFolder, over: Mapping[str, str] | None) -> None:
         self.sweep, self.stem = sweep, file_stem(sweep.name)
+        self.told = sweep_report(sweep, over)
         self.panels: list[Panel] = panels_of(sweep)
         self.summary = summary_table(sweep)
         self.tables = {
+            "own": self._cells("_own", self.told.own.table),
             "figure": self._cells("", panels_table(self.panels)),
             "summary": self._cells("_summary", self.summary),
             "prediction": self._cells("_prediction", prediction_table(sweep)),
@@ -194,7 +239,6 @@ class _Parts:
         setting_axes = [axis.name for axis in sweep.axes if not axis.paired]
         n_run = len(table[setting_axes].drop_duplicates()) if setting_axes else 1
         seeds = table.groupby(setting_axes or "engine")["seed"].nunique()
-        probes_s = table.groupby([*setting_axes, "seed"])["probes_cpu_s"].max().sum()
         versions = tree.get("versions") or {}
         return [
             ("engine, size", f"{sweep.engine}, scale {sweep.scale:g}"),
@@ -204,7 +248,7 @@ class _Parts:
             ("settings run", f"{n_run} of {len(sweep.settings())}"),
             ("seeds of a setting", f"{seeds.min()} to {seeds.max()}"),
             ("precision", self._precision()),
-            ("processor time", f"{format_duration(float(table['cpu_s'].sum() + probes_s))}"),
+            ("processor time", format_duration(self.told.spent.total_s)),
             ("last run", str(table["finished_at"].max())),
             ("versions", ", ".join(f"{name} {word}" for name, word in versions.items()) or "?"),
             ("to add or tighten", sweep.command(2 * int(table["seed"].nunique()))),

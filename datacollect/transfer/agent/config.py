@@ -82,8 +82,8 @@ class AgentConfig:
         ProblemError
             It cannot be read, or says what no agent can do; the message says where.
         """
+        tree = read_tree(path)
         with naming(document_name(path)):
-            tree = read_tree(path)
             return _config(AGENT.read(tree, ""), Path(path), folder_of(path).resolve())
 
 

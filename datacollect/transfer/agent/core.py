@@ -85,7 +85,7 @@ class AgentCore:
         if session is None:  # it ended while the event was under way
             return []
         if isinstance(event, events.Ended):
-            return self._ended(session, event.why, event.now) + self._end_if_done()
+            return self._ended(session, event) + self._end_if_done()
         if session.phase is Phase.ENDING:
             return []
         return self._of_session(session, event)
@@ -303,11 +303,13 @@ class AgentCore:
                 done += self._close(session, "its collector's key was withdrawn")
         return done
 
-    def _ended(self, session: Session, why: str, now: Now) -> list[Action]:
+    def _ended(self, session: Session, event: events.Ended) -> list[Action]:
         del self.sessions[session.number]
         if session.ticket is None:
             return []
-        life = {"up_bytes": session.up_bytes, "down_bytes": session.down_bytes, "why": why}
+        if session.set_aside_bytes:  # what was not sent is the ticket's again
+            self._source.sent(session, event.sent_bytes)
+        life = {"up_bytes": session.up_bytes, "down_bytes": session.down_bytes, "why": event.why}
         return [actions.Log("ended", session.facts() | life)]
 
     def _end_if_done(self) -> list[Action]:

@@ -107,11 +107,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The session is over, and all that it held is released; why in a few words."""
+    """The session is over, and all that it held is released; why in a few words.
+
+    ``sent_bytes``: of files, in an answer that was broken off.
+    """
 
     now: Now
     session: int
     why: str
+    sent_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ class UsedNonces:
         except OSError as error:
             raise NotWrittenError(
                 f"{document_name(path)}: cannot be written: {error.strerror}; used tickets are "
-                "kept there: name another folder as state"
+                "kept there: name another folder as state",
+                error.errno,
             ) from None
         try:
             fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,7 +76,8 @@ class UsedNonces:
             self._write_anew_if_long(now_s)
         except OSError as error:
             name = document_name(self._path)
-            raise NotWrittenError(f"{name}: cannot be written: {error.strerror}") from None
+            message = f"{name}: cannot be written: {error.strerror}"
+            raise NotWrittenError(message, error.errno) from None
 
     def close(self) -> None:
         """Let go of the file."""

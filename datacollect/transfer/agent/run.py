@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name
+from datacollect.documents import document_name, write_owned
 from datacollect.errors import DatacollectError, NotWrittenError, ProblemError
 from datacollect.kinds import shown
 from datacollect.transfer.agent import events
@@ -135,14 +135,12 @@ def _make_certificate(config: AgentConfig) -> None:
             (config.key, key, 0o600),
             (config.certificate, certificate, 0o644),
         ):
-            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-            with os.fdopen(number, "wb") as file:
-                file.write(data)
-                os.fsync(number)
+            write_owned(path, data, mode=mode)
     except OSError as error:
         raise NotWrittenError(
             f"{document_name(config.key)}: cannot be written: {error.strerror}; the agent's "
-            "certificate is kept there: name another folder as state"
+            "certificate is kept there: name another folder as state",
+            error.errno,
         ) from None
 
 

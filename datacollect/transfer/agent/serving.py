@@ -64,6 +64,7 @@ class TlsSession:
         self._http: h11.Connection | None = None
         self._buffer: bytearray | None = None
         self._why: str | None = None
+        self._sent_bytes = 0  # of files, in the answer under way
 
     def run(self) -> None:
         """Serve until one side ends the session."""
@@ -88,7 +89,7 @@ class TlsSession:
                 (self._tls or self._plain).close()
             self._shell.forget(self._number)
             now = self._shell.now()
-            self._shell.tell(events.Ended(now, self._number, self._why or why))
+            self._shell.tell(events.Ended(now, self._number, self._why or why, self._sent_bytes))
 
     def cut(self, why: str) -> None:
         """End the session from any thread: what waits in it fails."""
@@ -246,6 +247,7 @@ class TlsSession:
 
         assert self._http is not None
         self._http.send(h11.EndOfMessage())
+        self._sent_bytes = 0
         self._shell.tell(events.Answered(self._shell.now(), self._number, n_bytes))
 
     def _block(self) -> memoryview:
@@ -270,7 +272,7 @@ class TlsSession:
         reader = SegmentReader(self._folder, segments)
         for block in reader.blocks(self._block()):
             digest.update(block)
-            self._send(block)
+            self._send_file_block(block)
         self._send(bytes([reader.status]) + digest.digest())
         self._finish(n_bytes)
 
@@ -289,4 +291,9 @@ class TlsSession:
 
     def _send_all(self, blocks: Iterable[memoryview]) -> None:
         for block in blocks:
-            self._send(block)
+            self._send_file_block(block)
+
+    def _send_file_block(self, block: memoryview) -> None:
+        """Send a part of a file: it counts, whether all of it arrives or not."""
+        self._sent_bytes += len(block)
+        self._send(block)

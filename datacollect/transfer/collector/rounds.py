@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from datacollect.errors import DatacollectError
+from datacollect.transfer.collector.history import MOVED, Moved
 from datacollect.transfer.collector.messages import (
     Abandon,
     Action,
@@ -82,6 +83,7 @@ class Round:
         self._begun_s = time.monotonic()
         self._next_tick_s = TICK_S
         self._sessions = Sessions(open_peer, store, self._events.put, self._now_s)
+        self._moved = Moved()
         self._changed_sources: set[str] = set()
         self._failure: Exception | None = None
 
@@ -96,6 +98,7 @@ class Round:
             What is verified is recorded.
         """
         self._store.start(self._recorded)
+        self._log.write(MOVED, routes=self._moved.line())
         is_interrupted = False
         try:
             self._carry_out(self._core.start())
@@ -106,6 +109,8 @@ class Round:
                     is_interrupted = True
                     self._carry_out(self._core.handle(Interrupted(self._now_s())))
         finally:
+            self._moved.arrived(self._sessions.arrived_bytes())
+            self._log.write(MOVED, routes=self._moved.line())
             self._sessions.end()
             self._store.stop()
         if is_interrupted:
@@ -135,12 +140,20 @@ class Round:
             if self._next_tick_s <= now_s:
                 self._next_tick_s = now_s + TICK_S
                 self._watch(self._core)
-                return Ticked(now_s, self._sessions.arrived_bytes())
+                return Ticked(now_s, self._arrived(now_s))
             first_s = min(self._next_tick_s, *(time_s for time_s, _ in self._timers[:1]), math.inf)
             try:
                 return self._events.get(timeout=first_s - now_s)
             except queue.Empty:
                 continue
+
+    def _arrived(self, now_s: float) -> dict[int, int]:
+        """Return what each session has received; note it from time to time."""
+        arrived = self._sessions.arrived_bytes()
+        self._moved.arrived(arrived)
+        if self._moved.is_due(now_s):
+            self._log.write(MOVED, routes=self._moved.line())
+        return arrived
 
     def _plan(self, wanted: Plan) -> None:
         """Plan the rest, in a thread of its own."""
@@ -158,6 +171,7 @@ class Round:
                     self._sessions.do(action)
                 case OpenSession():
                     self._log.write("session opens", **asdict(action))
+                    self._moved.opened(action.session, (action.source, *reversed(action.relays)))
                     self._sessions.open(action)
                 case CloseSession(session):
                     self._sessions.close(session)

@@ -18,6 +18,7 @@ from datacollect.transfer.collector.books import SourceWork
 from datacollect.transfer.collector.config import Collection
 from datacollect.transfer.collector.contacts import Contacts, new_collection_number
 from datacollect.transfer.collector.core import CollectorCore
+from datacollect.transfer.collector.history import planned_routes
 from datacollect.transfer.collector.inventory import Listing, pages_of
 from datacollect.transfer.collector.log import Log, without_secrets
 from datacollect.transfer.collector.paths import STATE_FOLDER
@@ -29,6 +30,7 @@ from datacollect.transfer.collector.planning import (
     possible_links,
     problem_of,
     says_links,
+    warm_up,
 )
 from datacollect.transfer.collector.rounds import Round
 from datacollect.transfer.collector.servers import Servers
@@ -150,9 +152,15 @@ class _Pull:
         lost = self.store.mend()
         if lost:
             self.log.write("files are to be fetched again: they are not there any more", n=lost)
+        # Others' answers take their time, and imports for planning a second or two.
+        prepares = threading.Thread(
+            target=warm_up, args=(self.collection, self.method), daemon=True
+        )
+        prepares.start()
         sources = self._contact()
         self._list(sources)
         self.store.clean()
+        prepares.join()
         if plan_only:
             if (work := self._work()) and (found := self._plan(work)):
                 self.predicted_s = found.predicted_s
@@ -328,6 +336,7 @@ class _Pull:
             method=self.method,
             makespan_s=found.predicted_s,
             routes=[list(route.hosts) for route in found.schedule.routes],
+            expected=planned_routes(found.schedule) if found.predicted_s is not None else [],
         )
         limits = self.collection.limits
         core = CollectorCore(

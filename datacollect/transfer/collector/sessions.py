@@ -77,9 +77,11 @@ class Sessions:
         self._threads[session].end()
 
     def arrived_bytes(self) -> dict[int, int]:
-        """Return what each living session has received."""
-        self._threads = {n: thread for n, thread in self._threads.items() if thread.is_alive()}
-        return {number: thread.received_bytes for number, thread in self._threads.items()}
+        """Return what each session has received; of those that have ended, for the last time."""
+        living = {n: thread for n, thread in self._threads.items() if thread.is_alive()}
+        arrived = {number: thread.received_bytes for number, thread in self._threads.items()}
+        self._threads = living
+        return arrived
 
     def end(self, patience_s: float = 2.0) -> None:
         """End all; those that are still connecting are left to end by themselves."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.errors import ProblemError
+from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.transfer.collector.checking import Checks
 from datacollect.transfer.collector.paths import (
     FOLDER_FLAGS,
@@ -420,8 +420,9 @@ def _opened(folder: Path) -> tuple[int, int, int]:
             "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=state
         )
     except OSError as error:
-        raise ProblemError(
-            f"{folder}: is no folder to write to: {error.strerror}; name another with --into"
+        raise NotWrittenError(
+            f"{folder}: is no folder to write to: {error.strerror}; name another with --into",
+            error.errno,
         ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from instances.made_sweeps import cells_in
+from instances.small_experiments import SCENARIO, experiment_of
 
 import datacollect as dc
+
+OVER_DIRECT = "makespan over that of direct (ratio)"
 
 
 def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_folder, browser):
@@ -72,3 +75,45 @@ def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_
 
     assert complaints == []
     assert set(asked) <= {"file", "data", "blob"}
+
+
+def test_a_sweep_of_ones_own_reads_well_on_a_telephone(tmp_path, browser):
+    """390 pixels wide: the page fits, tables have a box of their own, all can be read."""
+    scenario = {**SCENARIO, "backlog": {"least_bytes": 4_000_000, "most_bytes": 4_000_000}}
+    dc.sweep(experiment_of(scenario=scenario), tmp_path, workers=0)
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto((dc.report(tmp_path).folder / "index.html").as_uri())
+    page.wait_for_selector(".js-plotly-plot .xtitle")
+    # Own results first, and no claims that were not run.
+    assert page.locator("#claims").count() == 0
+    assert page.locator(".chance").inner_text().startswith("Nothing is random here: 3 seeds")
+    first = page.locator("table").first
+    heads = first.locator("th").all_inner_texts()
+    assert heads == ["rate, bytes/s", "method", "seeds", "makespan, s", OVER_DIRECT]
+    rows = first.locator("tbody tr").all_inner_texts()
+    # 4 MB at 0.5 and at 1 MB/s.
+    assert [row.split()[-2:] for row in rows] == [["8", "1"], ["8", "1"], ["4", "1"], ["4", "1"]]
+    titles = page.evaluate(
+        "[...document.querySelectorAll('.xtitle, .ytitle')].map(text => text.textContent)"
+    )
+    assert titles == ["rate, bytes/s", "makespan, s"]
+
+    for details in page.locator("details[data-file] > summary").all():
+        details.click()
+    found = page.evaluate(
+        """() => {
+            const boxes = [...document.querySelectorAll("table")].map(t => t.parentElement);
+            const texts = [...document.querySelectorAll("p, td, th, dt, dd, li, summary, text")]
+                .filter(e => e.textContent.trim() && e.getClientRects().length);
+            return {
+                page: document.documentElement.scrollWidth,
+                scrolls: boxes.map(box => getComputedStyle(box).overflowX),
+                wider: boxes.some(box => box.scrollWidth > box.clientWidth),
+                least: Math.min(...texts.map(e => parseFloat(getComputedStyle(e).fontSize))),
+            };
+        }"""
+    )
+    assert found["page"] == 390
+    assert found["scrolls"] == ["auto"] * 4
+    assert found["wider"]  # else the boxes were not needed, nor looked at
+    assert found["least"] >= 12

@@ -30,6 +30,7 @@ def test_a_report_has_pictures_tables_and_a_page(reported):
         "figure3.png",
         "figure3.svg",
         "figure3_across.csv",
+        "figure3_own.csv",
         "figure3_prediction.csv",
         "figure3_runs.csv",
         "figure3_summary.csv",

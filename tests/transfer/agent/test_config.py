@@ -108,3 +108,11 @@ def test_the_key_of_the_agent_is_never_served(read, tmp_path):
     (tmp_path / "data/link").symlink_to(tmp_path)
     with pytest.raises(ProblemError, match="own files"):
         read(MINIMAL.replace('"data"', '"data/link"'))
+
+
+def test_a_file_that_is_no_toml_is_named_once(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text('name = "S1"]\n')
+    with pytest.raises(ProblemError) as caught:
+        AgentConfig.from_file(path)
+    assert str(caught.value).count(str(path)) == 1

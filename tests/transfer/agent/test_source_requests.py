@@ -82,6 +82,20 @@ def test_bytes_are_counted_over_all_sessions_of_a_ticket(tmp_path):
     assert status_of(ask(agent, "/v1/read", body=reading(n_bytes=1), number=2)) == 403
 
 
+@pytest.mark.parametrize("target", ["/v1/files/run7/a.tar", "/v1/read"])
+def test_what_a_broken_answer_did_not_send_is_the_tickets_again(tmp_path, target):
+    """A GET promises all that is left: broken off after 4 bytes, 21 of 25 remain."""
+    agent = core(tmp_path)
+    token = source(most_bytes=25, most_sockets=2)
+    tls(agent, 1)
+    body = reading() if target == "/v1/read" else b""
+    assert status_of(ask(agent, target, token, body=body)) == 200
+    agent.handle(events.Ended(at(1), 1, "the connection failed", sent_bytes=4))
+    tls(agent, 2)
+    [send] = ask(agent, "/v1/files/run7/a.tar", token, number=2)
+    assert send.most_bytes == 21
+
+
 def test_connections_of_a_ticket_are_counted(tmp_path):
     agent = core(tmp_path)
     token = source(most_sockets=1)
