@@ -10,7 +10,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := setup.cfg pyproject.toml
 EXAMPLE := datacollect/examples/upload.toml
-SITES := datacollect/examples/sites.toml
 SCENARIO := datacollect/examples/scenario_small.toml
 
 # Nothing is looked up in, or written to, the home directory except pip's cache.
@@ -31,7 +30,7 @@ help: ## list the targets
 
 venv: $(VENV)/.installed-dev ## set up .venv with everything a developer needs
 
-demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, simulate
+demo: $(VENV)/.installed ## plan shipped examples, compare, draw, simulate; move real files
 	@mkdir -p demo
 	@echo '$$ datacollect compare $(EXAMPLE)'
 	@$(BIN)/datacollect compare $(EXAMPLE)
@@ -41,8 +40,6 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	@$(BIN)/datacollect plot $(EXAMPLE) demo/upload.json -o demo/upload.png --force
 	@echo
 	@echo 'The picture of the schedule is in $(CURDIR)/demo/upload.png'
-	@echo '$$ datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force'
-	@$(BIN)/datacollect plan $(SITES) --deadline 06:00 -o demo/sites.json --force
 	@for method in direct best-path coordinated; do \
 	    set -- simulate $(SCENARIO) --engine fluid --method $$method -o demo/$$method --force; \
 	    echo; echo "\$$ datacollect $$*"; \
@@ -51,6 +48,9 @@ demo: $(VENV)/.installed ## plan a shipped example, compare the methods, draw, s
 	@echo
 	@echo 'And for real: two sources, a relay and a collector on this machine'
 	@$(BIN)/python experiments/pull_demo.py demo/pull
+	@echo
+	@echo 'Twelve sites: from measurements to files that rclone moves on this machine'
+	@$(BIN)/python experiments/sites_demo.py demo/sites
 
 demo-ns3: $(VENV)/.installed-ns3 ## install ns-3 and simulate the shipped scenario packet by packet
 	@mkdir -p demo

@@ -39,12 +39,13 @@ if TYPE_CHECKING:
     from datacollect.methods.money_front import front
     from datacollect.methods.replanning.replan import replan
     from datacollect.methods.slotted.graph import time_expanded_graph
+    from datacollect.pictures.page import plot_page
+    from datacollect.pictures.plot import plot_schedule, save_plot
     from datacollect.problem.hosts import Held, Host, Link, Parcel, SharedBottleneck
     from datacollect.problem.problem import Problem
     from datacollect.scenario.carry_out import simulate
     from datacollect.scenario.scenario import Scenario
     from datacollect.schedule.new_links import NewLinks
-    from datacollect.schedule.plot import plot_schedule, save_plot
     from datacollect.schedule.progress import Progress, remaining_problem
     from datacollect.schedule.schedule import Schedule
     from datacollect.schedule.transfers import Bottleneck, Route, Transfers
@@ -78,7 +79,8 @@ _HOMES = {
     "methods.coordinated": ("coordinated",),
     "methods.direct": ("direct",),
     "methods.money_front": ("front",),
-    "schedule.plot": ("plot_schedule", "save_plot"),
+    "pictures.page": ("plot_page",),
+    "pictures.plot": ("plot_schedule", "save_plot"),
     "problem.hosts": ("Held", "Host", "Link", "Parcel", "SharedBottleneck"),
     "problem.problem": ("Problem",),
     "schedule.new_links": ("NewLinks",),
@@ -132,6 +134,7 @@ __all__ = [
     "lower_bound",
     "perturb",
     "perturb_random",
+    "plot_page",
     "plot_schedule",
     "pull",
     "read_samples",

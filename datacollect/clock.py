@@ -93,6 +93,10 @@ class Clock:
         """Return the clock of what starts so much later."""
         return Clock(self._at(by_s), self.zone)
 
+    def moment(self, at_s: float) -> datetime:
+        """Return the date and time that a clock shows at an instant, with its offset from UTC."""
+        return self._at(at_s)
+
     def text(self, at_s: float) -> str:
         """Write what a clock shows at an instant, to the second, with its offset from UTC."""
         instant = self._at(at_s)

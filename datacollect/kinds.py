@@ -166,6 +166,28 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Degrees:
+    """An angle on the globe, from -`most` to `most`."""
+
+    most: int
+
+    def read(self, value: Any, place: str) -> float:
+        """Return the number of degrees."""
+        given = value = plain(value)
+        rule = f"must be a number of degrees from -{self.most} to {self.most}"
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise wrong(place, rule, value, _write_a_number(value))
+        degrees = float(value) + 0.0  # -0.0 becomes 0.0
+        if not -self.most <= degrees <= self.most:
+            raise wrong(place, rule, given, "write decimal degrees; south and west are negative")
+        return degrees
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such angles."""
+        return {"type": "number", "minimum": -self.most, "maximum": self.most}
+
+
+@dataclass(frozen=True)
 class Forecast:
     """A number, or a list of one number per period."""
 

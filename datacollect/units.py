@@ -87,6 +87,15 @@ def format_significant(value: float) -> str:
     return f"{float(f'{value:.4g}'):.15g}"
 
 
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """Write a number of things for people; `several` where an s does not make the plural.
+
+    >>> counted(1, "link"), counted(12, "link"), counted(3, "copy", "copies")
+    ('1 link', '12 links', '3 copies')
+    """
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def _with_prefix(value: float, unit: str) -> str:
     if not math.isfinite(value):
         return "unlimited" if value > 0 else str(value)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.field_tables import Field, Rows
-from datacollect.kinds import ListOf, Number, Text, Whole
+from datacollect.kinds import Flag, ListOf, Number, Text, Whole
 from datacollect.scenario.fields import SCENARIO
-from datacollect.scenario.kinds import ByKind, Choice, Flag, OneOrTwo, Part, Share
+from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,14 +1,13 @@
 """What the adaptive method gains, and what it costs others: tables and a figure for the study.
 
     datacollect sweep experiments/harm.toml -o RESULTS/harm
-    datacollect sweep experiments/adaptive.toml -o RESULTS/adaptive
     datacollect sweep experiments/reach.toml -o RESULTS/reach
     python experiments/adaptive_tables.py RESULTS
 
-Of those sweeps that are there it writes results/study/harm_frontier.csv, adaptive_ratios.csv and
-reach_ratios.csv, and docs/figures/study_harm.png, and fills docs/study_adaptive.md. Ratios are
-geometric means over seeds of makespans in the same seed, with 95 % intervals by Student's t of
-their logarithms; with one seed there is none.
+Of those sweeps that are there, with what NAME_more has of them, it writes results/study/
+harm_frontier.csv, harm_ratios.csv and reach_ratios.csv, and docs/figures/study_harm.png, and fills
+docs/study_adaptive.md. Ratios are geometric means over seeds of makespans in the same seed, with
+95 % intervals by Student's t of their logarithms; with one seed there is none.
 """
 
 from __future__ import annotations
@@ -41,6 +40,8 @@ TARGETS = {
     "none": (0.85, 0.85),
     UNDER_LOAD: (0.50, 0.65),
 }
+# Means over settings are of all that have others' flows.
+LOADED_SETTINGS = 4
 MB = 1e6
 # What the figure's axes name.
 LOSSES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
@@ -103,7 +104,7 @@ def ratios(runs: pd.DataFrame) -> pd.DataFrame:
             if setting != "none":
                 loaded.append((found[0][0], found[1][0]))
             rows.append(_row(method, str(setting), len(times), found))
-        if len(loaded) > 1:
+        if len(loaded) >= LOADED_SETTINGS:
             both = [geometric(each) for each in zip(*loaded, strict=True)]
             bare = [(mean, float("nan"), float("nan")) for mean, _, _ in both]
             rows.append(_row(method, UNDER_LOAD, len(loaded), bare))
@@ -216,15 +217,6 @@ def draw(table: pd.DataFrame, file: Path) -> None:
     plt.close(figure)
 
 
-def settings_named(runs: pd.DataFrame) -> pd.DataFrame:
-    """Name settings of flows and ratios as those of one axis are; without flows ratios are one."""
-    if "setting" in runs:
-        return runs
-    named = runs["flows"].astype(str) + " flows " + runs["ratio"]
-    runs = runs.assign(setting=named.where(runs["flows"].astype(str) != "0", "none"))
-    return runs[(runs["setting"] != "none") | (runs["ratio"] == "1:1")]
-
-
 def main() -> None:
     """Write tables and figure of the sweeps that are there, and fill the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -232,19 +224,17 @@ def main() -> None:
     given = parser.parse_args()
     for name, make, suffix in (
         ("harm", frontier, "frontier"),
-        ("adaptive", ratios, "ratios"),
+        ("harm", ratios, "ratios"),
         ("reach", ratios, "ratios"),
     ):
-        file = given.results / name / "results.parquet"
-        if not file.exists():
-            print(f"{file}: not there, {name} stays as it was")
-            continue
-        table = make(settings_named(pd.read_parquet(file)))
+        files = [given.results / folder / "results.parquet" for folder in (name, f"{name}_more")]
+        runs = [pd.read_parquet(file) for file in files if file.exists()]
+        table = make(pd.concat(runs)) if runs else pd.DataFrame()
         if table.empty:
-            print(f"{file}: no seed has all methods yet, {name} stays as it was")
+            print(f"{files[0]}: no seed has all methods, {name} stays as it was")
             continue
         table.to_csv(RESULTS / f"{name}_{suffix}.csv", index=False)
-        if name == "harm":
+        if make is frontier:
             draw(table, FIGURE)
     from study_tables import filled
 

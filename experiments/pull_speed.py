@@ -6,7 +6,7 @@ them and syncs the file. Both run alternately; the ratio is that of medians in t
 
     python experiments/pull_speed.py                 # 1 GiB, 3 times; --gib 4 as in docs/speed.md
     python experiments/pull_speed.py --small 100000  # that many files of 4 KiB
-    python experiments/pull_speed.py --pieces        # 1 piece or 1000, of the same bytes
+    python experiments/pull_speed.py --pieces 1024   # 1000 pieces of so many KiB, or few large ones
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class World:
             with (data / f"{i:06}").open("wb") as file:
                 for at in range(0, size, len(block)):
                     file.write(block[: size - at])
+        os.sync()  # of what is measured, only what is pulled is to wait for the disk
         self.key = new_private_key()
         write_private_key(folder / "key", self.key)
         address, source = self._agent("S", 'serve = "data"')
@@ -178,7 +179,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--connections", type=int, default=2, help="chains of the pull")
     parser.add_argument("--small", type=int, help="files of 4 KiB instead")
-    parser.add_argument("--pieces", action="store_true", help="1 or 1000 pieces of 16 MB")
+    parser.add_argument("--pieces", type=int, help="1000 of so many KiB, or as few as can be")
     given = parser.parse_args()
     load = os.getloadavg()[0]
     print(f"python {' '.join(sys.argv)}; load at the start {load:.1f}; {os.cpu_count()} processors")
@@ -190,14 +191,14 @@ def main() -> None:
             print(f"{given.small / median_s:.0f} files/s")
             return
         if given.pieces:
-            world = World(Path(name), [1000 * 2**16])
-            ways = {"4 pieces": 2**24, "1000 pieces": 2**16}
+            world = World(Path(name), [1000 * given.pieces * 2**10])
+            ways = {"pieces of 16 MiB": 2**24, "1000 pieces": given.pieces * 2**10}
             found: dict[str, list[float]] = {way: [] for way in ways}
             for _ in range(given.times):
                 for way, size in ways.items():
                     found[way].append(world.pull(given.connections, size))
             few, many = (report(way, took, world.n_bytes) for way, took in found.items())
-            print(f"1000 pieces / 4 pieces: {many / few:.2f}")
+            print(f"1000 pieces / pieces of 16 MiB: {many / few:.2f} of its time")
             return
         world = World(Path(name), [int(given.gib * GIB)])
         plain, pulled = [], []

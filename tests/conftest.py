@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,22 @@ def cloud_grids(measured_data: Path) -> Path:
     Measured by the Skyplane project (Jain et al., NSDI 2023).
     """
     return measured_data / "skyplane"
+
+
+@pytest.fixture
+def browser():
+    """Headless Chromium."""
+    named = os.environ.get("DATACOLLECT_CHROMIUM")
+    path = named or shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip(NO_CHROMIUM)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Containers have no namespaces for its sandbox; the page is our own.
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,8 @@
 Each document runs from top to bottom in one empty folder:
 
 - ``python`` blocks share one namespace; lines after ``>>>`` are doctests;
-- ``console`` blocks hold shell commands after ``$`` and what they print (``...`` for anything);
+- ``console`` blocks hold shell commands after ``$``, which lines after ``>`` go on with, and what
+  they print (``...`` for anything);
   a command that is to fail ends in ``|| echo "exit $?"``; what is ``datacollect`` and nothing else
   runs in this process, which has long imported what each command would import anew;
 - a block with a ``:caption:`` becomes a file of that name.
@@ -43,7 +44,10 @@ SHELL_ONLY = set("|&;<>()$`*?~#\n")
 def run_commands(example: Example) -> str | None:
     """Run the commands of a console block; return what differs, or None."""
     for command in ("\n" + example.parsed).split("\n$ ")[1:]:
-        line, _, expected = command.partition("\n")
+        line, *rest = command.split("\n")
+        while rest and rest[0].startswith("> "):
+            line += "\n" + rest.pop(0).removeprefix("> ")
+        expected = "\n".join(rest)
         exit_code, output = run_line(line)
         if exit_code != 0:
             return f"$ {line}\nexit code {exit_code}:\n{output}"
@@ -142,6 +146,10 @@ one
 ...
 $ false || echo "exit $?"
 exit 1
+$ for n in 1 2
+> do echo $n; done
+1
+2
 ```
 ```sh
 exit 1

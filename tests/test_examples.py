@@ -133,7 +133,10 @@ def test_constraints_shows_every_field():
     }
     # Numbers of connections mean nothing beside forecasts: they have an example of their own.
     counted = tomllib.loads(example_files("connections")["connections.toml"])
-    also = {HOST: counted["hosts"].values(), LINK: counted["links"], SHARED: counted["shared"]}
+    # Nor do places on a map: the sites stand somewhere.
+    sites = tomllib.loads(example_files("sites")["sites.toml"])["hosts"]
+    hosts = [*counted["hosts"].values(), *sites.values()]
+    also = {HOST: hosts, LINK: counted["links"], SHARED: counted["shared"]}
     for table, entries in tables.items():
         shown = set().union(*entries, *also.get(table, ()))
         assert shown == set(table.by_name), table.name

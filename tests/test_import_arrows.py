@@ -41,13 +41,14 @@ MAY_IMPORT = {
     "simulation": "root problem control",
     "transfer": f"{PLANS} control methods",
     "explanation": f"{PLANS} solvers flow methods",
+    "pictures": f"{PLANS} explanation transfer",
     "scenario": f"{PLANS} measurement topologies methods simulation",
     "study": f"{PLANS} examples methods simulation scenario",
     "commands": (
-        f"{PLANS} examples exports measurement methods explanation simulation scenario study "
-        "transfer"
+        f"{PLANS} examples exports measurement methods explanation pictures simulation scenario "
+        "study transfer"
     ),
-    FRONT: f"{PLANS} measurement flow methods explanation scenario study transfer",
+    FRONT: f"{PLANS} measurement flow methods explanation pictures scenario study transfer",
 }
 
 # Whoever judges plans knows no planner and no solver.

@@ -12,7 +12,7 @@ from datacollect.methods.missing import cautions
 from datacollect.schedule.contents import TIME_LIMIT
 from datacollect.schedule.transfers import UNKNOWN
 from datacollect.schedule.use import connections_by_link, streams_by_hop
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ def show_plan(
         ("method", _method(schedule)),
         ("makespan", _until(format_duration(schedule.makespan_s), problem, schedule.makespan_s)),
         ("lower bound", _bound(schedule)),
-        ("routes", f"{schedule.n_routes}, in {schedule.n_transfers} transfers"),
+        ("routes", f"{schedule.n_routes}, in {counted(schedule.n_transfers, 'transfer')}"),
         ("peak storage", _peak_storage(schedule)),
         ("planned in", f"{_quick(schedule.plan_time_s)} ({schedule.solver})"),
     ]
@@ -229,8 +229,9 @@ def _recurring_note(problem: Problem) -> str | None:
     """Say how far bandwidths that recur every day are listed."""
     if problem.daily is None:
         return None
-    days = f"{problem.daily.until_s / 86_400:g} days"
-    return f"{' '.join(problem.daily.hours)} every day, listed for {days}: until the plan ends"
+    n_days = problem.daily.until_s / 86_400
+    days = "one day" if n_days == 1 else f"{n_days:g} days"
+    return f"{', '.join(problem.daily.hours)} every day; listed for {days}, until the plan ends"
 
 
 def _method(schedule: Schedule) -> str:
@@ -252,7 +253,7 @@ def _peak_storage(schedule: Schedule) -> str:
     peaks = sorted(schedule.peak_storage_bytes.items(), key=lambda item: -item[1])
     parts = [f"{format_bytes(size)} at {host}" for host, size in peaks[:SHOWN_HOSTS]]
     if len(peaks) > SHOWN_HOSTS:
-        parts.append(f"less at {len(peaks) - SHOWN_HOSTS} more")
+        parts.append(f"less at {counted(len(peaks) - SHOWN_HOSTS, 'other host')}")
     return ", ".join(parts) or "none: no relays"
 
 
@@ -279,7 +280,7 @@ def _show_routes(schedule: Schedule) -> None:
     else:
         emit_table(("route", "data of", "bytes", "connections"), rows, "<<>>")
     if schedule.n_routes > SHOWN_ROUTES:
-        emit(f"and {schedule.n_routes - SHOWN_ROUTES} more routes")
+        emit(f"and {counted(schedule.n_routes - SHOWN_ROUTES, 'more route')}")
 
 
 def _quick(duration_s: float) -> str:

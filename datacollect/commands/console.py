@@ -63,6 +63,11 @@ def note(text: str) -> None:
             sys.stderr.flush()
 
 
+def note_text(text: str) -> None:
+    """Write a sentence to standard error, broken into lines that fit."""
+    note(_wrapped(text, 0))
+
+
 def emit_json(tree: Mapping[str, Any]) -> None:
     """Write one JSON object to standard output; numbers that JSON lacks become null."""
     emit(json.dumps(_finite(tree), ensure_ascii=False, allow_nan=False, indent=2))

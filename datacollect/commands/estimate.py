@@ -65,6 +65,7 @@ def estimate(
     import pandas as pd
 
     from datacollect.measurement.estimates import estimate as estimate_bandwidths
+    from datacollect.units import counted
 
     columns = columns_by_name(column)
     for file in samples:
@@ -77,7 +78,7 @@ def estimate(
         write_text(_bandwidth_csv(found, times=times), output)
     if as_json:
         emit_json({"links": found.to_dict("records"), "n_samples": len(table)})
-    note(f"{len(found)} links from {len(table)} samples")
+    note(f"{counted(len(found), 'link')} from {counted(len(table), 'sample')}")
 
 
 def columns_by_name(given: Sequence[str] | None) -> dict[str, str] | None:

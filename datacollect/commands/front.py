@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,7 +39,7 @@ def front(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Show what money waiting saves.
+    """Show how much cheaper a later end is.
 
     The price of the cheapest plan for each of several deadlines.
     """
@@ -85,7 +86,7 @@ def _summary(table: pd.DataFrame) -> str:
     if most <= 0:
         return "Waiting saves nothing: the fastest plan is as cheap as any."
     row = table[table["cheaper"] >= most / 2].iloc[0]
-    return f"{row['slower']:.1%} slower saves {row['cheaper']:.1%}."
+    return f"An end {row['slower']:.1%} later saves {row['cheaper']:.1%} of the money."
 
 
 def _save(table: pd.DataFrame, path: Path) -> None:
@@ -103,10 +104,11 @@ def _figure(table: pd.DataFrame) -> Figure:
     """Draw money by makespan; a line marks the price of the cheapest at any time."""
     from matplotlib.figure import Figure
 
-    from datacollect.schedule.plot import time_unit
+    from datacollect.pictures.axis import time_unit
     from datacollect.units import format_duration
 
-    unit_s, unit = time_unit(float(table["makespan_s"].max()))
+    most_s = float(table["makespan_s"].max())
+    unit_s, unit = (3600.0, "h") if most_s >= 3600.0 else time_unit(most_s)
     figure = Figure(figsize=(7.0, 4.5), dpi=100, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     # Deadlines that are of no further use give the same plan: one point, not several.
@@ -116,13 +118,18 @@ def _figure(table: pd.DataFrame) -> Figure:
     axes.plot(when, points["money"], color="#0072B2", lw=1.2, zorder=1)
     axes.scatter(when, points["money"], s=42, color="#0072B2", edgecolor="white", zorder=2)
     axes.axhline(cheapest["money"], color="#5A5A5A", lw=1.0, ls="--", zorder=0)
-    apart = None
-    for slack, x, money in zip(points.index, when, points["money"], strict=True):
-        # Texts of points that lie close to each other would lie on each other.
-        if apart is None or x - apart > 0.05 * (when.max() - when.min()):
+    # Above and below in turn: texts of points that lie close to each other would lie on each other.
+    sides: list[dict[str, Any]] = [
+        {"xytext": (5, 6), "ha": "left"},
+        {"xytext": (-5, -14), "ha": "right"},
+    ]
+    latest = [-math.inf, -math.inf]
+    for i, (slack, x, money) in enumerate(zip(points.index, when, points["money"], strict=True)):
+        if x - latest[i % 2] > 0.03 * (when.max() - when.min()):
             label = "cheapest" if slack == table.index[-1] else f"+{slack:.0%}"
-            axes.annotate(label, (x, money), xytext=(5, 6), textcoords="offset points", fontsize=9)
-            apart = x
+            look = sides[i % 2]
+            axes.annotate(label, (x, money), textcoords="offset points", fontsize=9, **look)
+            latest[i % 2] = x
     text = f"cheapest of all: {cheapest['money']:.4g}, in {format_duration(cheapest['makespan_s'])}"
     axes.annotate(
         text,

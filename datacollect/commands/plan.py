@@ -63,7 +63,7 @@ def plan(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Plan: print how long it takes and why, write the schedule."""
+    """Say how long a collection takes and why, and write the schedule."""
     from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.choice import plan as plan_by
     from datacollect.methods.missing import cautions

@@ -16,6 +16,7 @@ from datacollect.commands.options import (
     require_new,
 )
 from datacollect.commands.reading import read_both
+from datacollect.errors import ProblemError
 
 
 def plot(
@@ -23,20 +24,26 @@ def plot(
     schedule_file: ScheduleFile,
     output: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FILE", help="Picture: .png, .svg or .pdf."),
+        typer.Option("-o", "--output", metavar="FILE", help="Picture: .png, .svg, .pdf or .html."),
     ],
+    html: Annotated[
+        bool, typer.Option("--html", help="A page to zoom and look around in; -o ends in .html.")
+    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Draw a schedule.
 
-    What each host sends, receives and stores over time.
+    What each host sends, receives and stores over time; with --html a page, which needs no
+    network: zoom, exact values under the pointer, and who sends what to whom at any instant.
     """
     require_kept(output, problem_file, schedule_file)
+    if html and not output.lower().endswith(".html"):
+        raise ProblemError(f"-o must name a file that ends in .html with --html, got {output!r}")
     require_new(output, force=force)
     problem, schedule = read_both(problem_file, schedule_file)
     with working("drawing", lines=not as_json):
-        from datacollect.schedule.plot import save_plot
+        from datacollect.pictures.plot import save_plot
 
         save_plot(problem, schedule, output)
     if as_json:

@@ -8,7 +8,7 @@ import typer
 
 from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, emit_text, note
 from datacollect.commands.options import Json, RunMethod
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from datacollect.transfer.collector.answer import Pulled
@@ -59,9 +59,10 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
     # Of files of other servers it is said below what was verified.
     verified = "" if answer.assurances else ", verified"
     predicted = answer.predicted_makespan_s
+    n_files = counted(answer.n_files, "file")
     facts = [
         ("method", answer.method),
-        ("collected", f"{answer.n_files} files, {format_bytes(answer.n_bytes)}{verified}"),
+        ("collected", f"{n_files}, {format_bytes(answer.n_bytes)}{verified}"),
         ("predicted", "unknown" if predicted is None else format_duration(predicted)),
     ]
     if not plan_only:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, note, working
+from datacollect.commands.console import (
+    emit,
+    emit_facts,
+    emit_json,
+    emit_table,
+    note_text,
+    working,
+)
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     ExportFormat,
@@ -123,7 +130,7 @@ def pulls(
     if output is None:
         emit(texts[""].removesuffix("\n"))
         for text in found.notes:
-            note(f"note: {text}")
+            note_text(f"note: {text}")
         return
     paths = _write(texts, output, kind, inputs, force=force)
     if as_json:
@@ -263,4 +270,4 @@ def _show(
         facts.append(("next", "at each host: sh SCRIPT FOLDER, all at the same time"))
     emit_facts(facts)
     for text in found.notes:
-        note(f"note: {text}")
+        note_text(f"note: {text}")

@@ -209,7 +209,7 @@ def _unseen(_words: str) -> None:
 
 def show_outcome(outcome: Outcome, output: str | None) -> None:
     """Show a run next to its plan: makespan, sources, storage, what others lost."""
-    from datacollect.units import format_bytes
+    from datacollect.units import counted, format_bytes
 
     run, scenario = outcome.run, outcome.setting.scenario
     emit_facts(
@@ -217,7 +217,7 @@ def show_outcome(outcome: Outcome, output: str | None) -> None:
             ("scenario", f"{scenario.name}, seed {scenario.section('run')['seed']}"),
             ("method", f"{outcome.schedule.method}, {_streams(outcome)}"),
             *_replanned(outcome),
-            ("engine", f"{run.engine}, {run.events} events in {run.cpu_s:.3g} s"),
+            ("engine", f"{run.engine}, {counted(run.events, 'event')} in {run.cpu_s:.3g} s"),
             ("makespan", _makespan(outcome)),
             ("collected", _collected(outcome)),
             ("measured", _measured(outcome)),
@@ -260,8 +260,10 @@ def _show_background(run: Run) -> None:
 
 
 def _streams(outcome: Outcome) -> str:
+    from datacollect.units import counted
+
     n = len(outcome.run.connections)
-    opened = "1 connection" if n == 1 else f"{n} connections"
+    opened = counted(n, "connection")
     if n == outcome.connections or outcome.replanning is not None:
         return opened
     return f"{opened}, at most {outcome.connections} at a time"
@@ -306,14 +308,14 @@ def _collected(outcome: Outcome) -> str:
 
 
 def _measured(outcome: Outcome) -> str:
-    from datacollect.units import format_bytes, format_duration
+    from datacollect.units import counted, format_bytes, format_duration
 
     if outcome.measurement is None:
         return "nothing: bandwidths were given"
     cost = outcome.measurement.cost
     known = ", known from before" if cost["from_cache"] else ""
     return (
-        f"{cost['probes']} probes ({cost['engine']}), {format_bytes(cost['bytes'])} in "
+        f"{counted(cost['probes'], 'probe')} ({cost['engine']}), {format_bytes(cost['bytes'])} in "
         f"{format_duration(cost['simulated_s'])} of simulated time{known}"
     )
 

@@ -80,7 +80,7 @@ def status(
 def _draw(folder: str, path: str, *, force: bool) -> None:
     require_new(path, force=force)
     with working("drawing"):
-        from datacollect.transfer.collector.plot import save_history
+        from datacollect.pictures.pull import save_history
 
         save_history(folder, path)
     note(f"saved to {path}")

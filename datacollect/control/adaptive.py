@@ -95,8 +95,8 @@ class AdaptiveController(Controller):
     Attributes
     ----------
     answer : dict
-        ``most_connections`` at a time, ``sent_twice_bytes``, and ``forecasts``: a `Forecast` for
-        each tenth that had arrived.
+        ``most_connections`` at a time, ``connections_opened`` in all, ``sent_twice_bytes``, and
+        ``forecasts``: a `Forecast` for each tenth that had arrived.
 
     Raises
     ------
@@ -153,6 +153,7 @@ class AdaptiveController(Controller):
         self._caution = cautious(harm, problem, self._ways, self._rates, connections)
         self.answer: dict[str, Any] = {
             "most_connections": 0,
+            "connections_opened": 0,
             "sent_twice_bytes": 0,
             "forecasts": self._outlook.noted,
         }
@@ -364,7 +365,7 @@ class AdaptiveController(Controller):
     def _open(self, link: Link) -> None:
         pull = self._pulls.add(link, self._now_s)
         most = max(self.answer["most_connections"], self._pulls.held)
-        self.answer["most_connections"] = most
+        self.answer |= {"most_connections": most, "connections_opened": len(self._pulls.ever)}
         self._agenda.add(Open(pull.number, link, self._window_bytes))
         self._fill(pull)
 

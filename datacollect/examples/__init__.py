@@ -37,7 +37,7 @@ def example_files(name: str) -> dict[str, str]:
     """
     folder = files(__name__)
     found = {}
-    for file in (f"{name}.toml", f"{name}.csv", f"{name}_files.csv"):
+    for file in (f"{name}.toml", *(f"{name}{part}.csv" for part in ("", "_files", "_samples"))):
         if (folder / file).is_file():
             found[file] = (folder / file).read_text(encoding="utf-8")
     return found

@@ -180,9 +180,9 @@ class FullCapacities:
 
     def holds(self) -> Holds:
         """Find what holds whom back: what is full on their way, and what makes them wait."""
-        found = [*self._full(), *self._waits()]
         nothing = np.zeros(0, dtype=np.int64)
-        return Holds(*(np.concatenate([nothing, *parts]) for parts in zip(*found, strict=True)))
+        found = [Holds(nothing, nothing, nothing), *self._full(), *self._waits()]
+        return Holds(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def _full(self) -> Iterator[Holds]:
         """Go through blocks of time, in each of which not too much happens."""
@@ -191,6 +191,8 @@ class FullCapacities:
         np.add.at(n_active, self.first, 1)
         np.add.at(n_active, self.last, -1)
         total = np.cumsum(np.cumsum(n_active)[:-1])
+        if not total.any():
+            return  # all moves within what counts as one instant
         edges = np.searchsorted(total, np.arange(0, total[-1], MOST_PAIRS), side="right")
         for begin, end in zip(edges, [*edges[1:], n_stretches], strict=True):
             rows = np.flatnonzero((self.first < end) & (self.last > begin))

@@ -13,7 +13,7 @@ from datacollect.flow.bottleneck import name_hosts
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.names import COORDINATED, FAIR_METHODS
 from datacollect.schedule.use import source_completion_s
-from datacollect.units import format_duration
+from datacollect.units import counted, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -148,7 +148,8 @@ def _only(problem: Problem, source: str) -> Problem:
     number = problem.host_index[source]
     backlog[number] = problem.backlog_bytes[number]
     held = tuple(held for held in problem.held if held.source == source)
-    return problem.replace(backlog_bytes=backlog, held=held)
+    # What is planned here is not carried out: files do not matter.
+    return problem.replace(backlog_bytes=backlog, held=held, manifest=None)
 
 
 def _reason(
@@ -171,14 +172,17 @@ def _reason(
         return "itself", alone[1].text
     if source in interval.bottleneck.hosts:
         return "binding cut", _cut_text(interval.bottleneck)
-    text = "could be done earlier: what binds then is not on its way, so nothing hurries it"
+    text = (
+        "could finish earlier, which would not end the collection sooner: what binds is elsewhere"
+    )
     return "others", text
 
 
 def _own_text(known: SourceLimits, *, fair: bool) -> str:
     """Say what holds a source back at its end, with whom it shares that, and what did before."""
     ends = " and ".join(f"the {limit.text}" for limit in known.at_end)
-    text = f"limited by {ends}" if fair else f"at its end what is full on its way is {ends}"
+    are = "are" if len(known.at_end) > 1 else "is"
+    text = f"limited by {ends}" if fair else f"at its end {ends} {are} full on its way"
     if known.rivals:
         text += f", shared with {name_hosts(known.rivals)}"
     return text + "".join(f"; {earlier}" for earlier in _earlier(known))
@@ -209,7 +213,8 @@ def _earlier(known: SourceLimits) -> Iterable[str]:
 def _full_text(known: SourceLimits) -> str:
     if not known.at_end:
         return ""
-    return f"; full on its way: {', '.join(f'the {limit.text}' for limit in known.at_end)}"
+    full = " and ".join(f"the {limit.text}" for limit in known.at_end)
+    return f"; {full} {'are' if len(known.at_end) > 1 else 'is'} full on its way"
 
 
 def _cut_text(bottleneck: Bottleneck) -> str:
@@ -221,5 +226,5 @@ def _cut_text(bottleneck: Bottleneck) -> str:
         "release": "the release",
     }
     others = len(bottleneck.hosts) - 1
-    together = f", with {others} more," if others else ""
+    together = f", like {counted(others, 'other source')}," if others else ""
     return f"limited{together} by {what[bottleneck.kind]}"

@@ -11,7 +11,7 @@ from datacollect.explanation.resources import value_text
 from datacollect.explanation.tolerances import SAME
 from datacollect.flow.bottleneck import name_hosts
 from datacollect.methods.names import BEST_PATH, COORDINATED
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -141,7 +141,7 @@ def _limit_lines(binds: Sequence[Limit]) -> Iterable[str]:
         groups.setdefault(limit.resource, []).append(limit)
     for limits in list(groups.values())[:SHOWN_INTERVALS]:
         yield from _wrapped(_limits_text(limits), "  ")
-    yield from _more(len(groups) - SHOWN_INTERVALS, "constraints")
+    yield from _more(len(groups) - SHOWN_INTERVALS, "constraint")
 
 
 def _limits_text(limits: list[Limit]) -> str:
@@ -209,14 +209,13 @@ def _gain_text(
 ) -> str:
     saves_s = found.saves_unlimited_s if without_limit else found.saves_s
     cost = found.saves_cost_unlimited if without_limit else found.saves_cost
-    verb = "" if without_limit else "saves "
     if saves_s is None:
         return "leaves no plan"
     if deadline is not None and cost is not None:
-        return f"{verb}{_cost_text(deadline.prefer, cost)}"
+        return f"saves {_cost_text(deadline.prefer, cost)}"
     if saves_s < 0:
         return f"ends {format_duration(-saves_s)} later"
-    return f"{verb}{format_duration(saves_s) if saves_s else 'nothing'}"
+    return f"saves {format_duration(saves_s) if saves_s else 'nothing'}"
 
 
 # The lower bound ------------------------------------------------------------------------------
@@ -226,7 +225,7 @@ def _interval_lines(binds: Sequence[BindingInterval], of_what: str) -> Iterable[
     yield from ("", f"What binds when{of_what}")
     for interval in binds[:SHOWN_INTERVALS]:
         yield from _wrapped(_interval_text(interval), "  ")
-    yield from _more(len(binds) - SHOWN_INTERVALS, "intervals")
+    yield from _more(len(binds) - SHOWN_INTERVALS, "interval")
 
 
 def _interval_text(interval: BindingInterval) -> str:
@@ -240,7 +239,7 @@ def _advice_lines(advice: Advice, of_what: str) -> Iterable[str]:
     groups = _groups(advice.helps)
     for number, alike in enumerate(groups[:SHOWN_RELAXATIONS], start=1):
         yield from _wrapped(f"{number}. {_relaxation_text(alike)}", "  ")
-    yield from _more(len(groups) - SHOWN_RELAXATIONS, "ways")
+    yield from _more(len(groups) - SHOWN_RELAXATIONS, "way")
 
 
 def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:
@@ -257,13 +256,13 @@ def _relaxation_text(alike: list[Relaxation]) -> str:
     parts = zip(first.resources, first.names, first.now, strict=True)
     what = " with ".join(f"{name} ({value_text(r.kind, now)})" for r, name, now in parts)
     if others:
-        what += f", or {len(others)} more alike"
+        what += f", or {'another' if len(others) == 1 else f'one of {len(others)} others'} like it"
     steps = [_step_text(r.kind, step) for r, step in zip(first.resources, first.steps, strict=True)]
     step = f"{steps[0]}{' each' * (len(steps) > 1)}" if len(set(steps)) == 1 else ", ".join(steps)
     most = format_duration(first.saves_unlimited_s)
     least = format_duration(alike[-1].saves_unlimited_s)
     return (
-        f"{what}: {step} saves {format_duration(first.saves_s)}, no limit at all "
+        f"{what}: {step} saves {format_duration(first.saves_s)}, no limit at all saves "
         f"{most if most == least else f'{least} to {most}'}"
     )
 
@@ -279,7 +278,7 @@ def _source_lines(sources: Sequence[SourceExplanation], *, with_plan: bool) -> I
     yield from ("", "Sources, the last to finish first" if with_plan else "Sources")
     for source in sources[:SHOWN_SOURCES]:
         yield from _wrapped(_source_text(source), "  ")
-    yield from _more(len(sources) - SHOWN_SOURCES, "sources")
+    yield from _more(len(sources) - SHOWN_SOURCES, "source")
 
 
 def _source_text(source: SourceExplanation) -> str:
@@ -287,7 +286,8 @@ def _source_text(source: SourceExplanation) -> str:
     if source.finish_s is not None:
         text += f" finishes at {format_duration(source.finish_s)}"
     if source.alone_s is not None:
-        text += f", alone at {format_duration(source.alone_s)} at the earliest"
+        could = "could" if source.finish_s is not None else "could finish"
+        text += f", alone it {could} at {format_duration(source.alone_s)}"
     return f"{text}: {source.text}"
 
 
@@ -296,7 +296,7 @@ def _source_text(source: SourceExplanation) -> str:
 
 def _more(n_more: int, what: str) -> Iterable[str]:
     if n_more > 0:
-        yield f"  and {n_more} more {what}"
+        yield f"  and {counted(n_more, f'more {what}')}"
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

@@ -220,9 +220,13 @@ def _notes(
             "Rates are means over each piece, and start times are kept to a second, by each "
             "host's own clock; what requests take by themselves is not in the makespan."
         )
-        missing = {job.piece.path for job in jobs.jobs if not job.piece.sha256}
-        if missing:
-            yield f"Of {len(missing)} files no SHA-256 is known: their sizes are compared only."
+        pieces = [job.piece for job in jobs.jobs]
+        missing = {(piece.source, piece.path) for piece in pieces if not piece.sha256}
+        if len(missing) == len({(piece.source, piece.path) for piece in pieces}) > 0:
+            yield "No SHA-256 is known: sizes are compared only."
+        elif missing:
+            files = "one file" if len(missing) == 1 else f"{len(missing)} files"
+            yield f"The SHA-256 of {files} is not known: there sizes are compared only."
     if len(jobs.jobs) > MOST_JOBS_SHARED:
         yield (
             f"The makespan of so many pieces ({len(jobs.jobs)}) takes each at its own rate, even "

@@ -8,11 +8,12 @@ import math
 import shlex
 from dataclasses import dataclass
 from importlib.resources import files as package_files
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from datacollect.exports.templates import folder_of_host
 from datacollect.problem.manifest import MARK
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -142,11 +143,12 @@ def _head(
     host: str, mine: Sequence[Job], n_lanes: int, tool: Tool, clock: Clock | None, *, is_last: bool
 ) -> list[str]:
     amount = format_bytes(sum(job.piece.n_bytes for job in mine))
-    sources = len({job.request_from for job in mine})
+    sources = counted(len({job.request_from for job in mine}), "host")
+    pieces = counted(len(mine), "piece")
     end = "what others fetch from here lies in it, too: let the web server serve it."
     return [
         "#!/bin/sh",
-        f"# What {json.dumps(host)} fetches: {amount} from {sources} hosts, in {len(mine)} pieces,",
+        f"# What {json.dumps(host)} fetches: {amount} from {sources}, in {pieces},",
         f"# at most {n_lanes} at a time, by {tool.name}. Written by datacollect.",
         "#",
         "# sh THIS_FILE [FOLDER]   fetches into FOLDER, by default the working folder"
@@ -259,12 +261,24 @@ def _files(
 
 
 def summary_lines(jobs: Sequence[Job]) -> tuple[int, str, str]:
-    """Return how many jobs, how much, and at which rate at most, in words."""
+    """Return how many jobs, how much, and at which rate together at most, in words."""
     n_bytes = sum(job.piece.n_bytes for job in jobs)
-    rates: dict[int, float] = {}
-    for job in jobs:
-        rates[job.lane] = max(rates.get(job.lane, 0.0), job.rate_bytes_per_s)
-    return len(jobs), format_bytes(n_bytes), format_rate(sum(rates.values()))
+    return len(jobs), format_bytes(n_bytes), format_rate(_most_bytes_per_s(jobs))
+
+
+def _most_bytes_per_s(jobs: Sequence[Job]) -> float:
+    """The highest rate of all jobs together, as planned."""
+    moving = [job for job in jobs if job.rate_bytes_per_s > 0]
+    ends_s = [job.start_s + job.piece.n_bytes / job.rate_bytes_per_s for job in moving]
+    # What ends at an instant, but for rounding, makes room for what begins then.
+    changes = [
+        *((job.start_s, job.rate_bytes_per_s) for job in moving),
+        *(
+            (end_s * (1 - 1e-9), -job.rate_bytes_per_s)
+            for end_s, job in zip(ends_s, moving, strict=True)
+        ),
+    ]
+    return max(accumulate(change for _, change in sorted(changes)), default=0.0)
 
 
 def planned_start(jobs: Sequence[Job]) -> str:

@@ -55,7 +55,7 @@ def direct(
     at_a_time : int, optional
         So many hosts send at once; when one ends, the next in order begins.
     time_slot_s : float, optional
-        With `at_a_time`: hosts take turns in fixed time slots of this length, in order and round
+        With `at_a_time`: hosts take turns of this length, in order and round
         again; the next slot's hosts wait for its start.
     solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
         For the lower bound that the schedule reports.
@@ -144,7 +144,7 @@ def _turn(
     time_slot_s: float | None,
 ) -> Turn:
     if at_a_time is None and time_slot_s is not None:
-        raise ProblemError("time_slot_s needs at_a_time: how many hosts send in each time slot")
+        raise ProblemError("time_slot_s needs at_a_time: how many hosts send in each turn")
     if at_a_time is None:
         at_a_time = 1 if order is not None else None
     if at_a_time is None:

@@ -136,9 +136,9 @@ def many_connections(plan: Schedule, n_direct: int) -> str | None:
     if opened < MANY_CONNECTIONS or opened < MANY_TIMES * n_direct:
         return None
     return (
-        f"{plan.method} opens {opened} connections, direct {n_direct}: in the study direct with as "
-        f"many took {AS_MANY_OVER_COORDINATED:g} of coordinated's time under equal load; where TCP "
-        "limits what one connection gets, try more connections first"
+        f"{plan.method} opens {opened} connections and direct {n_direct}: in the study direct with "
+        f"as many took {AS_MANY_OVER_COORDINATED:g} of coordinated's time under equal load; where "
+        "TCP limits what one connection gets, try more connections first"
     )
 
 

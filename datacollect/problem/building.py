@@ -64,6 +64,8 @@ def contents_of_hosts(
         shared=tuple(shared),
         held=tuple(held),
         most_connections=np.array([host.most_connections for host in hosts], dtype=float),
+        latitude=np.array([host.latitude for host in hosts], dtype=float),  # None becomes NaN
+        longitude=np.array([host.longitude for host in hosts], dtype=float),
         **_rates_of_links(links),
     )
 

@@ -232,7 +232,7 @@ class ProblemConstructors(ProblemContents):
         ...     path = pathlib.Path(folder, "collect.toml")
         ...     _ = path.write_text('destination = "D"\n[hosts.D]\n')
         ...     dc.Problem.from_file(path)
-        <Problem: 1 hosts, 0 links, 0 sources, 0 bytes to 'D'>
+        <Problem: 1 host, 0 links, 0 sources, 0 bytes to 'D'>
         """
         from datacollect.documents import document_name, folder_of, read_tree
         from datacollect.problem.file import contents_of

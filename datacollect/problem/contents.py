@@ -45,6 +45,8 @@ class ProblemContents:
     shared: tuple[SharedBottleneck, ...] = ()
     held: tuple[Held, ...] = ()
     most_connections: FloatArray | None = None
+    latitude: FloatArray | None = None
+    longitude: FloatArray | None = None
     per_connection_bytes_per_s: FloatArray | None = None
     capacity_bytes_per_s: FloatArray | None = None
     competitors: FloatArray | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from datacollect.problem.connection_rates import RATE_COLUMNS, wire_rates
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.manifest import require_fit
+from datacollect.problem.places import changed_places
 from datacollect.problem.rules import (
     changed_columns,
     reject_bad_held,
@@ -110,7 +111,8 @@ def settle(problem: Any, changed: Set[str]) -> None:
         object.__setattr__(problem, "most_connections", None)  # nowhere limited
     if changed & {"names", "destination"}:
         require_hosts(problem.names, problem.destination)
-    for key, array in changed_columns(problem, changed).items():
+    columns = changed_columns(problem, changed) | changed_places(problem, changed)
+    for key, array in columns.items():
         object.__setattr__(problem, key, array)
     if changed & {"names", "link_from", "link_to", "shared"}:
         reject_bad_shared(problem.shared, problem)

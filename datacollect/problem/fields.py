@@ -9,6 +9,7 @@ from datacollect.documents import PROBLEM_FORMAT
 from datacollect.field_tables import ByName, Field, Rows, Table
 from datacollect.kinds import (
     ClockTime,
+    Degrees,
     Forecast,
     HourOfDay,
     Instant,
@@ -72,6 +73,18 @@ HOST = Table(
             Whole("connections", stop=None, remedy=UNLIMITED),
             "Connections that begin or end at the host at a time, where plans count connections; "
             "unlimited if absent.",
+        ),
+        Field(
+            "latitude",
+            Degrees(90),
+            "Where the host stands, for pictures: degrees, north of the equator positive; with "
+            "longitude.",
+        ),
+        Field(
+            "longitude",
+            Degrees(180),
+            "Where the host stands, for pictures: degrees, east of Greenwich positive; with "
+            "latitude.",
         ),
     ),
 )

@@ -99,6 +99,9 @@ def contents_of(
         uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
         downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
         most_connections=_or_unlimited("most_connections", hosts),
+        # None becomes NaN.
+        latitude=np.array([host["latitude"] for host in hosts.values()], dtype=float),
+        longitude=np.array([host["longitude"] for host in hosts.values()], dtype=float),
         **link_columns(values["links"], index, periods_s, table),
         clock=clock,
         manifest=manifest,
@@ -332,6 +335,9 @@ def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
             tree[key] = value
     if problem.most_connections is not None and problem.most_connections[i] < math.inf:
         tree["most_connections"] = int(problem.most_connections[i])
+    if problem.latitude is not None and problem.longitude is not None:
+        place = {"latitude": problem.latitude[i], "longitude": problem.longitude[i]}
+        tree |= {key: float(value) for key, value in place.items() if not np.isnan(value)}
     if "storage_bytes" in tree:
         tree["storage_bytes"] = int(tree["storage_bytes"])
     return tree

@@ -13,6 +13,7 @@ from datacollect.errors import ProblemError
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+from datacollect.problem.places import PLACE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ NODE_ATTRIBUTES = (
     "uplink_bytes_per_s",
     "downlink_bytes_per_s",
     "most_connections",
+    *PLACE_COLUMNS,
 )
 EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
 GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
@@ -99,7 +101,7 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
         if (column := getattr(problem, key)) is not None
     }
     nodes = {
-        name: {key: x for key, column in per_host.items() if (x := column[i]) != math.inf}
+        name: {key: x for key, column in per_host.items() if (x := column[i]) < math.inf}
         for i, name in enumerate(problem.names)
     }
     data = _edge_attributes(problem)

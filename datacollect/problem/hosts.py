@@ -32,6 +32,8 @@ class Host:
         What all links out of it, or into it, carry together; infinite by default.
     most_connections : int or float
         Connections that begin or end there at a time, where plans count them; infinite by default.
+    latitude, longitude : float, optional
+        Where it stands, in degrees, north and east positive: for pictures. Both or neither.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Host:
     uplink_bytes_per_s: float = math.inf
     downlink_bytes_per_s: float = math.inf
     most_connections: float = math.inf
+    latitude: float | None = None
+    longitude: float | None = None
 
 
 @dataclass(frozen=True)

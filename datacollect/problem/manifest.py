@@ -15,6 +15,7 @@ import numpy as np
 from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import BYTES_STOP, join
+from datacollect.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -159,10 +160,10 @@ def backlogs_of_files(
         files = manifest.get(host)
         sums.append(0 if files is None else files.total_bytes)
         if host in stated and values["backlog_bytes"] != sums[-1]:
-            n_files = 0 if files is None else len(files.paths)
+            n_files = counted(0 if files is None else len(files.paths), "file")
             raise ProblemError(
                 f"{join(join('hosts', host), 'backlog_bytes')} must be the sum of its {n_files} "
-                f"files in {name}, {sums[-1]} bytes, got {values['backlog_bytes']}; leave it out, "
+                f"in {name}, {sums[-1]} bytes, got {values['backlog_bytes']}; leave it out, "
                 "or correct the manifest"
             )
     return sums

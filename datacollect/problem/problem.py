@@ -58,6 +58,8 @@ class Problem(ProblemConstructors, ProblemQuestions):
         not known.
     most_connections : ndarray of float, shape (n_hosts,), or None
         As in `Host`; None where no host limits them.
+    latitude, longitude : ndarray of float, shape (n_hosts,), or None
+        Degrees, NaN where not known; None where no host's place is. Plans do not depend on them.
     per_connection_bytes_per_s, capacity_bytes_per_s, competitors : ndarray, shape (n_links,)
         How rates grow with connections (`datacollect.problem.connection_rates`), complete; NaN at
         links with a constant bandwidth, or None where all are constant.
@@ -267,7 +269,10 @@ class Problem(ProblemConstructors, ProblemQuestions):
         )
 
     def __repr__(self) -> str:
+        from datacollect.units import counted
+
+        n_sources, n_bytes = len(self.sources), self.total_bytes
         return (
-            f"<Problem: {self.n_hosts} hosts, {self.n_links} links, {len(self.sources)} sources, "
-            f"{self.total_bytes} bytes to {self.destination!r}>"
+            f"<Problem: {counted(self.n_hosts, 'host')}, {counted(self.n_links, 'link')}, "
+            f"{counted(n_sources, 'source')}, {counted(n_bytes, 'byte')} to {self.destination!r}>"
         )

@@ -13,6 +13,7 @@ from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.link_table import oldest_s
 from datacollect.problem.numbers import numbers_of
+from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ HOST_COLUMNS = (
     "uplink_bytes_per_s",
     "downlink_bytes_per_s",
     "most_connections",
+    *PLACE_COLUMNS,
 )
 
 # What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
@@ -327,6 +329,7 @@ def _host_limits(hosts: pd.DataFrame | None, n_hosts: int) -> dict[str, Any]:
     limits = {}
     for column in HOST_COLUMNS:
         default = 0.0 if column == "release_s" else math.inf
+        default = math.nan if column in PLACE_COLUMNS else default
         limits[column] = np.full(n_hosts, default)
         if hosts is not None and column in hosts:
             given = numbers_of(hosts[column], f"hosts: {column}")

@@ -323,7 +323,7 @@ METHOD = _table(
     _optional(
         "time_slot_s",
         POSITIVE_S,
-        "direct, with at_a_time: sources take turns in time slots of so many seconds, planned and "
+        "direct, with at_a_time: sources take turns of so many seconds, planned and "
         "kept as timing says.",
     ),
     _optional("order", ListOf(NAME), "direct: order of the sources."),

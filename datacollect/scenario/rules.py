@@ -132,17 +132,17 @@ def _check_method(method: Mapping[str, Any]) -> None:
 
 
 def _check_time_slots(method: Mapping[str, Any]) -> None:
-    """Who sends in a time slot is planned; over one connection per source."""
+    """Who sends in a turn is planned; over one connection per source."""
     if method["at_a_time"] is None:
         raise wrong(
             "method.time_slot_s",
-            "needs at_a_time, how many sources send in each time slot",
+            "needs at_a_time, how many sources send in each turn",
             method["time_slot_s"],
             "add method.at_a_time",
         )
     if method["streams"] != 1 or method["total_streams"] or method["streams_as"]:
         raise ProblemError(
-            "method: time_slot_s excludes streams, total_streams and streams_as: in time slots "
+            "method: time_slot_s excludes streams, total_streams and streams_as: in turns "
             "each source has one connection; leave them out"
         )
 

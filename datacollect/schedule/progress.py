@@ -231,7 +231,7 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
     >>> remaining_problem(problem, Progress(3.0, (Held("D", "S", 0, 15),)))
-    <Problem: 2 hosts, 1 links, 1 sources, 5 bytes to 'D'>
+    <Problem: 2 hosts, 1 link, 1 source, 5 bytes to 'D'>
     """
     _require_known(problem, progress)
     if problem.daily is not None:

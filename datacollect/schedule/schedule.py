@@ -412,7 +412,7 @@ class Schedule(ScheduleContents):
     def _repr_html_(self) -> str:
         """Show the schedule in a notebook."""
         from datacollect.notebook import html_of_facts
-        from datacollect.units import format_duration
+        from datacollect.units import counted, format_duration
 
         return html_of_facts(
             f"Schedule to {self.destination}",
@@ -420,14 +420,17 @@ class Schedule(ScheduleContents):
                 ("method", self.method),
                 ("makespan", format_duration(self.makespan_s)),
                 ("lower bound", format_duration(self.lower_bound_s)),
-                ("routes", f"{self.n_routes}, in {self.n_transfers} transfers"),
+                ("routes", f"{self.n_routes}, in {counted(self.n_transfers, 'transfer')}"),
                 ("status", self.status),
                 ("binds", self.bottleneck.text),
             ],
         )
 
     def __repr__(self) -> str:
+        from datacollect.units import counted
+
         return (
-            f"<Schedule: {self.method}, makespan {self.makespan_s:g} s, {self.n_transfers} "
-            f"transfers on {self.n_routes} routes, {self.status}>"
+            f"<Schedule: {self.method}, makespan {self.makespan_s:g} s, "
+            f"{counted(self.n_transfers, 'transfer')} on {counted(self.n_routes, 'route')}, "
+            f"{self.status}>"
         )

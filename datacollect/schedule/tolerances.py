@@ -12,7 +12,7 @@ import numpy as np
 WRITTEN = 2.0**-52 + 4.0 * float(np.finfo(np.longdouble).eps)
 
 # Instants of a picture that are apart by less than this part of the makespan are one.
-TIME_TOLERANCE = 1e-9
+TIME_TOLERANCE = 1e-12
 
 # Rates may exceed a limit by this part, or, where that is more, by one byte per route; bytes are
 # measured to this part of one.

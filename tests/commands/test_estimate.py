@@ -27,7 +27,7 @@ from,to,time_s,bandwidth_bytes_per_s
 def test_estimate_makes_a_csv_for_a_problem(options, expected, here, call):
     (here / "samples.csv").write_text(SAMPLES)
     code, out, err = call("estimate", "samples.csv", *options)
-    assert (code, err) == (0, "1 links from 2 samples\n")
+    assert (code, err) == (0, "1 link from 2 samples\n")
     (here / "grid.csv").write_text(out)
     text = 'destination = "D"\nbandwidth_csv = "grid.csv"\n[hosts."Paris, Texas"]\n[hosts.D]\n'
     (here / "p.toml").write_text(text)

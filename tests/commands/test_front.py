@@ -71,3 +71,22 @@ def test_the_command_refuses_what_it_cannot_do(here, capsys):
     assert run(["example", "figure1"]) == 0
     assert run(["front", "figure1.toml"]) == 2
     assert "price_per_gb" in capsys.readouterr().err
+
+
+def test_the_picture_has_hours_and_names_every_point():
+    """Plans of 1 to 4 hours: the axis counts hours, and each point says how much slower it is."""
+    import pandas as pd
+
+    from datacollect.commands.front import _figure
+
+    slack = [0.0, 0.5, 1.0, math.inf]
+    table = pd.DataFrame(
+        {"makespan_s": [3600.0, 5400.0, 7200.0, 14400.0], "money": [4.0, 3.0, 2.0, 1.0]},
+        index=pd.Index(slack, name="slack"),
+    )
+    axes = _figure(table).axes[0]
+    assert axes.get_xlabel().startswith("makespan (h)")
+    assert axes.collections[0].get_offsets()[:, 0].tolist() == [1, 1.5, 2, 4]
+    texts = [text.get_text() for text in axes.texts]
+    assert texts[:4] == ["+0%", "+50%", "+100%", "cheapest"]
+    assert axes.get_xlim()[0] > 0

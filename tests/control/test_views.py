@@ -51,6 +51,7 @@ def test_what_is_kept_is_what_views_of_all_hosts_tell(relays):
     run = simulate_problem(problem, controller)
     assert run.complete
     assert controller.looked > 20
+    assert controller.answer["connections_opened"] == len(run.connections)
 
 
 def test_rates_follow_what_is_observed_at_once():

@@ -69,5 +69,5 @@ def test_a_method_of_others():
     assert [(part.cause, part.seconds) for part in found.parts] == [("other", pytest.approx(4.0))]
     assert "'by hand' is not one of this program's" in found.parts[0].text
     assert "0 s to 6 s: link 'S' -> 'D' (8 Mbit/s) holds back 'S'" in text
-    assert "at its end what is full on its way is the link 'S' -> 'D'" in text
+    assert "at its end the link 'S' -> 'D' (8 Mbit/s) is full on its way" in text
     assert "Not computed: method 'by hand'" in text

@@ -45,7 +45,7 @@ def test_in_large_problems_only_the_latest_are_solved_for_alone(monkeypatch):
     monkeypatch.setattr(sources, "FEWEST_SOURCES_SOLVED", 1)
     found = dc.explain(figure_1())
     assert [source.alone_s for source in found.sources] == [pytest.approx(0.5), None]
-    assert found.text.count("alone at") == 1
+    assert found.text.count("alone it could finish at") == 1
 
 
 def test_data_at_two_places_are_one_sources():

@@ -7,13 +7,16 @@ import io
 import json
 
 import jsonschema
+import numpy as np
 import pytest
 from instances.real_files import RELAY, make_files, problem_of_files
 
 import datacollect as dc
 from datacollect.exports.export import export
+from datacollect.exports.jobs import jobs_of
+from datacollect.exports.scripts import summary_lines
 from datacollect.exports.templates import read_templates
-from datacollect.problem.manifest import read_manifest
+from datacollect.problem.manifest import Files, read_manifest
 
 
 # What FTS serves at /api-docs/schema/submit says: fts-rest-flask, lib/api/submit_schema.py, 2024,
@@ -108,6 +111,42 @@ def test_a_relay_without_the_room_is_said(setting):
     url = read_templates(["http://{host}/{source}/{path}"], [], problem.names, is_url=True)
     notes = export(tight, plan, manifest, "curl", url).notes
     assert any("Nothing deletes at re/lay" in text and "is 5 kB" in text for text in notes)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ((), "No SHA-256 is known: sizes are compared only."),
+        (("S1",), "The SHA-256 of one file is not known: there sizes are compared only."),
+        (("S1", "S2"), None),
+    ],
+)
+def test_files_of_one_name_at_several_sources_are_several(known, said, tmp_path):
+    """Two sources call their file `a`, of 1 MB each."""
+    rows = [f"{host},a,1000000,{'0' * 64 if host in known else ''}\n" for host in ("S1", "S2")]
+    (tmp_path / "files.csv").write_text("host,path,bytes,sha256\n" + "".join(rows))
+    problem = two_sources()
+    setting = problem, dc.direct(problem), read_manifest(tmp_path / "files.csv")
+    notes = exported(setting, "curl", "http://{host}.example/{path}").notes
+    assert [note for note in notes if "SHA-256" in note] == ([said] if said else [])
+
+
+def two_sources():
+    """Each sends 1 MB at 1 MB/s; S2 not before 1 s, when S1 has ended."""
+    return dc.Problem.from_hosts(
+        [dc.Host("S1", 1_000_000), dc.Host("S2", 1_000_000, release_s=1.0), dc.Host("D")],
+        [dc.Link("S1", "D", 1e6), dc.Link("S2", "D", 1e6)],
+        "D",
+    )
+
+
+def test_the_rate_of_a_host_is_what_it_takes_together_at_any_time():
+    """One source after the other: 1 MB/s, 8 Mbit/s, though each has a lane of its own."""
+    problem = two_sources()
+    one = Files(("a",), np.array([1_000_000]), ("",))
+    jobs = jobs_of(problem, dc.direct(problem), {"S1": one, "S2": one})
+    assert {job.lane for job in jobs.jobs} == {0, 1}
+    assert summary_lines(jobs.jobs) == (2, "2 MB", "8 Mbit/s")
 
 
 def test_rsync_needs_a_folder_to_list_names_in(setting):

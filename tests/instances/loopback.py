@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from datacollect.signing import new_private_key, write_private_key
 from datacollect.transfer.agent.config import AgentConfig
 from datacollect.transfer.agent.run import Agent
-from datacollect.transfer.collector.config import STATE_FOLDER
+from datacollect.transfer.collector.paths import STATE_FOLDER
 from datacollect.transfer.collector.run import pull
 
 if TYPE_CHECKING:

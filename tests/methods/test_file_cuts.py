@@ -176,7 +176,7 @@ def test_a_backlog_is_the_sum_of_its_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "host", "message"),
     [
-        ("S,a,3\n", "backlog_bytes = 4", "hosts.S.backlog_bytes must be the sum of its 1 files"),
+        ("S,a,3\n", "backlog_bytes = 4", "hosts.S.backlog_bytes must be the sum of its 1 file"),
         ("", "backlog_bytes = 4", "must be the sum of its 0 files in files.csv, 0 bytes, got 4"),
         ("T,a,3\n", "", "the problem has no host 'T'"),
         ("S,a,3\nS,a,3\n", "", "'a' of 'S' is given twice"),

@@ -60,7 +60,7 @@ def test_many_connections_are_told_from_few() -> None:
     assert many_connections(plan, 5) is None
     found = many_connections(plan, 4)
     assert found is not None
-    assert found.startswith("direct opens 12 connections, direct 4")
+    assert found.startswith("direct opens 12 connections and direct 4")
     assert "direct with as many took 0.67 of coordinated's time under equal load" in found
 
 

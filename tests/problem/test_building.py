@@ -27,7 +27,7 @@ def test_every_way_to_build_holds_the_same(build):
     assert problem.price_per_gb is None
     assert problem.storage_bytes.tolist() == [math.inf] * 3
     assert problem.sha256 == small().sha256
-    assert repr(problem) == "<Problem: 3 hosts, 3 links, 1 sources, 10 bytes to 'D'>"
+    assert repr(problem) == "<Problem: 3 hosts, 3 links, 1 source, 10 bytes to 'D'>"
 
 
 def test_host_attributes_arrive_in_their_columns():

@@ -2,7 +2,7 @@
 
     python tests/simulated/many.py [--first 0] [--count 10000] [--processes N] [--small] [--web]
 
-About 0.06 s each on one processor, small ones 0.023 s: a million of those takes six hours on one.
+About 0.06 s each on one processor, small ones 0.03 s: a million of those takes eight hours on one.
 """
 
 from __future__ import annotations

@@ -87,6 +87,8 @@ class SimulatedPull:
                 mock.patch.object(paths, "os", self.disk),
                 mock.patch.object(syncing, "os", self.disk),
                 mock.patch.object(syncing, "_syncfs", self.disk.sync_all),
+                # A third have their groups synced all at once, as many small files are.
+                mock.patch.object(syncing, "MANY", 0 if self.seed % 3 == 1 else syncing.MANY),
                 mock.patch.object(Checks, "_add", Checks.check),
                 # A buffer for each session: pieces are small here.
                 mock.patch.object(sessions, "MOST_BYTES", PIECE_BYTES),

@@ -56,9 +56,11 @@ class Peer(Protocol):
 class AgentPeer:
     """An agent, by its session and the ticket for its files."""
 
-    def __init__(self, session: SourceSession, ticket: str) -> None:
+    def __init__(self, session: SourceSession, ticket: str | None) -> None:
+        # The first request brings the ticket: to judge it again would cost a signature's check.
         self._session, self._ticket = session, ticket
         self._asked: deque[Sequence[Segment]] = deque()
+        self._prepared: tuple[Sequence[Segment], Read] | None = None
 
     @property
     def received_bytes(self) -> int:
@@ -67,11 +69,12 @@ class AgentPeer:
 
     def has_room(self, segments: Sequence[Segment]) -> bool:
         """Whether it may be asked for segments before an answer is received."""
-        return self._session.has_room(_read(segments))
+        return self._session.has_room(self._read_of(segments))
 
     def request(self, segments: Sequence[Segment]) -> None:
         """Ask for segments."""
-        self._session.send_read(_read(segments), self._ticket)
+        self._session.send_read(self._read_of(segments), self._ticket)
+        self._ticket = None
         self._asked.append(segments)
 
     def receive(self, buffer: memoryview) -> Answer:
@@ -94,9 +97,16 @@ class AgentPeer:
         """Return which files have changed, and which are gone."""
         numbers = {file.path: span.file for span, file in segments}
         found = self._session.confirm([_entry(file) for _, file in segments], self._ticket)
+        self._ticket = None
         changed = [numbers[path] for path in found.changed if path in numbers]
         gone = [numbers[path] for path in found.gone if path in numbers]
         return changed, gone
+
+    def _read_of(self, segments: Sequence[Segment]) -> Read:
+        """Return the request for segments, made once for the question whether there is room."""
+        if self._prepared is None or self._prepared[0] is not segments:
+            self._prepared = segments, _read(segments)
+        return self._prepared[1]
 
     def abort(self) -> None:
         """Let whatever is under way fail at once."""

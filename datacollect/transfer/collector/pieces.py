@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -134,8 +135,8 @@ class Layout:
 
     def _within(self, begin: int, end: int) -> tuple[int, int]:
         """Return the rows of files that have bytes in a range."""
-        first = int(np.searchsorted(self.starts, begin, side="right")) - 1
-        return max(0, first), int(np.searchsorted(self.starts, end, side="left"))
+        # Not numpy's search: it lets other threads run, and waits for milliseconds to go on.
+        return max(0, bisect_right(self.starts, begin) - 1), bisect_left(self.starts, end)
 
 
 def _cuts(starts: IntArray, sizes: IntArray, size: int) -> IntArray:

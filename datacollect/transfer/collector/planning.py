@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from datacollect.control.adaptive import AdaptiveController
@@ -9,7 +10,7 @@ from datacollect.control.chained import ChainedController
 from datacollect.control.connections import Recovery
 from datacollect.control.learning import LearningController
 from datacollect.control.relaying import CHAINS
-from datacollect.errors import ProblemError
+from datacollect.errors import DatacollectError, ProblemError
 from datacollect.methods.carrying import ExecutionOptions
 from datacollect.methods.choice import plan
 from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
@@ -105,6 +106,26 @@ def problem_of(
 def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a table of a file says, without what it leaves out."""
     return {key: value for key, value in entry.items() if value is not None}
+
+
+def warm_up(collection: Collection, method: RunMethod) -> None:
+    """Plan a byte, so that all that planning imports is there when agents have been asked.
+
+    Solvers take a second or two to import. What is wrong with them the plan itself will say.
+    """
+    shared = [{"name": "all", "links": [["S", "D"]], "bandwidth_bytes_per_s": 1.0}]
+    tree = {
+        "destination": "D",
+        "hosts": {"S": {"backlog_bytes": 2}, "R": {}, "D": {}},
+        "links": [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": 1.0}
+            for a, b in (("S", "D"), ("S", "R"), ("R", "D"))
+        ],
+        "shared": shared if collection.network["shared"] else [],
+    }
+    with suppress(DatacollectError):
+        problem = Problem.from_dict(tree)
+        planned(problem, method, connections=4, piece_bytes=1, is_known=says_links(collection))
 
 
 def says_links(collection: Collection) -> bool:

@@ -30,6 +30,7 @@ from datacollect.transfer.collector.planning import (
     possible_links,
     problem_of,
     says_links,
+    warm_up,
 )
 from datacollect.transfer.collector.rounds import Round
 from datacollect.transfer.collector.servers import Servers
@@ -151,9 +152,15 @@ class _Pull:
         lost = self.store.mend()
         if lost:
             self.log.write("files are to be fetched again: they are not there any more", n=lost)
+        # Others' answers take their time, and imports for planning a second or two.
+        prepares = threading.Thread(
+            target=warm_up, args=(self.collection, self.method), daemon=True
+        )
+        prepares.start()
         sources = self._contact()
         self._list(sources)
         self.store.clean()
+        prepares.join()
         if plan_only:
             if (work := self._work()) and (found := self._plan(work)):
                 self.predicted_s = found.predicted_s

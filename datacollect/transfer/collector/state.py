@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from datacollect.arrays import IntArray
 
 VERSION = 1
+# So many files are kept in mind between requests.
+MOST_LISTED = 64
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -103,6 +105,7 @@ class State:
         import apsw
 
         self._lock = threading.RLock()
+        self._listed: dict[int, Listed] = {}  # those that were asked for last
         try:
             self._db: apsw.Connection = apsw.Connection(str(path))
             self._db.set_busy_timeout(5000)
@@ -305,15 +308,19 @@ class State:
 
     def file_rows(self, numbers: Sequence[int]) -> dict[int, Listed]:
         """Return some files by their numbers."""
-        found: dict[int, Listed] = {}
-        for i in range(0, len(numbers), 500):
-            part = numbers[i : i + 500]
+        found = {number: self._listed[number] for number in numbers if number in self._listed}
+        unknown = [number for number in numbers if number not in found]
+        for i in range(0, len(unknown), 500):
+            part = unknown[i : i + 500]
             marks = ",".join("?" * len(part))
             rows = self._rows(
                 f"SELECT id, path, bytes, mtime_ns, inode, tag FROM files WHERE id IN ({marks})",
                 part,
             )
             found |= {number: Listed(*rest) for number, *rest in rows}
+        # Large files are asked for piece after piece; what a number stands for never changes.
+        if unknown and len(found) <= MOST_LISTED:
+            self._listed = found
         return found
 
     def record(self, pieces: Iterable[tuple[int, int, bytes]]) -> None:

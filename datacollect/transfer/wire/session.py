@@ -171,6 +171,7 @@ class SourceSession:
         self._ahead = b""
         # Of requests that are not answered yet: h11's view, bytes of the request, of the answer.
         self._outstanding: deque[tuple[h11.Connection, int, int]] = deque()
+        self._prepared: tuple[Read, bytes] | None = None
 
     @property
     def outstanding(self) -> int:
@@ -210,7 +211,7 @@ class SourceSession:
 
     def has_room(self, read: Read) -> bool:
         """Whether another read may be sent before an answer is received."""
-        size = len(messages.read_body(read)) + 512
+        size = len(self._body_of(read)) + 512
         queued = sum(n_bytes for _, n_bytes, _ in self._outstanding)
         full = len(self._outstanding) >= MOST_OUTSTANDING or queued + size > OUTSTANDING_BYTES
         return not self._outstanding or not full
@@ -223,11 +224,18 @@ class SourceSession:
         ProblemError
             `has_room` says no: both sides could wait for each other.
         """
-        body = messages.read_body(read)
         if not self.has_room(read):
             raise ProblemError("receive an answer before more is asked for")
+        body = self._body_of(read)
+        self._prepared = None
         view, n_bytes = self._send("POST", "/v1/read", ticket, body)
         self._outstanding.append((view, n_bytes, read.n_bytes))
+
+    def _body_of(self, read: Read) -> bytes:
+        """Return the body of a request, made once for the question whether there is room."""
+        if self._prepared is None or self._prepared[0] is not read:
+            self._prepared = read, messages.read_body(read)
+        return self._prepared[1]
 
     def receive_into(self, buffer: memoryview) -> ReadAnswer:
         """Receive the answer to the first read that is not answered yet.

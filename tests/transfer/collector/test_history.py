@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import datacollect as dc
+from datacollect.pictures.pull import plot_history, save_history
 from datacollect.transfer.collector.history import MOVED, PlannedRoute, history_of, planned_routes
-from datacollect.transfer.collector.plot import plot_history, save_history
 
 
 @pytest.fixture

@@ -10,15 +10,10 @@ import numpy as np
 
 from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
-from datacollect.schedule.plot import (
-    DOTS_PER_INCH,
-    FAINT,
-    INK,
-    OTHERS,
-    PALETTE,
-    SUFFIXES,
-    time_unit,
-)
+from datacollect.pictures.axis import time_unit
+from datacollect.pictures.colours import OTHERS, PALETTE
+from datacollect.pictures.look import FAINT, INK
+from datacollect.pictures.plot import DOTS_PER_INCH, PICTURES
 from datacollect.transfer.collector.history import history_of
 from datacollect.units import format_duration
 
@@ -30,7 +25,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.collector.history import History
 
-MOST_ROUTES = 9
+MOST_ROUTES = len(PALETTE)
 SIZE = (12.0, 7.0)
 PLAN: dict[str, Any] = {"color": INK, "linestyle": "--", "linewidth": 1.3}
 
@@ -44,9 +39,9 @@ def save_history(folder: str | PathLike[str], path: str | PathLike[str]) -> None
         Another suffix, nothing to draw, or the file cannot be written.
     """
     path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in PICTURES:
         raise ProblemError(
-            f"{path}: a picture's name must end in {', '.join(SUFFIXES)}, got {path.suffix!r}"
+            f"{path}: a picture's name must end in {', '.join(PICTURES)}, got {path.suffix!r}"
         )
     picture = io.BytesIO()
     figure = plot_history(history_of(folder))

@@ -10,69 +10,24 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from instances import plotted
+from instances.plotted import schedule_of, star
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from datacollect.errors import ProblemError
+from datacollect.pictures.colours import PALETTE
+from datacollect.pictures.picture import MAX_BANDS, MAX_INSTANTS, mean_rates, picture_of
+from datacollect.pictures.plot import plot_schedule, save_plot
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
-from datacollect.schedule.picture import MAX_BANDS, MAX_INSTANTS, mean_rates, picture_of
-from datacollect.schedule.plot import PALETTE, plot_schedule, save_plot
 from datacollect.schedule.schedule import Schedule
-from datacollect.schedule.transfers import Bottleneck, Route, Transfers
-
-
-def schedule_of(problem, routes, rows, **changes) -> Schedule:
-    """Make a schedule from rows (route, hop, offset, bytes, start, finish)."""
-    columns = np.array(rows, dtype=float).reshape(-1, 6).T
-    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "finish_s")
-    schedule = Schedule(
-        method="coordinated",
-        destination=problem.destination,
-        makespan_s=float(columns[5].max(initial=0.0)),
-        lower_bound_s=15.0,
-        slot_s=None,
-        chunk_s=None,
-        solver="by hand",
-        problem_sha256=problem.sha256,
-        routes=tuple(Route(hosts[0], tuple(hosts)) for hosts in routes),
-        columns=Transfers.build(**dict(zip(names, columns, strict=True))),
-    )
-    return schedule.replace(**changes)
+from datacollect.schedule.transfers import Bottleneck
 
 
 @pytest.fixture
 def relayed() -> tuple[Problem, Schedule]:
-    """S2 sends half of its 2000 bytes through K, which stores them until 10 s.
-
-    Rates in bytes/s, before and after 10 s: S1->D 100, 0; S2->D 50, 50; S2->K 100, 0; K->D 0, 100.
-    """
-    problem = Problem.from_hosts(
-        [Host("D"), Host("K"), Host("S1", 1000), Host("S2", 2000), Host("idle")],
-        [Link("S1", "D", 100), Link("S2", "D", 50), Link("S2", "K", 100), Link("K", "D", 100)],
-        "D",
-    )
-    routes = [("S1", "D"), ("S2", "D"), ("S2", "K", "D")]
-    rows = [
-        (0, 0, 0, 1000, 0, 10),
-        (1, 0, 0, 1000, 0, 20),
-        (2, 0, 1000, 1000, 0, 10),
-        (2, 1, 1000, 1000, 10, 20),
-    ]
-    bottleneck = Bottleneck("hosts", ("S2",), "S2 can send at most 1.2 kbit/s.")
-    return problem, schedule_of(problem, routes, rows, slot_s=10.0, bottleneck=bottleneck)
-
-
-def star(n: int, size: int = 1000) -> tuple[Problem, Schedule]:
-    """N sources of 1 to n times `size` bytes send them at once, within 20 s each; s1 relays s0."""
-    names = [f"s{i}" for i in range(n)] + ["D"]
-    links = [Link(name, "D", 1e6) for name in names[:-1]] + [Link("s0", "s1", 1e6)]
-    backlogs = [size * (i + 1) for i in range(n)] + [0]
-    hosts = [Host(name, amount) for name, amount in zip(names, backlogs, strict=True)]
-    problem = Problem.from_hosts(hosts, links, "D")
-    routes = [("s0", "s1", "D"), *((name, "D") for name in names[1:-1])]
-    rows = [(i, 0, 0, size * (i + 1), 0, 20) for i in range(n)]
-    return problem, schedule_of(problem, routes, [*rows, (0, 1, 0, size, 0, 20)])
+    return plotted.relayed()
 
 
 # What is shown
@@ -92,7 +47,7 @@ def test_areas_tell_source_and_peer_and_rate(relayed):
     assert picture.mean_over_s is None
 
     def told(areas):
-        return [(picture.sources[a.colour], a.peer, a.bytes_per_s.tolist()) for a in areas]
+        return [(picture.sources[a.series], a.peer, a.bytes_per_s.tolist()) for a in areas]
 
     s1, s2, k, d = picture.bands
     assert told(s1.sends) == [("S1", "D", [100, 0])]
@@ -251,6 +206,24 @@ def test_colours_tell_whose_data_wherever_they_are(relayed):
         assert colour == (PALETTE[0] if gid.split()[2] == "S1" else PALETTE[1])
 
 
+def test_the_ninth_source_is_hatched_in_the_picture_itself():
+    """Its area has the first colour again, and ink; the first source's has no ink."""
+    figure = plot_schedule(*star(9, size=10**9))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[::-1, :, :3].astype(int)
+    found = {}
+    for gid, patch in patches_of(figure).items():
+        if gid in ("s0 sends s0 s1", "s8 sends s8 D"):
+            box = patch.get_window_extent()
+            area = pixels[int(box.y0) + 2 : int(box.y1) - 2, int(box.x0) + 200 : int(box.x1) - 200]
+            colours = np.unique(area.reshape(-1, 3), axis=0)
+            found[gid] = {mpl.colors.to_hex(colour / 255).upper() for colour in colours}
+    assert PALETTE[0] in found["s0 sends s0 s1"]
+    assert "#FFFFFF" not in found["s0 sends s0 s1"]
+    assert {PALETTE[0], "#FFFFFF"} <= found["s8 sends s8 D"]
+
+
 def test_lines_stand_at_the_lower_bound_and_the_makespan(relayed):
     lines = {line.get_gid(): line for line in plot_schedule(*relayed).axes[0].lines}
     assert lines["lower bound"].get_xdata() == [15, 15]
@@ -295,7 +268,7 @@ def test_words_compare_with_the_lower_bound(relayed, bound_s, words):
 def test_of_many_hosts_the_picture_says_how_many_it_shows():
     texts = texts_of(plot_schedule(*star(40)))
     assert any("Shown: the 25 busiest of 41 hosts." in text for text in texts)
-    assert any("as in the sources’ own bands" in text for text in texts)
+    assert "16 other sources" in texts
 
 
 @pytest.mark.parametrize(
@@ -375,7 +348,7 @@ def test_files_are_of_the_kind_that_their_suffix_says(relayed, tmp_path, name, s
 
 @pytest.mark.parametrize("name", ["plan.jpg", "plan", "png"])
 def test_other_suffixes_are_refused(relayed, tmp_path, name):
-    with pytest.raises(ProblemError, match=r"name must end in \.png, \.svg, \.pdf, got"):
+    with pytest.raises(ProblemError, match=r"name must end in \.png, \.svg, \.pdf, \.html, got"):
         save_plot(*relayed, tmp_path / name)
     assert not list(tmp_path.iterdir())
 

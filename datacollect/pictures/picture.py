@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.pictures.colours import MAX_SERIES
 from datacollect.schedule.belonging import require_belonging
 from datacollect.schedule.tolerances import RATE_ROUNDING, TIME_TOLERANCE
-from datacollect.schedule.transfers import UNKNOWN
 from datacollect.schedule.use import legs
-from datacollect.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
@@ -21,11 +19,14 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
     from datacollect.schedule.use import Legs
 
-# Nobody reads more bands, or tells more colours apart.
+# Nobody reads more bands.
 MAX_BANDS = 25
-MAX_COLOURS = 10
+# Of more sources areas are thin: cutting them up by peers would hide more than it shows.
+MAX_CUT_BY_PEER = 10
 # Up to so many instants rates are exact; beyond, means over equal stretches, half a pixel wide.
 MAX_INSTANTS = 1500
+# Where a plan waits for long, so much of what follows is shown of the wait.
+IDLE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +35,14 @@ class Area:
 
     Attributes
     ----------
-    colour : int
+    series : int
         Index into `Picture.sources`.
     peer : str or None
         The host at the other end; None where peers are not told apart.
     bytes_per_s : ndarray, shape (n_stretches,)
     """
 
-    colour: int
+    series: int
     peer: str | None
     bytes_per_s: FloatArray
 
@@ -75,11 +76,12 @@ class Picture:
     Attributes
     ----------
     edges_s : ndarray, shape (n_stretches + 1,)
-        Instants from 0 to the makespan; rates are constant between them.
+        Instants up to the makespan; rates are constant between them. The first is 0, or, where
+        nothing moves in the first half, shortly before something does.
     mean_over_s : float or None
         Length of the stretches where rates are means over them; None where rates are exact.
     sources : tuple of str
-        Names of sources by colour; where there are many, the last stands for the rest.
+        Names of sources by their series; where there are many, the last stands for the rest.
     n_sources : int
         How many there are.
     bands : tuple of Band
@@ -95,9 +97,19 @@ class Picture:
     bands: tuple[Band, ...]
     n_hosts: int
 
+    @property
+    def begin_s(self) -> float:
+        """Where the picture begins."""
+        return float(self.edges_s[0])
 
-def picture_of(problem: Problem, schedule: Schedule) -> Picture:
-    """Compute what a picture of a schedule shows.
+    @property
+    def end_s(self) -> float:
+        """Where it ends: at the makespan."""
+        return float(self.edges_s[-1])
+
+
+def picture_of(problem: Problem, schedule: Schedule, most_instants: int = MAX_INSTANTS) -> Picture:
+    """Compute what a picture of a schedule shows; with more instants than so many, mean rates.
 
     Examples
     --------
@@ -116,11 +128,11 @@ def picture_of(problem: Problem, schedule: Schedule) -> Picture:
     n_hosts = int(np.count_nonzero(handled))
     busiest = np.argsort(-handled, kind="stable")[: min(n_hosts, MAX_BANDS)]
     hosts = _from_top_to_bottom(problem, where, busiest)
-    colour_of_source, sources, n_sources = _colours(problem, where, hosts)
-    colour = colour_of_source[where.source]
-    edges, mean_over_s = _edges(schedule)
-    sends = _areas(problem, schedule, edges, hosts, where.tail, where.head, colour)
-    receives = _areas(problem, schedule, edges, hosts, where.head, where.tail, colour)
+    series_of_source, sources, n_sources = _series_of(problem, where, hosts)
+    series = series_of_source[where.source]
+    edges, mean_over_s = _edges(schedule, most_instants)
+    sends = _areas(problem, schedule, edges, hosts, where.tail, where.head, series)
+    receives = _areas(problem, schedule, edges, hosts, where.head, where.tail, series)
     passes_on = np.bincount(where.tail, np.where(where.tail == where.source, 0, n_bytes), n)
     table = schedule.storage()
     bands = []
@@ -150,32 +162,35 @@ def _from_top_to_bottom(problem: Problem, where: Legs, hosts: IntArray) -> IntAr
     return hosts[np.lexsort((hosts, rank[hosts]))]
 
 
-def _colours(
+def _series_of(
     problem: Problem, where: Legs, hosts: IntArray
 ) -> tuple[IntArray, tuple[str, ...], int]:
-    """Return each host's colour as a source, the colours' names, and the number of sources."""
+    """Return each host's series as a source, the names of the series, and how many sources."""
     is_source = np.zeros(problem.n_hosts, bool)
     is_source[where.source] = True
     shown = [host for host in hosts.tolist() if is_source[host]]
     rest = sorted(set(np.flatnonzero(is_source).tolist()) - set(shown))
-    if len(shown) + len(rest) <= MAX_COLOURS:
-        # In the problem's order: colours are the same in pictures of different methods.
+    if len(shown) + len(rest) <= MAX_SERIES:
+        # In the problem's order: they look the same in pictures of different methods.
         shown, rest = sorted(shown + rest), []
-    colour = np.full(problem.n_hosts, len(shown))
-    colour[shown] = np.arange(len(shown))
+    series = np.full(problem.n_hosts, len(shown))
+    series[shown] = np.arange(len(shown))
     names = [problem.names[host] for host in shown]
     if rest:
         names.append(f"{len(rest)} other sources")
-    return colour, tuple(names), len(shown) + len(rest)
+    return series, tuple(names), len(shown) + len(rest)
 
 
-def _edges(schedule: Schedule) -> tuple[FloatArray, float | None]:
+def _edges(schedule: Schedule, most: int) -> tuple[FloatArray, float | None]:
     columns, end_s = schedule.columns, schedule.makespan_s
-    instants = np.unique(np.concatenate([[0.0, end_s], columns.start_s, columns.finish_s]))
+    begin_s = float(columns.start_s.min(initial=end_s))
+    begin_s = begin_s - IDLE * (end_s - begin_s) if begin_s > end_s / 2 else 0.0
+    instants = np.unique(np.concatenate([[begin_s, end_s], columns.start_s, columns.finish_s]))
     apart = np.diff(instants, prepend=-math.inf) > TIME_TOLERANCE * end_s
-    if np.count_nonzero(apart) <= MAX_INSTANTS:
-        return instants[apart], None
-    return np.linspace(0.0, end_s, MAX_INSTANTS), end_s / (MAX_INSTANTS - 1)
+    if np.count_nonzero(apart) <= most:
+        first = instants[apart][: max(np.count_nonzero(apart) - 1, 1)]
+        return np.append(first, end_s), None
+    return np.linspace(begin_s, end_s, most), (end_s - begin_s) / (most - 1)
 
 
 def _areas(
@@ -185,22 +200,21 @@ def _areas(
     hosts: IntArray,
     host: IntArray,
     peer: IntArray,
-    colour: IntArray,
+    series: IntArray,
 ) -> dict[int, list[Area]]:
-    """Return each shown host's areas, by colour, then peer."""
+    """Return each shown host's areas, by series, then peer."""
     n = problem.n_hosts
     shown = np.isin(host, hosts)
-    # With many sources areas are thin; cutting them up by peers would hide more than it shows.
-    several = int(colour.max(initial=0)) >= MAX_COLOURS
+    several = int(series.max(initial=0)) >= MAX_CUT_BY_PEER
     tell_apart = np.zeros_like(peer) if several else peer
-    key = ((host * (colour.max(initial=0) + 1) + colour) * n + tell_apart)[shown]
+    key = ((host * (series.max(initial=0) + 1) + series) * n + tell_apart)[shown]
     keys, row = np.unique(key, return_inverse=True)
     columns = schedule.columns
     start_s, finish_s = columns.start_s[shown], columns.finish_s[shown]
     rates = mean_rates(columns.n_bytes[shown], start_s, finish_s, row, len(keys), edges_s)
     areas: dict[int, list[Area]] = {int(i): [] for i in hosts}
     for j, (at, other) in enumerate(zip((keys // n).tolist(), (keys % n).tolist(), strict=True)):
-        i, c = divmod(at, int(colour.max()) + 1)
+        i, c = divmod(at, int(series.max()) + 1)
         areas[i].append(Area(c, None if several else problem.names[other], rates[j]))
     return areas
 
@@ -251,115 +265,3 @@ def mean_rates(
     # What subtraction leaves of a rate that has ended is rounding.
     rates[rates < RATE_ROUNDING * rates.max(axis=1, initial=0.0, keepdims=True)] = 0.0
     return rates
-
-
-# Words --------------------------------------------------------------------------------------
-
-
-def headlines(picture: Picture, problem: Problem, schedule: Schedule) -> tuple[str, list[str]]:
-    """Return a title and lines below it: how, how near to the lower bound, and what binds."""
-    if not picture.bands:
-        return f"Nothing to move to {problem.destination}", [f"Method: {schedule.method}."]
-    amount, time = format_bytes(problem.total_bytes), format_duration(schedule.makespan_s)
-    title = f"{amount} to {shortened(problem.destination, 50)} in {time}"
-    how = f"Method: {schedule.method}"
-    if schedule.slot_s is not None:
-        how += f", in slots of {format_duration(schedule.slot_s)}"
-    elif schedule.chunk_s:
-        how += f", pipelined in chunks of {format_duration(schedule.chunk_s)}"
-    how += f"; {_compared(schedule.makespan_s, schedule.lower_bound_s)} the lower bound."
-    if len(picture.bands) < picture.n_hosts:
-        how += f" Shown: the {len(picture.bands)} busiest of {picture.n_hosts} hosts."
-    why = "" if schedule.bottleneck == UNKNOWN else schedule.bottleneck.text
-    return title, [how, *wrap(why, 140, max_lines=2, placeholder=" …")]
-
-
-def _compared(end_s: float, bound_s: float) -> str:
-    if end_s <= 1.0005 * bound_s:
-        return "equal to"
-    if bound_s <= 0.5 * end_s:
-        return f"{end_s / bound_s:.1f} times" if bound_s else "above"
-    return f"{100 * (end_s / bound_s - 1):.1f} % above"
-
-
-def role_of(problem: Problem, schedule: Schedule, name: str) -> str:
-    """Say in a few words what a host does."""
-    if name == problem.destination:
-        return f"collects {format_bytes(problem.total_bytes)}"
-    parts = []
-    own = [i for i, route in enumerate(schedule.routes) if route.source == name]
-    if own:
-        i = problem.host_index[name]
-        parts.append(f"has {format_bytes(int(problem.backlog_bytes[i]))}")
-        if problem.release_s[i] > 0:
-            parts[0] += f" from {format_duration(float(problem.release_s[i]))} on"
-    relayed = dict.fromkeys(r.source for r in schedule.routes if name in r.hosts)
-    others = [source for source in relayed if source != name]
-    if others:
-        few = ", ".join(others) if len(others) > 1 else shortened(others[0], 20)
-        parts.append("relays " + (few if len(few) <= 20 else f"{len(others)} sources"))
-    return "; ".join(parts)
-
-
-def shortened(text: str, n_characters: int) -> str:
-    """Cut a text that is longer than so many characters."""
-    return text if len(text) <= n_characters else text[: n_characters - 1] + "…"
-
-
-# Layout -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a band lies, in inches below the picture's top, and its scale.
-
-    From `top` to `line` stands what the host sends, from `line` to `low` what it receives, and
-    from `low` to `bottom` what it stores.
-    """
-
-    top: float
-    line: float
-    low: float
-    bottom: float
-    bytes_per_s_per_inch: float
-
-    @property
-    def middle(self) -> float:
-        """Middle of what it sends and receives."""
-        return (self.top + self.low) / 2
-
-
-def lay_out(picture: Picture) -> tuple[list[Place], bool]:
-    """Place the bands; the second result tells whether all have one scale.
-
-    One scale for all makes areas comparable: an area is an amount of data. Where rates differ too
-    much for that, each host has its own.
-    """
-    few = len(picture.bands) <= 12
-    # Inches: half a band at the biggest rate; the least for lines of text; between bands.
-    half, least, least_both, gap = (0.58, 0.38, 0.52, 0.17) if few else (0.3, 0.2, 0.44, 0.1)
-    peaks = [
-        (peak_bytes_per_s(band.sends), peak_bytes_per_s(band.receives)) for band in picture.bands
-    ]
-    biggest = max(max(peak) for peak in peaks[:-1])
-    smallest = min(max(peak) for peak in peaks[:-1])
-    # The destination may be higher than others by as much as its links carry more.
-    one_scale = smallest >= biggest / 6 and max(peaks[-1]) <= 5 * biggest
-    places, top = [], 0.0
-    for band, (sends, receives) in zip(picture.bands, peaks, strict=True):
-        times = 1 if band is not picture.bands[-1] else 2 if few else 4
-        scale = (biggest if one_scale else max(sends, receives) / times) / half
-        up, down = sends / scale, receives / scale
-        missing = max(0.0, (least_both if up and down else least) - up - down)
-        up += missing / 2 if up and down else missing if up else 0.0
-        down += missing / 2 if up and down else missing if down else 0.0
-        low = top + up + down
-        bottom = low + (0.6 * half if band.shows_storage else 0.0)
-        places.append(Place(top, top + up, low, bottom, scale))
-        top = bottom + gap
-    return places, one_scale
-
-
-def peak_bytes_per_s(areas: tuple[Area, ...]) -> float:
-    """Return the highest sum of the areas' rates."""
-    return float(np.sum([area.bytes_per_s for area in areas], axis=0).max()) if areas else 0.0

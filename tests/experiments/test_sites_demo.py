@@ -1,0 +1,64 @@
+"""The demonstration at twelve sites: from samples to files that rclone has really moved."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import NO_RCLONE, REPOSITORY
+
+import datacollect as dc
+from datacollect.commands.main import run
+
+
+@pytest.fixture
+def demo(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location(
+        "sites_demo", REPOSITORY / "experiments" / "sites_demo.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return module
+
+
+def test_the_samples_give_the_rates_by_night_that_the_example_has(demo):
+    """Period 0 of the problem is its first night, from 20:00 on."""
+    assert run(["example", "sites"]) == 0
+    by_night = dc.Problem.from_file("sites.toml")
+    samples = dc.read_samples("sites_samples.csv")
+    found = dc.estimate(samples, "median").set_index(["from", "to"])["bandwidth_bytes_per_s"]
+    names = by_night.names
+    pairs = [
+        (names[a], names[b]) for a, b in zip(by_night.link_from, by_night.link_to, strict=True)
+    ]
+    expected = pd.Series(by_night.bandwidth_bytes_per_s[0], index=pd.MultiIndex.from_tuples(pairs))
+    assert found.sort_index().tolist() == pytest.approx(expected.sort_index().tolist())
+    assert found.sort_index().index.tolist() == expected.sort_index().index.tolist()
+
+
+def test_files_of_twelve_sites_arrive_as_they_are(demo, capsys):
+    """One small file of each site, over relays where the plan has them."""
+    if shutil.which("rclone") is None:
+        pytest.skip(NO_RCLONE)
+    assert run(["example", "sites"]) == 0
+    demo.carry_out_small(files_each=1)
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1].startswith("12 files, ")
+    assert max(map(len, out.splitlines())) <= 80
+    assert len([path for path in Path("collected").rglob("*.tar") if path.is_file()]) == 12
+
+
+def test_without_rclone_the_script_is_shown_and_what_to_install(demo, capsys, monkeypatch):
+    monkeypatch.setattr(demo.shutil, "which", lambda _: None)
+    monkeypatch.setattr("sys.argv", ["sites_demo.py", "here"])
+    demo.main()
+    out = capsys.readouterr().out
+    assert "Nothing is moved: rclone is missing (apt install rclone, or brew)." in out
+    assert '#!/bin/sh\n# What "geneva" fetches: 40 TB' in out
+    assert "{ get 0 " in out
+    assert max(map(len, out.splitlines())) <= 80
