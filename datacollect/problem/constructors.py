@@ -261,9 +261,10 @@ class ProblemConstructors(ProblemContents):
             Long: a row per link, with columns ``from``, ``to`` and exactly one of
             ``bandwidth_bytes_per_s``, ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``,
             ``bandwidth_gbit_per_s``; optionally ``price_per_gb``, ``per_connection_bytes_per_s``,
-            ``capacity_bytes_per_s`` and ``competitors`` (NaN where not known), and, for forecasts,
-            ``period`` (counted from 0; then a row per link and period). A pair without a row is no
-            link. What `estimate` returns fits as it is. Square: index and columns are hosts' names,
+            ``capacity_bytes_per_s``, ``competitors`` and ``newest_s``, when it was measured, in
+            seconds since 1970 (NaN where not known), and, for forecasts, ``period`` (counted from
+            0; then a row per link and period). A pair without a row is no link. What `estimate`
+            returns fits as it is. Square: index and columns are hosts' names,
             row = from, column = to, bytes per second; NaN or 0 is no link, the diagonal is ignored.
         backlog_bytes : mapping or Series
             Bytes that each host holds, by name; 0 where not given.
@@ -271,9 +272,10 @@ class ProblemConstructors(ProblemContents):
             The host that collects.
         hosts : DataFrame, optional
             Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
-            ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``; NaN is the
-            default of `Host`. It lists all hosts, in their order. Without it hosts are all names in
-            links and backlogs: in the order of a square table, sorted otherwise.
+            ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``, ``latitude``,
+            ``longitude``; NaN is the default of `Host`. It lists all hosts, in their order. Without
+            it hosts are all names in links and backlogs: in the order of a square table, sorted
+            otherwise.
         periods_s : array_like, shape (n_periods,), optional
             Starts of the forecast's periods in seconds, the first 0.
         shared : iterable of SharedBottleneck, optional
@@ -320,12 +322,12 @@ class ProblemConstructors(ProblemContents):
         graph : networkx.DiGraph
             Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
             ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
-            ``most_connections``), all optional. Edges are links, with ``bandwidth_bytes_per_s`` (a
-            number, or a list with one per period) and optionally ``price_per_gb``,
-            ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and ``competitors``. Attributes
-            of the graph, all optional: ``destination``, ``periods_s``, ``shared`` (of
-            `SharedBottleneck`), ``held`` (of `Held`). Other attributes are ignored, unless they
-            look like one of these that is missing.
+            ``most_connections``, ``latitude``, ``longitude``), all optional. Edges are links, with
+            ``bandwidth_bytes_per_s`` (a number, or a list with one per period) and optionally
+            ``price_per_gb``, ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and
+            ``competitors``. Attributes of the graph, all optional: ``destination``, ``periods_s``,
+            ``shared`` (of `SharedBottleneck`), ``held`` (of `Held`). Other attributes are ignored,
+            unless they look like one of these that is missing.
         destination : str, optional
             Overrides the graph's attribute.
 
