@@ -25,7 +25,7 @@ def test_the_command_prints_a_table_and_what_it_comes_to(here, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["at", "most", "slower", "makespan", "money", "slower", "cheaper"]
     assert len(lines) == 1 + 9 + 1 + 1
-    assert lines[-1] == "50.0% slower saves 50.0%."
+    assert lines[-1] == "An end 50.0% later saves 50.0% of the money."
     assert max(map(len, lines)) <= 80
 
 

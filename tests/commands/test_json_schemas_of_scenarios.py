@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 import jsonschema
@@ -38,7 +39,7 @@ def shipped():
         for number, block in enumerate(blocks):
             first, _, text = block.partition("\n")
             if "toml" in first and ("[topology]" in text or "\nproblem = " in text):
-                yield f"{page.stem} {number}", text.removeprefix(":caption: scenario.toml\n")
+                yield f"{page.stem} {number}", re.sub(r"^:caption: .*\n", "", text)
 
 
 SHIPPED = dict(shipped())

@@ -77,7 +77,7 @@ def test_version(call):
         (["plan", "figure1.toml", "--order", "S1"], "--order is for --method direct"),
         (["plan", "figure1.toml", "--method", "direct", "--time-slot", "1"], "needs --at-a-time"),
         (["plan", "figure1.toml", "--method", "direct", "--order", "SS1"], "did you mean 'S1'?"),
-        (["plan", "figure1.toml", "-o", "figure1.toml"], "would overwrite the input"),
+        (["plan", "figure1.toml", "-o", "figure1.toml"], "must name a schedule"),
         (["plan", "figure1.toml", "-o", "grid.csv"], "must name a schedule"),
         (["plan", "figure1.toml", "-o", "no/plan.json"], "no/plan.json: cannot be written"),
         (["check", "-", "-"], "only one of PROBLEM and SCHEDULE can be standard input"),
