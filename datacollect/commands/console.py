@@ -85,13 +85,13 @@ def emit_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: st
     """
     align = right.ljust(len(headings), "<")
     clean = [[_one_line(cell) for cell in row] for row in rows]
-    lines = _folded(list(headings), clean, align)
-    if lines is None:
+    lines, gap = _folded(list(headings), clean, align)
+    if not lines:
         emit("\n\n".join("\n".join(_record(headings, row)) for row in clean))
     elif on_terminal(sys.stdout):
-        emit(_rich_table(lines, align))
+        emit(_rich_table(lines, align, gap))
     else:
-        emit("\n".join(_plain_lines([line for row in lines for line in row], align)))
+        emit("\n".join(_plain_lines([line for row in lines for line in row], align, gap)))
 
 
 def emit_facts(facts: Sequence[tuple[str, str]]) -> None:
@@ -165,7 +165,7 @@ def rich_console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, markup=False, emoji=False)
 
 
-def _rich_table(rows: Sequence[Sequence[Sequence[str]]], align: str) -> str:
+def _rich_table(rows: Sequence[Sequence[Sequence[str]]], align: str, gap: int) -> str:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -173,8 +173,8 @@ def _rich_table(rows: Sequence[Sequence[Sequence[str]]], align: str) -> str:
     def cells(lines: Sequence[Sequence[str]]) -> list[Text]:
         return [Text("\n".join(column).rstrip("\n")) for column in zip(*lines, strict=True)]
 
-    # Two blanks between columns, none outside: as much as can be in 80 columns.
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
+    # Of the blanks between columns the box is one; none outside: much has to be in 80 columns.
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, gap - 1, 0, 0), pad_edge=False)
     for heading, side in zip(cells(rows[0]), align, strict=True):
         table.add_column(heading, justify="right" if side == ">" else "left", no_wrap=True)
     for row in rows[1:]:
@@ -187,35 +187,58 @@ def _rich_table(rows: Sequence[Sequence[Sequence[str]]], align: str) -> str:
 
 def _folded(
     headings: Sequence[str], rows: Sequence[Sequence[str]], align: str
-) -> list[list[list[str]]] | None:
+) -> tuple[list[list[list[str]]], int]:
     """Fold headings, then the widest cells of text, until rows fit; numbers stay whole.
+
+    Words are broken only where neither folding between them nor a smaller gap helps.
 
     Returns
     -------
-    list of list of list of str, or None
-        The lines of each row, headings first, and their cells; None where nothing makes them fit.
+    lines : list of list of list of str
+        The lines of each row, headings first, and their cells; none where nothing makes them fit.
+    gap : int
+        Blanks between columns.
     """
     columns = [[row[i] for row in rows] for i in range(len(headings))]
-    words = [max(map(len, heading.split()), default=0) for heading in headings]
-    numbers = [max(map(len, column), default=0) for column in columns]
-    # What each column cannot get narrower than: first comfortably, then barely.
-    whole = [max(len(h), n) for h, n in zip(headings, numbers, strict=True)]
-    room = shutil.get_terminal_size().columns - 2 * (len(headings) - 1)
-    widths = whole
-    for least in (LEAST_COLUMN, BARE_COLUMN):
+    words = [_longest([heading]) for heading in headings]
+    cells = [max(map(len, column), default=0) for column in columns]
+    in_cells = [max(pair) for pair in zip(words, map(_longest, columns), strict=True)]
+    whole = [max(len(h), n) for h, n in zip(headings, cells, strict=True)]
+
+    def least(most: int) -> list[int]:
+        return [max(word, min(most, n)) for word, n in zip(words, whole, strict=True)]
+
+    # What columns of text cannot get narrower than: comfortably, then barely.
+    for gap, text in (
+        (2, in_cells),
+        (1, in_cells),
+        (2, least(LEAST_COLUMN)),
+        (2, least(BARE_COLUMN)),
+    ):
         bounds = [
-            max(word, min(least, width)) if side == "<" else max(word, number)
-            for side, word, number, width in zip(align, words, numbers, whole, strict=True)
+            n if side == "<" else max(word, number)
+            for side, n, word, number in zip(align, text, words, cells, strict=True)
         ]
-        widths = list(whole)
-        while sum(widths) > room:
-            widest = max(range(len(widths)), key=lambda i: (widths[i] - bounds[i], widths[i]))
-            if widths[widest] <= bounds[widest]:
-                break
-            widths[widest] -= 1
+        room = shutil.get_terminal_size().columns - gap * (len(headings) - 1)
+        widths = _narrowed(whole, bounds, room)
         if sum(widths) <= room:
-            return [_lines_of(row, widths) for row in (headings, *rows)]
-    return None
+            return [_lines_of(row, widths) for row in (headings, *rows)], gap
+    return [], 2
+
+
+def _longest(texts: Sequence[str]) -> int:
+    return max((len(word) for text in texts for word in text.split()), default=0)
+
+
+def _narrowed(whole: Sequence[int], bounds: Sequence[int], room: int) -> list[int]:
+    """Return widths for the room, as far as the bounds let them."""
+    widths = list(whole)
+    while sum(widths) > room:
+        widest = max(range(len(widths)), key=lambda i: (widths[i] - bounds[i], widths[i]))
+        if widths[widest] <= bounds[widest]:
+            break
+        widths[widest] -= 1
+    return widths
 
 
 def _lines_of(row: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
@@ -233,11 +256,11 @@ def _record(headings: Sequence[str], row: Sequence[str]) -> Iterator[str]:
         yield _wrapped(f"{heading:<{indent - 2}}  {cell}", indent, break_long_words=True)
 
 
-def _plain_lines(rows: Sequence[Sequence[str]], align: str) -> Iterator[str]:
+def _plain_lines(rows: Sequence[Sequence[str]], align: str, gap: int) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, align, widths, strict=True)
-        yield "  ".join(f"{cell:{side}{width}}" for cell, side, width in cells).rstrip()
+        yield (" " * gap).join(f"{cell:{side}{width}}" for cell, side, width in cells).rstrip()
 
 
 def _wrapped(text: str, indent: int, *, break_long_words: bool = False) -> str:

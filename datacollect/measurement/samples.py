@@ -162,7 +162,8 @@ def _check_header(header: list[str], where: str) -> None:
     for column in header:
         if column not in known:
             raise ProblemError(
-                f"{where}, line 1: unknown column {column[:40]!r}; rename or remove it"
+                f"{where}, line 1: unknown column {column[:40]!r}; say what it is with --column "
+                f"{column[:40]}=NAME (columns, in Python), or remove it"
                 + nearest_hint(column[:40], known)
             )
     for column in ("from", "to"):

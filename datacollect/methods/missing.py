@@ -100,7 +100,7 @@ def cautions(
 def old_estimates(problem: Problem, now_s: float) -> str | None:
     """Say so where a bandwidth was measured longer ago than `OLD_S`; None otherwise.
 
-    The numbers are those of the notes to `datacollect.estimate`.
+    The numbers are those of the notes to `datacollect.measurement.estimates.estimate`.
 
     Examples
     --------

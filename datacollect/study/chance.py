@@ -59,7 +59,7 @@ def chance_in(table: pd.DataFrame, axes: Sequence[Axis]) -> Chance:
     Parameters
     ----------
     table : DataFrame
-        Results: the axes, then `datacollect.study.columns.COLUMNS`.
+        Results: the axes, then ``datacollect.study.columns.COLUMNS``.
     axes : sequence of Axis
 
     Examples

@@ -54,7 +54,7 @@ def processor_time(table: pd.DataFrame, axes: Sequence[Axis]) -> ProcessorTime:
     Parameters
     ----------
     table : DataFrame
-        The axes, then `datacollect.study.columns.COLUMNS`.
+        The axes, then ``datacollect.study.columns.COLUMNS``.
     axes : sequence of Axis
 
     Examples
