@@ -104,6 +104,8 @@ def test_a_sweep_of_ones_own_reads_well_on_a_telephone(tmp_path, browser):
 
     for details in page.locator("details[data-file] > summary").all():
         details.click()
+    # Tables are made as they are opened: the browser says so a moment later.
+    page.wait_for_function("document.querySelectorAll('table').length === 4")
     found = page.evaluate(
         """() => {
             const boxes = [...document.querySelectorAll("table")].map(t => t.parentElement);
