@@ -63,6 +63,7 @@ def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_
     # A run: by its link, and by a click on a point.
     page.get_by_text("Single runs: schedule and storage").click()
     page.locator("button[data-run]").first.click()
+    page.wait_for_selector("#schedule.js-plotly-plot")
     page.wait_for_selector("#storage.js-plotly-plot")
     links = page.evaluate("document.getElementById('schedule').data.flatMap(t => t.y)")
     assert set(links) == {"S1 → D", "S2 → S1"}
@@ -88,6 +89,7 @@ def test_a_sweep_of_ones_own_reads_well_on_a_telephone(tmp_path, browser):
     page.set_default_timeout(PATIENCE_MS)
     page.goto((dc.report(tmp_path).folder / "index.html").as_uri())
     page.wait_for_selector(".js-plotly-plot .xtitle")
+    page.wait_for_selector(".js-plotly-plot .ytitle")
     # Own results first, and no claims that were not run.
     assert page.locator("#claims").count() == 0
     assert page.locator(".chance").inner_text().startswith("Nothing is random here: 3 seeds")
@@ -106,6 +108,7 @@ def test_a_sweep_of_ones_own_reads_well_on_a_telephone(tmp_path, browser):
         details.click()
     # Tables are made as they are opened: the browser says so a moment later.
     page.wait_for_function("document.querySelectorAll('table').length === 4")
+    page.wait_for_function("document.documentElement.scrollWidth === 390")
     found = page.evaluate(
         """() => {
             const boxes = [...document.querySelectorAll("table")].map(t => t.parentElement);
