@@ -45,11 +45,10 @@ SKIPS_ALLOWED_IN_CI = (
 settings.register_profile(
     "unhurried", parent=settings.get_profile("ci" if IN_CI else "default"), deadline=None
 )
-# A quarter of the random cases, of slow tests too (`instances.how_many`).
+# A quarter of the random cases, of slow tests too (`instances.how_many`). `make test` takes as many
+# where a test names no number; `make test-all` takes all.
 settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=25)
-# `make test` takes half of Hypothesis' hundred where a test names no number; `make test-all` all.
-settings.register_profile("half", parent=settings.get_profile("unhurried"), max_examples=50)
-settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "half"))
+settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "few"))
 
 
 @pytest.fixture(scope="session", autouse=True)

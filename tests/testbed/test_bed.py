@@ -156,6 +156,7 @@ def hold_a_bed(pipe):
         time.sleep(1000)
 
 
+@pytest.mark.slow
 def test_nothing_stays_where_whoever_made_a_bed_is_killed():
     """Neither processes, nor the folder, nor with them namespaces and interfaces."""
     fork = multiprocessing.get_context("fork")

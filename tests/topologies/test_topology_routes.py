@@ -247,6 +247,7 @@ def test_peering_wires_with_a_way_around_are_refused():
         topology.shortest_routes(hot_potato=True)
 
 
+@pytest.mark.slow
 @given(topologies(peering=True))
 def test_hot_potatoes_follow_their_rule(topology):
     """From the definition: inside to the nearest fit exit, over it, and again; at last shortest."""

@@ -21,6 +21,7 @@ def backlog_of(n_sources, n_bytes):
     return {f"H{i}": n_bytes for i in range(n_sources)}
 
 
+@pytest.mark.slow
 def test_a_thousand_hosts_at_once_collect_within_memory_and_reason():
     """20 MB take the wire 66.4 s.
 

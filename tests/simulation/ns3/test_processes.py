@@ -41,6 +41,7 @@ def elsewhere():
     process.end()
 
 
+@pytest.mark.slow
 def test_same_seed_same_result(elsewhere):
     found = [elsewhere.begin(measured, seed).result() for seed in (4, 3)]
     assert [measured(3), measured(4)] == found[::-1]
