@@ -174,15 +174,19 @@ def _interval(row: Mapping[Hashable, Any], name: str) -> str:
 def _show_claims(found: Report) -> None:
     from datacollect.study.report.verdicts import NOT_RUN
 
-    rows = [
-        [claim["claim"], claim["part"], claim["paper"], _ours(claim), _verdict(claim)]
-        for claim in found.claims.to_dict("records")
-        if claim["verdict"] != NOT_RUN
-    ]
-    emit_table(("claim", "part", "paper", "ours", "verdict"), rows)
+    judged = found.claims[found.claims["verdict"] != NOT_RUN]
+    for where, claims in judged.groupby("where", sort=False):
+        rows = [
+            [claim["claim"], claim["part"], _whose(claim), claim["paper"], _found(claim), _verdict(claim)]
+            for claim in claims.to_dict("records")
+        ]
+        if where:
+            emit_text(f"{where}:")
+        emit_table(("claim", "part", "method", "paper", "found", "verdict"), rows)
+        emit("")
     counts = Counter(found.claims["verdict"])
     emit_text(", ".join(f"{n} × {word}" for word, n in counts.items()))
-    if (~found.claims["is_settled"] & (found.claims["verdict"] != NOT_RUN)).any():
+    if (~judged["is_settled"]).any():
         emit_text("open: more seeds may still decide otherwise")
 
 
@@ -190,7 +194,12 @@ def _verdict(claim: Mapping[Hashable, Any]) -> str:
     return f"{claim['verdict']}{'' if claim['is_settled'] else ', open'}"
 
 
-def _ours(claim: Mapping[Hashable, Any]) -> str:
+def _whose(claim: Mapping[Hashable, Any]) -> str:
+    """Whose way of carrying the coordinated plan out is judged: the paper's, or ours."""
+    return str(claim["method"]).partition(":")[0]
+
+
+def _found(claim: Mapping[Hashable, Any]) -> str:
     value, low, high = claim["value"], claim["low"], claim["high"]
     if math.isnan(value):
         return ""

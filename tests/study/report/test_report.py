@@ -103,6 +103,20 @@ def test_the_command_prints_verdicts_and_where_the_page_is(sweep_folder, capsys)
     assert str(sweep_folder / "out" / "index.html") in text
 
 
+def test_the_command_says_whose_plan_in_which_world_a_verdict_is_about(sweep_folder, capsys):
+    """The same claim is judged for the paper's way and for ours: two rows that must differ."""
+    assert run(["report", str(sweep_folder), "-o", str(sweep_folder / "out")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    judged = [r for r in cells_in(sweep_folder / "out" / "claims.csv") if r["verdict"] != "not run"]
+    for where in {row["where"] for row in judged}:
+        assert f"{where}:" in lines
+    for row in judged:
+        whose = row["method"].partition(":")[0]
+        assert any(line.startswith(row["claim"]) and whose in line for line in lines), row
+    claims = [line.split("  ")[0] + line[5:60] for line in lines if line.startswith("C")]
+    assert len(claims) == len(set(claims))
+
+
 def test_an_output_that_cannot_be_made_is_named(sweep_folder, capsys):
     (sweep_folder / "taken").write_text("")
     assert run(["report", str(sweep_folder), "-o", str(sweep_folder / "taken" / "x")]) == 2
