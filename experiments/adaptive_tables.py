@@ -2,12 +2,14 @@
 
     datacollect sweep experiments/harm.toml -o RESULTS/harm
     datacollect sweep experiments/reach.toml -o RESULTS/reach
+    datacollect sweep experiments/families.toml -o RESULTS/families
     python experiments/adaptive_tables.py RESULTS
 
 Of those sweeps that are there, with what NAME_more has of them, it writes results/study/
-harm_frontier.csv, harm_ratios.csv and reach_ratios.csv, and docs/figures/study_harm.png, and fills
-docs/study_adaptive.md. Ratios are geometric means over seeds of makespans in the same seed, with
-95 % intervals by Student's t of their logarithms; with one seed there is none.
+harm_frontier.csv, harm_ratios.csv, reach_ratios.csv, families_settings.csv, families_means.csv and
+families_errors.csv, and docs/figures/study_harm.png, and fills docs/study_adaptive.md. Ratios are
+geometric means over seeds of makespans in the same seed, with 95 % intervals by Student's t of
+their logarithms; with one seed there is none.
 """
 
 from __future__ import annotations
@@ -40,6 +42,10 @@ TARGETS = {
     "none": (0.85, 0.85),
     UNDER_LOAD: (0.50, 0.65),
 }
+BEST_PATH = "best-path"
+# Adaptive is behind where even the lower end of its interval over the best other is above this.
+BEHIND = 1.03
+RIGHT_ESTIMATES = "errors: none, 1:3"
 # Means over settings are of all that have others' flows.
 LOADED_SETTINGS = 4
 MB = 1e6
@@ -124,6 +130,88 @@ def _row(
     return row
 
 
+# Families of settings -------------------------------------------------------------------------
+
+
+def settings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return adaptive over the best other method with as many connections, for each setting.
+
+    The best of coordinated and direct with as many is the one whose makespans have the smaller
+    geometric mean over the setting's seeds. Best-path opens fewer connections, so it counts where
+    it is the fastest all the same.
+    """
+    rows = []
+    for method in ADAPTIVE:
+        for setting, times in _times(runs):
+            others = [name for name in (COORDINATED, AS_MANY, BEST_PATH) if name in times]
+            best = min(others, key=lambda name: float(np.log(times[name]).mean()))
+            mean, low, high = geometric((times[method] / times[best]).tolist())
+            rows.append(
+                {
+                    "method": method,
+                    "family": setting.partition(":")[0],
+                    "setting": setting.partition(": ")[2],
+                    "seeds": len(times),
+                    "best_other": best,
+                    "over_best": round(mean, 3),
+                    "over_best_low": round(low, 3),
+                    "over_best_high": round(high, 3),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each family, the geometric mean over its settings, and the least favourable."""
+    rows = []
+    for (method, family), found in settings(runs).groupby(["method", "family"], sort=False):
+        worst = found.loc[found["over_best"].idxmax()]
+        mean, _, _ = geometric(found["over_best"])
+        rows.append(
+            {
+                "method": method,
+                "family": family,
+                "settings": len(found),
+                "mean": round(mean, 3),
+                "worst": worst["over_best"],
+                "worst_low": worst["over_best_low"],
+                "worst_high": worst["over_best_high"],
+                "worst_setting": worst["setting"],
+                "behind": int((found["over_best_low"] > BEHIND).sum()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def errors(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return what wrong estimates cost each method: its makespans over those with right ones."""
+    found = dict(_times(runs))
+    rows = []
+    for setting, times in found.items():
+        if not setting.startswith("errors:") or setting == RIGHT_ESTIMATES:
+            continue
+        for method in (*ADAPTIVE, COORDINATED, BEST_PATH):
+            mean, low, high = geometric((times[method] / found[RIGHT_ESTIMATES][method]).dropna())
+            rows.append(
+                {
+                    "estimates": setting.partition(": ")[2],
+                    "method": method,
+                    "seeds": len(times),
+                    "over_right": round(mean, 3),
+                    "over_right_low": round(low, 3),
+                    "over_right_high": round(high, 3),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _times(runs: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
+    """Yield each setting with its makespans, a row per seed that has all methods."""
+    for setting, of_setting in runs.groupby("setting", sort=False):
+        times = of_setting.pivot_table(index="seed", columns="method", values="makespan_s").dropna()
+        yield str(setting), times
+
+
 # As Markdown --------------------------------------------------------------------------------
 
 
@@ -163,6 +251,36 @@ def ratios_text(table: pd.DataFrame, *, with_targets: bool = True) -> str:
                 text += f" {'✓' if float(row[name]) <= target else '✗'} {target:g}"
             cells.append(text)
         rows.append(cells)
+    return _markdown(head, rows)
+
+
+def settings_text(table: pd.DataFrame) -> str:
+    """Return adaptive over the best other as a table in Markdown; ✗ where it is behind."""
+    head = ("method", "family", "setting", "seeds", "best other", "over the best other")
+    rows = [
+        [*row[:5], f"{row[5]} [{row[6]}, {row[7]}]{' ✗' if float(row[6]) > BEHIND else ''}"]
+        for row in table.astype(str).itertuples(index=False)
+    ]
+    return _markdown(head, rows)
+
+
+def means_text(table: pd.DataFrame) -> str:
+    """Return families as a table in Markdown."""
+    head = ("method", "family", "settings", "mean", "least favourable setting", "behind in")
+    rows = [
+        [*row[:4], f"{row[4]} [{row[5]}, {row[6]}]: {row[7]}", row[8]]
+        for row in table.astype(str).itertuples(index=False)
+    ]
+    return _markdown(head, rows)
+
+
+def errors_text(table: pd.DataFrame) -> str:
+    """Return what wrong estimates cost as a table in Markdown."""
+    head = ("estimates over B1–A1", "method", "seeds", "over its time with right estimates")
+    rows = [
+        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]"]
+        for row in table.astype(str).itertuples(index=False)
+    ]
     return _markdown(head, rows)
 
 
@@ -226,6 +344,9 @@ def main() -> None:
         ("harm", frontier, "frontier"),
         ("harm", ratios, "ratios"),
         ("reach", ratios, "ratios"),
+        ("families", settings, "settings"),
+        ("families", means, "means"),
+        ("families", errors, "errors"),
     ):
         files = [given.results / folder / "results.parquet" for folder in (name, f"{name}_more")]
         runs = [pd.read_parquet(file) for file in files if file.exists()]

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from adaptive_tables import frontier_text, ratios_text
+from adaptive_tables import errors_text, frontier_text, means_text, ratios_text, settings_text
 from study_fields import pages, with_fields
 
 HERE = Path(__file__).resolve().parent
@@ -157,6 +157,9 @@ def table_of(name: str, report: Path) -> str | None:
         "prediction": ("prediction", predictions),
         "across": ("across", comparisons),
         "frontier": ("frontier", frontier_text),
+        "settings": ("settings", settings_text),
+        "means": ("means", means_text),
+        "errors": ("errors", errors_text),
         "ratios": ("ratios", ratios_text if sweep == "reach" else ratios_without_targets),
     }
     if kind not in makers:

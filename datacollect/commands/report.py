@@ -177,7 +177,14 @@ def _show_claims(found: Report) -> None:
     judged = found.claims[found.claims["verdict"] != NOT_RUN]
     for where, claims in judged.groupby("where", sort=False):
         rows = [
-            [claim["claim"], claim["part"], _whose(claim), claim["paper"], _found(claim), _verdict(claim)]
+            [
+                claim["claim"],
+                claim["part"],
+                _whose(claim),
+                claim["paper"],
+                _found(claim),
+                _verdict(claim),
+            ]
             for claim in claims.to_dict("records")
         ]
         if where:

@@ -50,3 +50,53 @@ def test_the_frontier_has_what_others_keep_in_the_same_seed(tables):
     assert found["kept_over_direct"].to_dict() == {"direct": 1.0, "adaptive": 0.75}
     assert found["lost_mb"].to_dict() == {"direct": 50.0, "adaptive": 50.0}
     assert found["connections"].to_dict() == {"direct": 7.0, "adaptive": 21.0}
+
+
+def test_families_compare_with_the_best_other_of_each_setting(tables):
+    """Under load direct is the best other, 8 s and 16 s; with nobody else coordinated, 4 s."""
+    times = {
+        "figures: 60 flows": {
+            "direct as many as coordinated": (8.0, 16.0),
+            "coordinated": (20.0, 20.0),
+            "best-path": (40.0, 40.0),
+            "adaptive": (4.0, 8.0),
+            "adaptive, chains alone": (8.0, 16.0),
+        },
+        "figures: none": {
+            "direct as many as coordinated": (8.0, 8.0),
+            "coordinated": (4.0, 4.0),
+            "best-path": (8.0, 8.0),
+            "adaptive": (8.0, 8.0),
+            "adaptive, chains alone": (4.0, 4.0),
+        },
+    }
+    runs = pd.DataFrame(
+        {"seed": 101 + i, "setting": setting, "method": method, "makespan_s": time_s}
+        for setting, of_setting in times.items()
+        for method, both in of_setting.items()
+        for i, time_s in enumerate(both)
+    )
+    found = tables.settings(runs)
+    assert found["best_other"].tolist() == ["direct as many as coordinated", "coordinated"] * 2
+    assert found["over_best"].tolist() == [0.5, 2.0, 1.0, 1.0]
+    families = tables.means(runs).set_index("method")
+    assert families["mean"].to_dict() == {"adaptive": 1.0, "adaptive, chains alone": 1.0}
+    assert families["behind"].to_dict() == {"adaptive": 1, "adaptive, chains alone": 0}
+    assert families.loc["adaptive", "worst_setting"] == "none"
+    assert "| 2.0 [2.0, 2.0] ✗ |" in tables.settings_text(found)
+
+
+def test_errors_are_judged_against_right_estimates_of_the_same_seed(tables):
+    """Twice and half as long, in the mean as long."""
+    methods = (*tables.ADAPTIVE, tables.COORDINATED, tables.AS_MANY, tables.BEST_PATH)
+    times = {"errors: none, 1:3": (10.0, 10.0), "errors: +70 %, 1:3": (20.0, 5.0)}
+    runs = pd.DataFrame(
+        {"seed": 101 + i, "setting": setting, "method": method, "makespan_s": time_s}
+        for setting, both in times.items()
+        for method in methods
+        for i, time_s in enumerate(both)
+    )
+    found = tables.errors(runs)
+    assert found["method"].tolist() == [*tables.ADAPTIVE, tables.COORDINATED, tables.BEST_PATH]
+    assert found["over_right"].tolist() == [1.0] * 4
+    assert found["estimates"].unique().tolist() == ["+70 %, 1:3"]
