@@ -15,6 +15,7 @@ their logarithms; with one seed there is none.
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -207,9 +208,15 @@ def errors(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _times(runs: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
     """Yield each setting with its makespans, a row per seed that has all methods."""
-    for setting, of_setting in runs.groupby("setting", sort=False):
+    for setting in sorted(runs["setting"].unique(), key=_in_order):
+        of_setting = runs[runs["setting"] == setting]
         times = of_setting.pivot_table(index="seed", columns="method", values="makespan_s").dropna()
-        yield str(setting), times
+        yield setting, times
+
+
+def _in_order(label: str) -> list[tuple[int, str]]:
+    """Return what sorts labels so that seed 2 comes before seed 10."""
+    return [(int(p), "") if p.isdigit() else (-1, p) for p in re.split(r"(\d+)", label)]
 
 
 # As Markdown --------------------------------------------------------------------------------

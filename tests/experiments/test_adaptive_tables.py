@@ -77,6 +77,7 @@ def test_families_compare_with_the_best_other_of_each_setting(tables):
         for i, time_s in enumerate(both)
     )
     found = tables.settings(runs)
+    assert found["setting"].tolist() == ["60 flows", "none"] * 2
     assert found["best_other"].tolist() == ["direct as many as coordinated", "coordinated"] * 2
     assert found["over_best"].tolist() == [0.5, 2.0, 1.0, 1.0]
     families = tables.means(runs).set_index("method")
