@@ -188,7 +188,7 @@ def _show_claims(found: Report) -> None:
             for claim in claims.to_dict("records")
         ]
         if where:
-            emit_text(f"{where}:")
+            emit_text(f"{where!s}:")
         emit_table(("claim", "part", "method", "paper", "found", "verdict"), rows)
         emit("")
     counts = Counter(found.claims["verdict"])
