@@ -68,6 +68,7 @@ class ExecutionOptions:
     streams_shared: str = "by-data"
     connections: int | None = None
     connections_as: str | None = None
+    as_many_times: int | None = None
     first: First | None = None
     relays: Relays | None = None
     harm: float | None = None
@@ -308,7 +309,8 @@ def _adaptive(
 
     Fewer connections than hosts with data take turns.
     """
-    connections = how.connections or max(1, n_connections(schedule, how))
+    as_planned = (how.as_many_times or 1) * n_connections(schedule, how)
+    connections = how.connections or max(1, as_planned)
     expected = predicted_adaptive(problem, connections)
     controller = AdaptiveController(
         problem,
@@ -374,7 +376,7 @@ def _streams(problem: Problem, how: ExecutionOptions) -> dict[str, int]:
     total = how.total_streams
     if how.streams_as is not None:
         other = plan(problem, how.planning(how.streams_as))
-        total = max(len(holders), n_connections(other, how))
+        total = max(len(holders), (how.as_many_times or 1) * n_connections(other, how))
     if total is None:
         return dict.fromkeys(holders, how.streams)
     if total < len(holders):

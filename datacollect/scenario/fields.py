@@ -298,6 +298,12 @@ METHOD = _table(
         Choice((COORDINATED,)),
         "adaptive: as many as that method's plan has; the default where connections is absent.",
     ),
+    # None rather than 1: what is absent is in no hash.
+    _optional(
+        "as_many_times",
+        Whole(minimum=1),
+        "direct with streams_as, adaptive without connections: so many times as many. Default: 1.",
+    ),
     # None rather than "direct", as for sack.
     _optional(
         "first",

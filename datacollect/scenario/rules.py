@@ -7,6 +7,7 @@ from typing import Any
 
 from datacollect.errors import ProblemError
 from datacollect.kinds import wrong
+from datacollect.methods.names import ADAPTIVE, DIRECT
 from datacollect.scenario.fields import SCENARIO_FORMAT, WITH_TOPOLOGY
 
 
@@ -129,6 +130,21 @@ def _check_method(method: Mapping[str, Any]) -> None:
     budgets = [key for key in ("connections", "connections_as") if method[key] is not None]
     if len(budgets) > 1:
         raise ProblemError("method: connections and connections_as exclude each other; give one")
+    if method["as_many_times"] is not None:
+        _check_times(method)
+
+
+def _check_times(method: Mapping[str, Any]) -> None:
+    """It multiplies another plan's connections, so there has to be one."""
+    is_direct = method["name"] == DIRECT and method["streams_as"] is not None
+    if not is_direct and (method["name"] != ADAPTIVE or method["connections"] is not None):
+        raise wrong(
+            "method.as_many_times",
+            "multiplies how many connections another method's plan has",
+            method["as_many_times"],
+            'use it in direct with streams_as = "coordinated" or in adaptive without connections, '
+            "or leave it out",
+        )
 
 
 def _check_time_slots(method: Mapping[str, Any]) -> None:

@@ -134,4 +134,14 @@ TOGETHER = [
         "connections and connections_as exclude each other; give one",
     ),
     ("method", {"name": "adaptive", "connections": 0}, "method.connections must be"),
+    (
+        "method",
+        {"name": "direct", "as_many_times": 3},
+        "method.as_many_times multiplies how many connections another method's plan has",
+    ),
+    (
+        "method",
+        {"name": "adaptive", "connections": 9, "as_many_times": 3},
+        "or in adaptive without connections, or leave it out",
+    ),
 ]

@@ -69,6 +69,8 @@ def fitting(tree, *, with_problem):
     ):
         if one in method:
             method.pop(other, None)
+    if method.get("name") != "adaptive" or "connections" in method:
+        method.pop("as_many_times", None)
     if method.get("time_slot_s") is not None:
         method["at_a_time"] = 2
         for key in ("streams", "total_streams", "streams_as"):

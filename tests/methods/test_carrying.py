@@ -40,6 +40,12 @@ def how(**options):
         ({"name": "adaptive"}, AdaptiveController, 3),
         ({"name": "adaptive", "connections_as": "coordinated"}, AdaptiveController, 3),
         ({"name": "adaptive", "connections": 5}, AdaptiveController, 5),
+        ({"name": "adaptive", "as_many_times": 3}, AdaptiveController, 9),
+        (
+            {"name": "direct", "streams_as": "coordinated", "as_many_times": 2},
+            DirectController,
+            6,
+        ),
     ],
 )
 def test_the_section_decides_who_carries_the_plan_out(section, controller, connections):

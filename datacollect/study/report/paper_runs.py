@@ -258,7 +258,9 @@ def _way(method: Mapping[str, Any]) -> str | None:
     if is_plain_direct({**method, "at_a_time": None, "time_slot_s": None}):
         return direct_in_turns(method["at_a_time"], in_time_slots="time_slot_s" in method)
     by_data = method.get("streams_shared", "by-data") == "by-data"
-    return AS_MANY if method.get("streams_as") == COORDINATED and by_data else None
+    is_once = method.get("as_many_times", 1) == 1
+    is_as_many = method.get("streams_as") == COORDINATED and by_data and is_once
+    return AS_MANY if is_as_many else None
 
 
 def _errors(

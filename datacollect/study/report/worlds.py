@@ -29,7 +29,7 @@ SAID = {
     "method": (
         *("name", "streams", "streams_as", "total_streams", "streams_shared"),
         *("connections", "connections_as", "slot_s", "scaled_slot_s", "timing", "at_a_time"),
-        "time_slot_s",
+        *("as_many_times", "time_slot_s"),
     ),
     "run": ("seed",),
 }
