@@ -30,7 +30,7 @@ from datacollect.control.events import (
 )
 from datacollect.control.gateways import Gateways
 from datacollect.control.harm import cautious
-from datacollect.control.moves import HostView, Move, best_move, feeds
+from datacollect.control.moves import Feeding, HostView, Move, best_move
 from datacollect.control.opening import first_links
 from datacollect.control.outlook import Forecast, Outlook
 from datacollect.control.pulls import Pulls
@@ -143,8 +143,8 @@ class AdaptiveController(Controller):
         self._stock = Stocks(self._names, self._piece_bytes)
         self._there: set[Piece] = set()  # at the destination
         self._pulls = Pulls(self._rates, self._names, self._destination)
-        books = self._pulls, self._ways, self._rates, self._stock
-        self._gateways = Gateways(*books, self._piece_bytes, room_bytes or {})
+        self._books = self._pulls, self._ways, self._rates, self._stock
+        self._gateways = Gateways(*self._books, self._piece_bytes, room_bytes or {})
         self._wanted: deque[Link] = deque()  # where those go whose place is about to be free
         self._is_ticking = False
         self._agenda = Agenda()
@@ -170,7 +170,7 @@ class AdaptiveController(Controller):
                 self._agenda.wake(parcel.release_s, partial(self._release, parcel))
             else:
                 self._lay(parcel)
-        for link in first_links(self._ways, self._rates, self._stock, self._most):
+        for link in first_links(*self._books[1:], self._most, chains=self._chains):
             self._open(link)
         return self._decided()
 
@@ -199,16 +199,13 @@ class AdaptiveController(Controller):
             self._agenda.wake(self._now_s + TICK_S, self._tick)
         return self._agenda.taken()
 
-    # What happens -----------------------------------------------------------------------------
-
     def _lay(self, parcel: Parcel) -> None:
         host, source = self._names[parcel.host], self._names[parcel.source]
         self._stock[host].add_own(source, parcel.offset_bytes, parcel.n_bytes)
 
     def _release(self, parcel: Parcel) -> None:
         self._lay(parcel)
-        for pull in list(self._pulls.known.values()):
-            self._let_go_if_idle(pull)
+        self._let_go_idle_ones()
         self._refill(self._names[parcel.host])
         self._spend()
 
@@ -244,12 +241,13 @@ class AdaptiveController(Controller):
 
     def _stalled(self, pull: Pull | None) -> None:
         patience_s = self._recovery.stall_patience_s
-        if pull is not None and patience_s == 0:
-            self._drop_stuck(pull, pull.arrivals)
-        elif pull is not None and patience_s is not None:
-            self._agenda.wake(
-                self._now_s + patience_s, partial(self._drop_stuck, pull, pull.arrivals)
-            )
+        if pull is None or patience_s is None:
+            return
+        drop = partial(self._drop_stuck, pull, pull.arrivals)
+        if patience_s > 0:
+            self._agenda.wake(self._now_s + patience_s, drop)
+        else:
+            drop()
 
     def _drop_stuck(self, pull: Pull, arrivals: int) -> None:
         """Cut a connection on which nothing has arrived; once it is gone its work is given back."""
@@ -303,8 +301,6 @@ class AdaptiveController(Controller):
         self._stock.clear_out(host)
         for name in self._names:
             self._refill(name)
-
-    # Pieces -----------------------------------------------------------------------------------
 
     def _refill(self, host: str) -> None:
         """Give new work to a host's connections."""
@@ -360,8 +356,6 @@ class AdaptiveController(Controller):
             self._agenda.add(Send(pull.number, *piece))
             self._pulls.given(pull, piece, self._now_s)
 
-    # Connections ------------------------------------------------------------------------------
-
     def _open(self, link: Link) -> None:
         pull = self._pulls.add(link, self._now_s)
         most = max(self.answer["most_connections"], self._pulls.held)
@@ -384,19 +378,18 @@ class AdaptiveController(Controller):
             needs = len(self._wanted[0]) - 1 if self._wanted else 0
             if needs > free and self._pulls.any_draining:
                 return  # those that close make room
-            link = self._next_wanted(free) or self._where_most_is_left(free)
+            link = self._next_wanted(free) or most_left(*self._books, self._may_open, free)
             if link is None:
                 return
             self._open(link)
 
-    def _where_most_is_left(self, free: int) -> Link | None:
-        books = self._pulls, self._ways, self._rates, self._stock
-        return most_left(*books, lambda link: self._ways.may_open(link, self._now_s), free)
+    def _may_open(self, link: Link) -> bool:
+        return self._ways.may_open(link, self._now_s)
 
     def _next_wanted(self, free: int) -> Link | None:
         while self._wanted:
             link = self._wanted.popleft()
-            fits = len(link) - 1 <= free and self._ways.may_open(link, self._now_s)
+            fits = len(link) - 1 <= free and self._may_open(link)
             if fits and (self._stock[link[0]].n_bytes or self._is_fed(link[0])):
                 return link
         return None
@@ -411,32 +404,37 @@ class AdaptiveController(Controller):
                 self._move(Move((link,), ()))
         if not self._pulls.any_draining:
             self._wanted.clear()  # no place is about to be free
-        for pull in list(self._pulls.known.values()):
-            self._let_go_if_idle(pull)
+        self._let_go_idle_ones()
         for name in self._names:
             self._refill(name)
         self._spend()
         if not self._wanted:
             self._rebalance()
-        self._rates.forget(TICK_S)
+        self._rates.passed(TICK_S, self._pulls.active)
 
     def _rebalance(self) -> None:
-        views, rates, destination = self._views(), self._rates, self._destination
+        views, active = self._views(), self._pulls.active
+        free = self._most - self._pulls.held
         if self._chains:
-            best = best_chain_move(views, self._pulls.active, rates, self._ways, self._budget)
+            best = best_chain_move(views, active, self._rates, self._ways, self._budget, free)
         else:
-            for move in (moves := feeds(views, rates, destination)):
+            rest = active, self._rates, self._destination
+            for move in (moves := Feeding(views, *rest).moves(free)):
                 self._move(move)
             views = self._views() if moves else views
-            best = best_move(views, rates, destination, self._budget)
+            feeding = Feeding(views, *rest)
+            if (swap := feeding.better_source()) is not None:
+                self._move(swap)
+            best = best_move(views, feeding, self._budget)
         if best is not None and not self._wanted:
             self._move(best)
 
-    def _let_go_if_idle(self, pull: Pull) -> None:
-        is_idle = not pull.waiting and not pull.is_draining
-        waits_s = self._now_s - pull.idle_since_s
-        if is_idle and waits_s > PATIENCE_S and self._has_work_elsewhere(pull.link[0]):
-            self._retire(pull)
+    def _let_go_idle_ones(self) -> None:
+        for pull in list(self._pulls.known.values()):
+            is_idle = not pull.waiting and not pull.is_draining
+            waits_s = self._now_s - pull.idle_since_s
+            if is_idle and waits_s > PATIENCE_S and self._has_work_elsewhere(pull.link[0]):
+                self._retire(pull)
 
     def _move(self, move: Move) -> None:
         """Retire those with least on them; what they make room for opens when they have closed."""
@@ -447,4 +445,4 @@ class AdaptiveController(Controller):
         self._spend()
 
     def _views(self) -> list[HostView]:
-        return host_views(self._pulls, self._ways, self._rates, self._stock, self._wanted)
+        return host_views(*self._books, self._wanted)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from datacollect.control.connection_counts import ALIKE, moved_at_a_time
 from datacollect.control.moves import (
-    FASTER_THAN_GATEWAY,
-    FASTER_TO_GATEWAY,
+    BEHIND,
     HostView,
     Move,
+    adds,
     mean_remaining_s,
 )
 
@@ -42,7 +42,12 @@ class _Way:
 
 
 def best_chain_move(
-    views: Sequence[HostView], active: Mapping[Link, int], rates: LinkRates, ways: Ways, n: int
+    views: Sequence[HostView],
+    active: Mapping[Link, int],
+    rates: LinkRates,
+    ways: Ways,
+    n: int,
+    free: int = 0,
 ) -> Move | None:
     """Return the move from where a connection brings least to where one more brings most.
 
@@ -58,6 +63,8 @@ def best_chain_move(
     ways : Ways
     n : int
         Connections in all.
+    free : int
+        Of them those that nobody has.
     """
     donors = [_way(view.link, view.connections - 1, rates) for view in views if view.connections]
     chains = [link for link in active if ways.is_detour(link)]
@@ -66,6 +73,8 @@ def best_chain_move(
     if not receivers:
         return None
     high = max(receivers, key=attrgetter("value"))
+    if free >= high.n_hops:
+        return Move((), (high.link,))
     donors = [way for way in donors if way.spare > 0 and way.link != high.link]
     donors = sorted(
         (way for way in donors if high.value > ALIKE * way.value), key=attrgetter("value")
@@ -88,24 +97,20 @@ def _receivers(views: Sequence[HostView], rates: LinkRates, ways: Ways) -> list[
     gateways = sorted(views, key=lambda view: -rates.rate(view.link))[:MOST_GATEWAYS]
     found = []
     for view in views:
-        if view.remaining_s > mean_s:
+        if view.remaining_s > BEHIND * mean_s:
             found.append(_way(view.link, 0, rates))
             for gateway in gateways if view.own_bytes > 0 else ():
                 chain = (view.host, *gateway.link)
-                if gateway is not view and _is_worth_trying(chain, view.link, rates, ways):
+                if gateway is not view and _is_worth_trying(chain, view, gateway, rates, ways):
                     found.append(_way(chain, 0, rates))
     return found
 
 
-def _is_worth_trying(chain: Link, straight: Link, rates: LinkRates, ways: Ways) -> bool:
-    """Whether a gateway is reached so fast that it does not share the host's own bottleneck."""
-    probed = rates.probed(chain[:2])
-    return (
-        len(chain) == 3
-        and chain[:2] in ways.links
-        and probed >= FASTER_TO_GATEWAY * rates.probed(straight)
-        and probed >= FASTER_THAN_GATEWAY * rates.rate(chain[1:])
-    )
+def _is_worth_trying(
+    chain: Link, view: HostView, gateway: HostView, rates: LinkRates, ways: Ways
+) -> bool:
+    """Whether a chain is one link longer than its gateway's, and adds to what its host sends."""
+    return len(chain) == 3 and chain[:2] in ways.links and adds(view, gateway, rates)
 
 
 def _way(link: Link, spare: int, rates: LinkRates) -> _Way:

@@ -36,6 +36,10 @@ TRUST_IN_PROBES = 0.5
 LEAST_SHARE = 0.25
 # Hosts whose probes were so many times faster than the middle one's need no second connection.
 FAR_FASTER = 6.0
+# Where several connections of a link bring together what a probe got alone, within this factor and
+# for so long, the link is full: nobody else gives way there. (On wires that links share they bring
+# less, beside others more; and both swing.)
+FULL, FULL_FROM_S = 1.1, 10.0
 # Links whose marginal values differ by less are alike: rates swing by more than this.
 ALIKE = 1.2
 # The part of all connections that is moved at a time where one link brings nothing.
@@ -65,6 +69,8 @@ class LinkRates:
         self._probed = probed_bytes_per_s
         self._moved_bytes: defaultdict[Link, float] = defaultdict(float)
         self._busy_s: defaultdict[Link, float] = defaultdict(float)
+        self._passed_s = 0.0
+        self._as_alone_s: defaultdict[Link, float] = defaultdict(float)
         # What links bring, until more is observed: hosts look at all of them time and again.
         self._found: dict[Link, float] = {}
 
@@ -78,9 +84,19 @@ class LinkRates:
         self._busy_s[link] += seconds
         self._found.pop(link, None)
 
-    def forget(self, passed_s: float) -> None:
-        """Let what was observed count for less."""
-        kept = math.exp(-passed_s / MEMORY_S)
+    def passed(self, seconds: float, active: Mapping[Link, int]) -> None:
+        """Note that time has passed, and let what was observed count for less.
+
+        `active` says how many connections each link has.
+        """
+        for link, n in active.items():
+            ratio = self.observed_ratio(link)
+            if n and ratio is not None and not 1 / FULL <= n * ratio <= FULL:
+                self._as_alone_s[link] = 0.0
+            elif n > 1 and ratio is not None:
+                self._as_alone_s[link] += seconds
+        kept = math.exp(-seconds / MEMORY_S)
+        self._passed_s = kept * (self._passed_s + seconds)
         for observed in (self._moved_bytes, self._busy_s):
             for link in observed:
                 observed[link] *= kept
@@ -109,11 +125,19 @@ class LinkRates:
             return self.probed(link) / max(1, connections)
         return self._moved_bytes[link] / self._busy_s[link]
 
+    def flow(self, link: Link) -> float:
+        """Return what all connections of a link bring together, pauses and all, of late."""
+        return self._moved_bytes.get(link, 0.0) / self._passed_s if self._passed_s > 0 else 0.0
+
     def observed_ratio(self, link: Link) -> float | None:
         """Return what a connection gets over what a probe got alone; None before it is known."""
         if self._busy_s.get(link, 0.0) < LEAST_BUSY_S or self.probed(link) <= 0:
             return None
         return self.rate(link) / self.probed(link)
+
+    def is_full(self, link: Link) -> bool:
+        """Whether one connection more would only take from the others of a link."""
+        return self._as_alone_s.get(link, 0.0) >= FULL_FROM_S
 
     def marginal(self, link: Link) -> float:
         """Return what one connection more would add, up to a factor common to all links."""

@@ -61,4 +61,4 @@ class Gateways:
     def _drain_rate(self, host: str) -> float:
         """Return how fast a host's connections take its data away."""
         link = self._ways.link(host)
-        return self._pulls.active[link] * self._rates.rate(link)
+        return max(1, self._pulls.active[link]) * self._rates.rate(link)

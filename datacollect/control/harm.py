@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # So many connections more at a time, as a part of those there are: rates have to show what they
 # cost before there are more.
 GROWTH = 1 / 8
+# Of the harm allowed this part is used: what is judged by rates that swing is exceeded at times.
+PRUDENT_PART = 0.85
 
 
 def others_connections(n: float, ratio: float) -> float:
@@ -112,7 +114,8 @@ class Caution:
         ]
         if not ratios:
             return []
-        bearable = most_bearable(self._first, others_connections(n, median(ratios)), self._harm)
+        harm = PRUDENT_PART * self._harm
+        bearable = most_bearable(self._first, others_connections(n, median(ratios)), harm)
         grown = self.most + max(1.0, GROWTH * self.most)
         self.most = int(max(self._least, min(bearable, grown, self._limit)))
         spare = [link for link, count in active.items() if count > 1 or (len(link) > 2 and count)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from datacollect.control.connection_counts import moved_at_a_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.control.connection_counts import Link, LinkRates
 
@@ -20,6 +20,16 @@ MOST_FEEDERS = 4
 # A gateway is worth the detour where it is reached so many times faster than the destination, and
 # takes so many times more than one of its connections brings; else it shares the source's wire.
 FASTER_TO_GATEWAY, FASTER_THAN_GATEWAY = 1.8, 2.0
+# It is so, too, where the slower of both hops was probed so many times faster than the link
+# straight there: what makes that slow cannot be on the detour. Short probes err by a factor of two
+# on congested wires; a relay that has nothing of its own to send loses nothing by a trial.
+FASTER_OVER_GATEWAY, FASTER_OVER_IDLE = 3.0, 1.5
+# Where the straight link is full, a gateway need only add this part of what the host sends.
+WORTH_ADDING = 0.1
+# Hosts that take more than this part of the mean are behind: one that is alone is the mean itself.
+BEHIND = 0.95
+# Who feeds a gateway gives way to a host that would take so many times longer.
+UNEVEN = 2.0
 # A gateway's connections may carry this part of what a feeder brings, lest feeders hold them up.
 FEEDABLE_PART = 0.6
 
@@ -49,6 +59,8 @@ class HostView:
         What lies there.
     chained_bytes_per_s : float
         What it sends over chains besides.
+    feeding_bytes_per_s : float
+        What it sends to hosts that pass it on.
     """
 
     host: str
@@ -62,10 +74,11 @@ class HostView:
     feeds: bool
     stock_bytes: int = 0
     chained_bytes_per_s: float = 0.0
+    feeding_bytes_per_s: float = 0.0
 
     @property
     def total_bytes_per_s(self) -> float:
-        """What it sends in all."""
+        """What it sends towards the destination in all."""
         return self.connections * self.rate_bytes_per_s + self.chained_bytes_per_s
 
     @property
@@ -73,7 +86,7 @@ class HostView:
         """When its work is done."""
         if self.work_bytes <= 0:
             return 0.0
-        total = self.total_bytes_per_s
+        total = self.total_bytes_per_s + self.feeding_bytes_per_s
         return self.work_bytes / total if total > 0 else math.inf
 
 
@@ -85,20 +98,20 @@ class Move:
     to_links: tuple[Link, ...]
 
 
-def best_move(views: Sequence[HostView], rates: LinkRates, destination: str, n: int) -> Move | None:
+def best_move(views: Sequence[HostView], feeding: Feeding, n: int) -> Move | None:
     """Return the move from where a connection brings least to where one more brings most.
 
     To a host that has more to do than the mean, or can be fed; at least one connection stays.
     """
     donors = [view for view in views if view.connections > 1]
-    mean_s, feeders = mean_remaining_s(views), _Feeders(views, rates, destination)
+    mean_s = mean_remaining_s(views)
     receivers: list[tuple[HostView, Link | None]] = []
     for view in views:
         if view.remaining_s > mean_s:
             receivers.append((view, None))
-        elif feeder := feeders.of(view):
+        elif feeder := feeding.feeder(view):
             n_r = view.connections * view.rate_bytes_per_s
-            if n_r <= FEEDABLE_PART * rates.probed(feeder):
+            if n_r <= FEEDABLE_PART * feeding.rates.probed(feeder):
                 receivers.append((view, None if view.feeders else feeder))
     if not donors or not receivers:
         return None
@@ -112,26 +125,6 @@ def best_move(views: Sequence[HostView], rates: LinkRates, destination: str, n: 
     return Move((low.link,) * len(links), tuple(links))
 
 
-def feeds(views: Sequence[HostView], rates: LinkRates, destination: str) -> list[Move]:
-    """Return the feeders to open: one for each host that is running out of work."""
-    found = []
-    donors = {view.host: view.connections for view in views}
-    feeders = _Feeders(views, rates, destination)
-    for view in views:
-        if view.connections == 0 or view.feeders >= MOST_FEEDERS or view.remaining_s >= STOCK_S:
-            continue
-        feeder = feeders.of(view)
-        if feeder is None:
-            continue
-        spare = [v for v in views if donors[v.host] > 1 and v is not view]
-        fed = next((v for v in spare if v.host == feeder[0]), None)
-        low = fed or min(spare, key=lambda v: v.marginal, default=None)
-        if low is not None:
-            donors[low.host] -= 1
-        found.append(Move((low.link,) if low else (), (feeder,)))
-    return found
-
-
 def mean_remaining_s(views: Iterable[HostView]) -> float:
     """Return how long all work takes at today's rates together."""
     views = list(views)
@@ -140,32 +133,120 @@ def mean_remaining_s(views: Iterable[HostView]) -> float:
     return work / rate if rate > 0 else 0.0
 
 
-class _Feeders:
-    """Who would feed a gateway: of those for whom it is worth it the one with most time left."""
+def is_worth_detour(
+    rates: LinkRates,
+    host: str,
+    gateway: str,
+    destination: str,
+    times: float = FASTER_OVER_GATEWAY,
+) -> bool:
+    """Whether a host's data get on over a gateway, by links that are not its own bottleneck.
 
-    def __init__(self, views: Sequence[HostView], rates: LinkRates, destination: str) -> None:
-        self._rates, self._destination = rates, destination
+    Either the gateway is near, and what it is given is not held up before; or both hops are so
+    many times faster than the straight link that they cannot share what makes that slow.
+    """
+    straight = rates.probed((host, destination))
+    to_gateway = rates.probed((host, gateway))
+    onwards = rates.rate((gateway, destination))
+    slower = min(to_gateway, onwards)
+    is_near = to_gateway >= max(FASTER_TO_GATEWAY * straight, FASTER_THAN_GATEWAY * onwards)
+    return slower > 0 and (is_near or slower >= times * straight)
+
+
+def adds(view: HostView, gateway: HostView, rates: LinkRates) -> bool:
+    """Whether a gateway adds to what a host sends: as a detour, or where its own link is full."""
+    if is_worth_detour(rates, view.host, gateway.host, gateway.link[-1]):
+        return True
+    to_gateway = rates.probed((view.host, gateway.host))
+    added = min(to_gateway, rates.probed(gateway.link) - gateway.total_bytes_per_s)
+    is_full = rates.is_full(view.link)
+    return is_full and added >= WORTH_ADDING * view.total_bytes_per_s
+
+
+class Feeding:
+    """Who should feed which gateway: of those to whom it adds the one with most time left.
+
+    Parameters
+    ----------
+    views : sequence of HostView
+    active : mapping of Link to int
+        How many connections of each link there are.
+    rates : LinkRates
+    destination : str
+    """
+
+    def __init__(
+        self,
+        views: Sequence[HostView],
+        active: Mapping[Link, int],
+        rates: LinkRates,
+        destination: str,
+    ) -> None:
+        self._views, self._active, self.rates = views, active, rates
+        self._destination = destination
         mean_s = mean_remaining_s(views)
-        behind = [
+        helped = [
             (view.remaining_s, view)
             for view in views
-            if view.own_bytes > 0 and not view.feeders and view.remaining_s > mean_s
+            if view.own_bytes > 0 and not view.feeders and view.remaining_s > BEHIND * mean_s
         ]
-        behind.sort(key=lambda entry: -entry[0])  # stable: the first of equals is taken
-        self._behind = behind
+        helped.sort(key=lambda entry: -entry[0])  # stable: the first of equals is taken
+        self._helped = helped
 
-    def of(self, gateway: HostView) -> Link | None:
+    def feeder(self, gateway: HostView) -> Link | None:
         """Return the link on which to feed a gateway; None where nobody's data gain by it."""
         if gateway.link[1] != self._destination or gateway.feeds:
             return None
-        least = FASTER_THAN_GATEWAY * gateway.rate_bytes_per_s
         own_s = gateway.remaining_s
-        for remaining_s, view in self._behind:
+        for remaining_s, view in self._helped:
             if remaining_s <= own_s:
                 return None
-            probed = self._rates.probed((view.host, gateway.host))
-            straight = self._rates.probed((view.host, self._destination))
-            is_worth_it = probed >= FASTER_TO_GATEWAY * straight and probed >= least
-            if probed > 0 and is_worth_it and view is not gateway:
-                return view.host, gateway.host
+            link = view.host, gateway.host
+            is_full = self.rates.is_full(link)
+            if view is not gateway and not is_full and adds(view, gateway, self.rates):
+                return link
         return None
+
+    def moves(self, free: int) -> list[Move]:
+        """Return the feeders to open: one for each host that is running out of work.
+
+        First come the connections that are free, then those of the host that is to feed, then
+        those that bring least.
+        """
+        found = []
+        donors = {view.host: view.connections for view in self._views}
+        for view in self._views:
+            if view.feeders >= MOST_FEEDERS or view.remaining_s >= STOCK_S:
+                continue
+            feeder = self.feeder(view)
+            if feeder is None:
+                continue
+            to_links = (feeder,) if view.connections else (feeder, view.link)
+            taken = min(free, len(to_links))
+            free -= taken
+            from_links = []
+            for _ in to_links[taken:]:
+                spare = [v for v in self._views if donors[v.host] > 1 and v is not view]
+                fed = next((v for v in spare if v.host == feeder[0]), None)
+                low = fed or min(spare, key=lambda v: v.marginal, default=None)
+                if low is not None:
+                    donors[low.host] -= 1
+                    from_links.append(low.link)
+            found.append(Move(tuple(from_links), to_links))
+        return found
+
+    def better_source(self) -> Move | None:
+        """Return who should feed a gateway in place of whom: who would take far longer."""
+        by_host = {view.host: view for view in self._views}
+        best, most = None, UNEVEN
+        for link, n in self._active.items():
+            gateway = by_host.get(link[1])
+            if n == 0 or gateway is None or link[0] not in by_host or link == gateway.link:
+                continue
+            feeder = self.feeder(gateway)
+            if feeder is None or self._active.get(feeder, 0) or feeder[0] == link[0]:
+                continue
+            now_s, new_s = (by_host[host].remaining_s for host in (link[0], feeder[0]))
+            if 0 < now_s < math.inf and new_s / now_s > most:
+                best, most = Move((link,), (feeder,)), new_s / now_s
+        return best

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.control.connection_counts import first_counts
+from datacollect.control.moves import FASTER_OVER_IDLE, WORTH_ADDING, is_worth_detour
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def first_links(
-    ways: Ways, rates: LinkRates, stock: Mapping[str, Stock], budget: int
+    ways: Ways, rates: LinkRates, stock: Mapping[str, Stock], budget: int, *, chains: bool
 ) -> list[Link]:
     """Return the links of the connections to begin with, by hosts' data.
 
@@ -34,5 +35,40 @@ def first_links(
             f"connections must be >= {longest}, as many as the longest chain has hops that a "
             f"host needs, got {budget}"
         )
-    counts = first_counts(data, expected, budget, hops)
-    return [ways.link(host) for host, count in counts.items() for _ in range(count)]
+    over = _over_relays(data, ways, rates, budget, chains=chains)
+    counts = first_counts(data, expected, budget - sum(len(link) - 1 for link in over), hops)
+    return [ways.link(host) for host, count in counts.items() for _ in range(count)] + over
+
+
+def _over_relays(
+    data: Mapping[str, int], ways: Ways, rates: LinkRates, budget: int, *, chains: bool
+) -> list[Link]:
+    """Return what to open over hosts that have nothing to send: at most half of all connections.
+
+    Time and again the host that would take longest gets the relay that brings it most.
+    """
+    end, links = ways.destination, ways.links
+    speeds = {h: rates.probed((h, end)) for h in data if data[h] > 0 and (h, end) in links}
+    spare = {h: links[h, end] for h in data if data[h] == 0 and (h, end) in links}
+    found: list[Link] = []
+    while speeds:
+        host = max(speeds, key=lambda h: data[h] / speeds[h])
+        gains = {
+            relay: min(links[host, relay], spare[relay])
+            for relay in spare
+            if (host, relay) in links
+            and not {(host, relay), (host, relay, end)} & set(found)
+            and is_worth_detour(rates, host, relay, end, FASTER_OVER_IDLE)
+        }
+        relay = max(gains, key=lambda r: gains[r], default=host)
+        if gains.get(relay, 0.0) < WORTH_ADDING * speeds[host]:
+            del speeds[host]
+            continue
+        way = [(host, relay, end)] if chains else [(host, relay), (relay, end)]
+        new = [link for link in way if link not in found]
+        if 2 * sum(len(link) - 1 for link in found + new) > budget:
+            break
+        found += new
+        speeds[host] += gains[relay]
+        spare[relay] -= gains[relay]
+    return found

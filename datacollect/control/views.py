@@ -35,12 +35,12 @@ def host_views(
         Links of connections about to be opened.
     """
     links = pulls.active + Counter(wanted)
-    feeders, feeding = Counter[str](), set[str]()
+    feeders, feeding = Counter[str](), defaultdict[str, float](float)
     chained = _chained_bytes_per_s(links, ways, rates)
     for link, n in links.items():
         if len(link) == 2 and ways.is_detour(link):
             feeders[link[1]] += n
-            feeding.add(link[0])
+            feeding[link[0]] += rates.flow(link)
     return [
         HostView(
             host=host,
@@ -53,6 +53,7 @@ def host_views(
             stock_bytes=stock[host].n_bytes,
             feeders=feeders[host],
             feeds=host in feeding,
+            feeding_bytes_per_s=feeding.get(host, 0.0),
             chained_bytes_per_s=chained.get(host, 0.0),
         )
         for host in ways.hosts
@@ -69,18 +70,18 @@ def most_left(
 ) -> Link | None:
     """Return the link of the host that has most left to do, and something to give to one more.
 
-    As views would tell, but only what this takes is looked at: it is asked for each connection
-    that closes. None where no host has work for another connection, or its chain more hops than
-    are free.
+    As views would tell, but for what it feeds others, and only what this takes is looked at: it is
+    asked for each connection that closes. Where a link is full one more would not help. None where
+    no host has work for another connection, or its chain more hops than are free.
     """
     active = pulls.active
     chained = _chained_bytes_per_s(active, ways, rates)
     best, longest_s = None, WORTH_OPENING_S
     for host in ways.hosts:
         lies_bytes = stock[host].n_bytes
-        if lies_bytes <= 0:
-            continue
         link = ways.link(host)
+        if lies_bytes <= 0 or rates.is_full(link):
+            continue
         total = active[link] * rates.rate(link) + chained.get(host, 0.0)
         left_s = (lies_bytes + pulls.coming_bytes[host]) / total if total > 0 else math.inf
         if left_s > longest_s and len(link) - 1 <= free and may_open(link):

@@ -45,7 +45,7 @@ def test_no_part_of_a_rate_is_an_error(harm):
 
 def test_the_bound_follows_what_connections_get_step_by_step():
     """Direct would have 7: at first so many, then one more. Where 13 get 20/29 of what one got
-    alone, others have 77/3: 7 + (7 + 77/3)/9 = 10.6 are bearable."""
+    alone, others have 77/3: of a tenth 0.085 is used, 7 + (7 + 77/3) 0.085/0.915 = 10.03."""
     caution = Caution(0.1, 7.0, 1, 38)
     assert caution.most == 7
     rates = LinkRates({("A", "D"): 29.0, ("B", "D"): 29.0})
@@ -62,7 +62,7 @@ def test_the_bound_follows_what_connections_get_step_by_step():
     many = Counter({("A", "D"): 8, ("B", "D"): 5})
     given = [caution.too_many(many, slower) for _ in range(5)][-1]
     assert others_connections(13, 20 / 29) == pytest.approx(77 / 3, rel=0.01)
-    assert caution.most == int(7 + (7 + 25.67) / 9)
+    assert caution.most == int(7 + (7 + 25.67) * 0.085 / 0.915) == 10
     assert set(given) == {("A", "D"), ("B", "D")}
 
 

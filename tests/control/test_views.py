@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,11 +27,14 @@ class Looking(AdaptiveController):
         decisions = super().handle(event)
         books = self._pulls, self._ways, self._rates, self._stock
         found = most_left(*books, lambda _: True, 9)
-        # Of those with something to give, the first with most left to do.
+        # Of those with something to give, the first with most left to do: what it feeds others
+        # does not count, and where its link is full one more would not help.
         wanted, longest_s = None, WORTH_OPENING_S
         for view in host_views(*books, ()):
-            if view.stock_bytes > 0 and view.remaining_s > longest_s:
-                wanted, longest_s = view.link, view.remaining_s
+            is_full = self._rates.is_full(view.link)
+            left_s = replace(view, feeding_bytes_per_s=0.0).remaining_s
+            if view.stock_bytes > 0 and not is_full and left_s > longest_s:
+                wanted, longest_s = view.link, left_s
         assert found == wanted
         lying = [host for host in self._ways.hosts if self._stock[host].n_bytes > 0]
         for host in self._ways.hosts:
@@ -66,7 +71,7 @@ def test_rates_follow_what_is_observed_at_once():
     rates.moved(("A", "B"), 80)
     rates.busy(("A", "B"), LEAST_BUSY_S)
     assert (rates.rate(("A", "B")), rates.rate(chain)) == (25.0, 25.0)
-    rates.forget(100.0)
+    rates.passed(100.0, {})
     assert (rates.rate(("A", "B")), rates.rate(chain)) == (50.0, 40.0)
 
 
