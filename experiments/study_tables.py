@@ -24,13 +24,24 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from adaptive_tables import errors_text, frontier_text, means_text, ratios_text, settings_text
+from adaptive_tables import (
+    TARGETS,
+    THRICE_TARGETS,
+    errors_text,
+    frontier_text,
+    means_text,
+    optimum_text,
+    ratios_text,
+    settings_text,
+)
 from study_fields import pages, with_fields
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
 README = HERE / "README.md"
 MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+# What was set beforehand as the reach of the adaptive method.
+REACHES = {"reach": TARGETS, "thrice": THRICE_TARGETS}
 # Columns of a summary that name neither a setting nor a method.
 MEASURES_FROM = "connections"
 ACROSS_FROM = "settings"
@@ -160,7 +171,8 @@ def table_of(name: str, report: Path) -> str | None:
         "settings": ("settings", settings_text),
         "means": ("means", means_text),
         "errors": ("errors", errors_text),
-        "ratios": ("ratios", ratios_text if sweep == "reach" else ratios_without_targets),
+        "ratios": ("ratios", lambda table: ratios_text(table, REACHES.get(sweep, {}))),
+        "optimum": ("optimum", optimum_text),
     }
     if kind not in makers:
         sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")
@@ -326,11 +338,6 @@ def makespans(table: pd.DataFrame) -> str:
         for row in table.to_dict("records")
     ]
     return markdown([*axes, "connections", "seeds", *names.values()], rows)
-
-
-def ratios_without_targets(table: pd.DataFrame) -> str:
-    """Return ratios of runs for which nothing was set as a target."""
-    return ratios_text(table, with_targets=False)
 
 
 def comparisons(table: pd.DataFrame) -> str:
