@@ -19,7 +19,6 @@ from datacollect.control.relaying import RELAYING
 from datacollect.control.stock import Stock, Stocks
 from datacollect.control.ways import Ways, next_hosts
 from datacollect.errors import ProblemError
-from datacollect.methods.coordinated import coordinated
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_problem
@@ -312,34 +311,6 @@ def test_random_problems_complete_by_the_rules(seed, relays):
     assert run.collected_bytes == sum(problem.backlog_bytes)
     assert witness.twice_bytes <= witness.answer["sent_twice_bytes"]
     assert witness.answer["sent_twice_bytes"] <= 0.05 * run.collected_bytes
-
-
-def relayed_problem(random):
-    """Sources with slow links to the destination; relays that have nothing, and fast links."""
-    n_sources, n_relays = (int(n) for n in random.integers((2, 1), (7, 4)))
-    n = n_sources + n_relays + 1
-    links = np.zeros((n, n))
-    links[:n_sources, -1] = random.uniform(0.2, 1.0, n_sources) * MB
-    links[:n_sources, n_sources:-1] = random.uniform(2, 8, (n_sources, n_relays)) * MB
-    links[n_sources:-1, -1] = random.uniform(2, 8, n_relays) * MB
-    backlog = np.zeros(n, dtype=int)
-    backlog[:n_sources] = random.uniform(20, 100, n_sources) * MB
-    names = [*(f"S{i}" for i in range(n_sources)), *(f"R{i}" for i in range(n_relays)), "D"]
-    return Problem.from_matrix(names, links, backlog.tolist(), "D")
-
-
-@pytest.mark.parametrize("relays", RELAYING)
-def test_relays_without_data_carry_what_the_exact_plan_would(relays):
-    """Straight takes many times the optimum; adaptive a tenth or two more than it, on average."""
-    logs = []
-    for seed in range(101, 111):
-        problem = relayed_problem(np.random.default_rng(seed))
-        controller = AdaptiveController(problem, 2 * problem.n_hosts, relays=relays)
-        made_s = simulate_problem(problem, controller).makespan_s
-        best_s = coordinated(problem).makespan_s
-        assert best_s * (1 - 1e-9) <= made_s <= 2 * best_s
-        logs.append(math.log(made_s / best_s))
-    assert math.exp(np.mean(logs)) <= 1.25
 
 
 @pytest.mark.parametrize("relays", RELAYING)
