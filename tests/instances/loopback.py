@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import random
 import signal
-import socket
 import sys
 import time
 from typing import TYPE_CHECKING
+
+from instances.ports import free_port
 
 from datacollect.signing import new_private_key, write_private_key
 from datacollect.transfer.agent.config import AgentConfig
@@ -44,7 +45,7 @@ class Loopback:
         self.children: dict[str, multiprocessing.Process] = {}
         key = new_private_key()
         write_private_key(folder / "collector.key", key)
-        ports = {name: _free_port() for name in (*files, "R")}
+        ports = {name: free_port() for name in (*files, "R")}
         for source, content in files.items():
             for path, data in content.items():
                 (folder / f"data-{source}" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -167,11 +168,6 @@ def _collect(collection: dict, into: Path) -> None:
 
 def _be_quiet() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def _inline(places: dict[str, str]) -> str:

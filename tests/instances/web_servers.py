@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from instances.ports import free_port
+
 from datacollect.transfer.wire.tls import fingerprint_of_file, make_certificate
 
 _CONFIG = """
@@ -101,12 +103,6 @@ def nginx(folder: Path, *, tls: bool = True, more: str = "", port: int | None = 
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(20)
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def wait_for_port(port: int, process: subprocess.Popen) -> None:

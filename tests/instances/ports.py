@@ -1,0 +1,24 @@
+"""A port of loopback for who has to be told one beforehand."""
+
+import random
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+# The kernel gives ports from this range to whoever connects, at any moment.
+GIVEN_OUT = Path("/proc/sys/net/ipv4/ip_local_port_range")
+FIRST, LAST = 10_240, 32_767
+# Workers of one test run must not draw the same numbers, whatever seeds tests set.
+CHANCE = random.SystemRandom()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on, and that nobody who connects is given meanwhile."""
+    last = LAST
+    with suppress(OSError):
+        last = min(LAST, int(GIVEN_OUT.read_text().split()[0]) - 1)
+    for _ in range(1000):
+        port = CHANCE.randint(FIRST, last) if last > FIRST else 0
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)) as listener:
+            return int(listener.getsockname()[1])
+    raise AssertionError("no port is free")
