@@ -205,10 +205,19 @@ def _check_name(name: str, known: tuple[str, ...], what: str) -> None:
         )
 
 
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether ctrl-C is behind an error: packages in C++ say "initialization failed" instead."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _load(name: str, backend: _Backend) -> object:
     try:
         module = importlib.import_module(f"datacollect.solvers.{backend.module}")
     except ImportError as error:
+        if _was_interrupted(error):
+            raise KeyboardInterrupt from error
         raise SolverUnavailableError(
             f"solver {name!r} needs the package {backend.package}, which cannot be imported "
             f"({error}); install it with: {backend.install}"
