@@ -6,10 +6,10 @@
     python experiments/adaptive_tables.py RESULTS
 
 Of those sweeps that are there, with what NAME_more has of them, it writes results/study/
-harm_frontier.csv, harm_ratios.csv, reach_ratios.csv, families_settings.csv, families_means.csv and
-families_errors.csv, and docs/figures/study_harm.png, and fills docs/study_adaptive.md. Ratios are
-geometric means over seeds of makespans in the same seed, with 95 % intervals by Student's t of
-their logarithms; with one seed there is none.
+harm_frontier.csv, harm_ratios.csv, the like for reach, reach_5mb and thrice, families_settings.csv,
+families_means.csv and families_errors.csv, and docs/figures/study_harm.png, and fills
+docs/study_adaptive.md. Ratios are geometric means over seeds of makespans in the same seed, with
+95 % intervals by Student's t of their logarithms; with one seed there is none.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from adaptive_texts import BEHIND, UNDER_LOAD
 from scipy import stats
+from study_tables import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "study"
@@ -33,20 +35,7 @@ FIGURE = HERE.parent / "docs" / "figures" / "study_harm.png"
 CONFIDENCE = 0.95
 COORDINATED, AS_MANY = "coordinated", "direct as many as coordinated"
 ADAPTIVE = ("adaptive", "adaptive, chains alone")
-UNDER_LOAD = "under load, geometric mean"
-# What the method was meant to reach in ns-3: over coordinated, over direct with as many.
-TARGETS = {
-    "60 flows 1:1": (0.45, 0.62),
-    "60 flows 2:1": (0.45, 0.55),
-    "60 flows 1:3": (0.60, 0.70),
-    "20 flows 1:1": (0.55, 0.70),
-    "none": (0.85, 0.85),
-    UNDER_LOAD: (0.50, 0.65),
-}
-THRICE_TARGETS = {"60 flows 1:1": (0.35, 0.62)}
 BEST_PATH = "best-path"
-# Adaptive is behind where even the lower end of its interval over the best other is above this.
-BEHIND = 1.03
 RIGHT_ESTIMATES = "errors: none, 1:3"
 # Means over settings are of all that have others' flows.
 LOADED_SETTINGS = 4
@@ -220,93 +209,6 @@ def _in_order(label: str) -> list[tuple[int, str]]:
     return [(int(p), "") if p.isdigit() else (-1, p) for p in re.split(r"(\d+)", label)]
 
 
-# As Markdown --------------------------------------------------------------------------------
-
-
-def frontier_text(table: pd.DataFrame) -> str:
-    """Return the frontier as a table in Markdown; numbers as they stand in the file."""
-    head = (
-        "setting",
-        "method",
-        "seeds",
-        "connections",
-        "makespan, s",
-        "part of their rate that others lose",
-        "their rate over direct's",
-        "others lose, MB (standard deviation)",
-    )
-    rows = [[*row[:7], f"{row[7]} ({row[8]})"] for row in table.astype(str).itertuples(index=False)]
-    return _markdown(head, rows)
-
-
-def ratios_text(table: pd.DataFrame, targets: Mapping[str, tuple[float, float]] = TARGETS) -> str:
-    """Return ratios as a table in Markdown, with what was to be reached and whether it was."""
-    head = ["method", "setting", "seeds", "over coordinated", "over direct with as many"]
-    rows = []
-    for row in table.astype(str).to_dict("records"):
-        cells = [row["method"], row["setting"], row["n"]]
-        if row["setting"] == UNDER_LOAD:
-            cells[2] = f"{row['n']} settings"
-        for name, target in zip(
-            ("over_coordinated", "over_as_many"),
-            targets.get(row["setting"], (None, None)),
-            strict=True,
-        ):
-            text = row[name]
-            if row[f"{name}_low"] not in ("", "nan"):
-                text += f" [{row[f'{name}_low']}, {row[f'{name}_high']}]"
-            if target is not None:
-                text += f" {'✓' if float(row[name]) <= target else '✗'} {target:g}"
-            cells.append(text)
-        rows.append(cells)
-    return _markdown(head, rows)
-
-
-def settings_text(table: pd.DataFrame) -> str:
-    """Return adaptive over the best other as a table in Markdown; ✗ where it is behind."""
-    head = ("method", "family", "setting", "seeds", "best other", "over the best other")
-    rows = [
-        [*row[:5], f"{row[5]} [{row[6]}, {row[7]}]{' ✗' if float(row[6]) > BEHIND else ''}"]
-        for row in table.astype(str).itertuples(index=False)
-    ]
-    return _markdown(head, rows)
-
-
-def means_text(table: pd.DataFrame) -> str:
-    """Return families as a table in Markdown."""
-    head = ("method", "family", "settings", "mean", "least favourable setting", "behind in")
-    rows = [
-        [*row[:4], f"{row[4]} [{row[5]}, {row[6]}]: {row[7]}", row[8]]
-        for row in table.astype(str).itertuples(index=False)
-    ]
-    return _markdown(head, rows)
-
-
-def errors_text(table: pd.DataFrame) -> str:
-    """Return what wrong estimates cost as a table in Markdown."""
-    head = ("estimates over B1–A1", "method", "seeds", "over its time with right estimates")
-    rows = [
-        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]"]
-        for row in table.astype(str).itertuples(index=False)
-    ]
-    return _markdown(head, rows)
-
-
-def optimum_text(table: pd.DataFrame) -> str:
-    """Return what methods take over the optimum as a table in Markdown."""
-    head = ("kind", "method", "problems", "over the optimum", "most")
-    rows = [
-        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", row[6]]
-        for row in table.astype(str).itertuples(index=False)
-    ]
-    return _markdown(head, rows)
-
-
-def _markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = ["| " + " | ".join(cells) + " |" for cells in (head, *rows)]
-    return "\n".join([lines[0], "|" + " --- |" * len(list(head)), *lines[1:]])
-
-
 # The figure ---------------------------------------------------------------------------------
 
 
@@ -362,6 +264,7 @@ def main() -> None:
         ("harm", frontier, "frontier"),
         ("harm", ratios, "ratios"),
         ("reach", ratios, "ratios"),
+        ("reach_5mb", ratios, "ratios"),
         ("thrice", ratios, "ratios"),
         ("families", settings, "settings"),
         ("families", means, "means"),
@@ -376,8 +279,6 @@ def main() -> None:
         table.to_csv(RESULTS / f"{name}_{suffix}.csv", index=False)
         if make is frontier:
             draw(table, FIGURE)
-    from study_tables import filled
-
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
 
 

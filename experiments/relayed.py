@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from adaptive_tables import PAGE, RESULTS, geometric
+from study_tables import filled
 
 import datacollect as dc
 from datacollect.control.adaptive import AdaptiveController
@@ -109,8 +110,6 @@ def main() -> None:
     found = table(kinds, range(first, last + 1))
     found.to_csv(RESULTS / "relayed_optimum.csv", index=False)
     print(found.to_string(index=False))
-    from study_tables import filled
-
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
 
 

@@ -24,9 +24,8 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from adaptive_tables import (
-    TARGETS,
-    THRICE_TARGETS,
+from adaptive_texts import (
+    REACHES,
     errors_text,
     frontier_text,
     means_text,
@@ -40,8 +39,6 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
 README = HERE / "README.md"
 MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
-# What was set beforehand as the reach of the adaptive method.
-REACHES = {"reach": TARGETS, "thrice": THRICE_TARGETS}
 # Columns of a summary that name neither a setting nor a method.
 MEASURES_FROM = "connections"
 ACROSS_FROM = "settings"

@@ -13,7 +13,12 @@ def tables(scripts):
     return scripts("adaptive_tables")
 
 
-def test_ratios_are_of_the_same_seed_and_their_means_geometric(tables):
+@pytest.fixture
+def texts(scripts):
+    return scripts("adaptive_texts")
+
+
+def test_ratios_are_of_the_same_seed_and_their_means_geometric(tables, texts):
     """Over coordinated 1/2 and 1/8, in the mean 1/4; over direct 1 and 1/4, in the mean 1/2."""
     times = {101: (10.0, 20.0, 10.0), 102: (8.0, 16.0, 2.0)}
     rows = [
@@ -26,7 +31,7 @@ def test_ratios_are_of_the_same_seed_and_their_means_geometric(tables):
     assert found["over_coordinated"].tolist() == [0.25]
     assert found["over_as_many"].tolist() == [0.5]
     assert found["over_as_many_low"][0] < 0.5 < found["over_as_many_high"][0]
-    text = tables.ratios_text(found.astype(str))
+    text = texts.ratios_text(found.astype(str))
     assert "| 2 | 0.25 [" in text
     assert "✓ 0.45" in text
     # A seed that lacks a method counts for none.
@@ -52,7 +57,7 @@ def test_the_frontier_has_what_others_keep_in_the_same_seed(tables):
     assert found["connections"].to_dict() == {"direct": 7.0, "adaptive": 21.0}
 
 
-def test_families_compare_with_the_best_other_of_each_setting(tables):
+def test_families_compare_with_the_best_other_of_each_setting(tables, texts):
     """Under load direct is the best other, 8 s and 16 s; with nobody else coordinated, 4 s."""
     times = {
         "figures: 60 flows": {
@@ -84,7 +89,7 @@ def test_families_compare_with_the_best_other_of_each_setting(tables):
     assert families["mean"].to_dict() == {"adaptive": 1.0, "adaptive, chains alone": 1.0}
     assert families["behind"].to_dict() == {"adaptive": 1, "adaptive, chains alone": 0}
     assert families.loc["adaptive", "worst_setting"] == "none"
-    assert "| 2.0 [2.0, 2.0] ✗ |" in tables.settings_text(found)
+    assert "| 2.0 [2.0, 2.0] ✗ |" in texts.settings_text(found)
 
 
 def test_errors_are_judged_against_right_estimates_of_the_same_seed(tables):
