@@ -170,7 +170,8 @@ class AdaptiveController(Controller):
                 self._agenda.wake(parcel.release_s, partial(self._release, parcel))
             else:
                 self._lay(parcel)
-        for link in first_links(*self._books[1:], self._most, chains=self._chains):
+        books = self._ways, self._rates, self._stock
+        for link in first_links(*books, self._most, chains=self._chains):
             self._open(link)
         return self._decided()
 
@@ -419,13 +420,14 @@ class AdaptiveController(Controller):
             best = best_chain_move(views, active, self._rates, self._ways, self._budget, free)
         else:
             rest = active, self._rates, self._destination
-            for move in (moves := Feeding(views, *rest).moves(free)):
-                self._move(move)
-            views = self._views() if moves else views
             feeding = Feeding(views, *rest)
+            if moves := feeding.moves(free):
+                for move in moves:
+                    self._move(move)
+                feeding = Feeding(self._views(), *rest)
             if (swap := feeding.better_source()) is not None:
                 self._move(swap)
-            best = best_move(views, feeding, self._budget)
+            best = best_move(feeding, self._budget)
         if best is not None and not self._wanted:
             self._move(best)
 

@@ -59,6 +59,6 @@ class Gateways:
         return work_bytes < most_bytes or not self._ways.is_detour(link)
 
     def _drain_rate(self, host: str) -> float:
-        """Return how fast a host's connections take its data away."""
+        """Return how fast a host's connections take its data away: one at least is opened."""
         link = self._ways.link(host)
         return max(1, self._pulls.active[link]) * self._rates.rate(link)

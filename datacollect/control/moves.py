@@ -98,13 +98,13 @@ class Move:
     to_links: tuple[Link, ...]
 
 
-def best_move(views: Sequence[HostView], feeding: Feeding, n: int) -> Move | None:
+def best_move(feeding: Feeding, n: int) -> Move | None:
     """Return the move from where a connection brings least to where one more brings most.
 
     To a host that has more to do than the mean, or can be fed; at least one connection stays.
     """
+    views, mean_s = feeding.views, mean_remaining_s(feeding.views)
     donors = [view for view in views if view.connections > 1]
-    mean_s = mean_remaining_s(views)
     receivers: list[tuple[HostView, Link | None]] = []
     for view in views:
         if view.remaining_s > mean_s:
@@ -182,8 +182,9 @@ class Feeding:
         rates: LinkRates,
         destination: str,
     ) -> None:
-        self._views, self._active, self.rates = views, active, rates
+        self.views, self._active, self.rates = views, active, rates
         self._destination = destination
+        self._feeders: dict[str, Link | None] = {}  # that were looked for
         mean_s = mean_remaining_s(views)
         helped = [
             (view.remaining_s, view)
@@ -195,6 +196,11 @@ class Feeding:
 
     def feeder(self, gateway: HostView) -> Link | None:
         """Return the link on which to feed a gateway; None where nobody's data gain by it."""
+        if gateway.host not in self._feeders:
+            self._feeders[gateway.host] = self._feeder(gateway)
+        return self._feeders[gateway.host]
+
+    def _feeder(self, gateway: HostView) -> Link | None:
         if gateway.link[1] != self._destination or gateway.feeds:
             return None
         own_s = gateway.remaining_s
@@ -214,8 +220,8 @@ class Feeding:
         those that bring least.
         """
         found = []
-        donors = {view.host: view.connections for view in self._views}
-        for view in self._views:
+        donors = {view.host: view.connections for view in self.views}
+        for view in self.views:
             if view.feeders >= MOST_FEEDERS or view.remaining_s >= STOCK_S:
                 continue
             feeder = self.feeder(view)
@@ -226,7 +232,7 @@ class Feeding:
             free -= taken
             from_links = []
             for _ in to_links[taken:]:
-                spare = [v for v in self._views if donors[v.host] > 1 and v is not view]
+                spare = [v for v in self.views if donors[v.host] > 1 and v is not view]
                 fed = next((v for v in spare if v.host == feeder[0]), None)
                 low = fed or min(spare, key=lambda v: v.marginal, default=None)
                 if low is not None:
@@ -237,7 +243,7 @@ class Feeding:
 
     def better_source(self) -> Move | None:
         """Return who should feed a gateway in place of whom: who would take far longer."""
-        by_host = {view.host: view for view in self._views}
+        by_host = {view.host: view for view in self.views}
         best, most = None, UNEVEN
         for link, n in self._active.items():
             gateway = by_host.get(link[1])

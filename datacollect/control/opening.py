@@ -51,13 +51,14 @@ def _over_relays(
     speeds = {h: rates.probed((h, end)) for h in data if data[h] > 0 and (h, end) in links}
     spare = {h: links[h, end] for h in data if data[h] == 0 and (h, end) in links}
     found: list[Link] = []
-    while speeds:
+    while speeds and spare:
         host = max(speeds, key=lambda h: data[h] / speeds[h])
+        used = {link[1] for link in found if link[0] == host}
         gains = {
             relay: min(links[host, relay], spare[relay])
             for relay in spare
             if (host, relay) in links
-            and not {(host, relay), (host, relay, end)} & set(found)
+            and relay not in used
             and is_worth_detour(rates, host, relay, end, FASTER_OVER_IDLE)
         }
         relay = max(gains, key=lambda r: gains[r], default=host)

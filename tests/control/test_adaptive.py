@@ -93,7 +93,7 @@ def view(host, connections, rate, work, **rest):
 
 
 def moved(views, rates, n=20):
-    return best_move(views, Feeding(views, {}, rates, "D"), n)
+    return best_move(Feeding(views, {}, rates, "D"), n)
 
 
 def test_connections_move_to_where_they_bring_more_and_work_remains():
