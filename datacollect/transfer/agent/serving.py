@@ -49,6 +49,16 @@ _HEADERS = (
 )
 
 
+class _Length:
+    """Stands for bytes that are sent beside h11, which needs to know their number alone."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self._n_bytes = n_bytes
+
+    def __len__(self) -> int:
+        return self._n_bytes
+
+
 class TlsSession:
     """A connection over TLS, in a thread of its own; only `cut` is called from others."""
 
@@ -221,7 +231,10 @@ class TlsSession:
             self._send(memoryview(body))
         self._finish(0)
 
-    def _begin(self, status: int, length: int, headers: list[tuple[str, str]]) -> None:
+    def _begin(
+        self, status: int, length: int, headers: list[tuple[str, str]], *, with_body: bool = True
+    ) -> None:
+        """Send an answer's head, and let h11 count its body, which `_send` sends, as sent."""
         import h11
 
         assert self._http is not None
@@ -233,14 +246,12 @@ class TlsSession:
             headers=[("Date", date), ("Content-Length", str(length)), *headers],
         )
         self._tls.sendall(self._http.send(response) or b"")
+        if with_body and length:
+            self._http.send_with_data_passthrough(h11.Data(data=_Length(length)))  # type: ignore[arg-type]
 
-    def _send(self, block: Any) -> None:
-        import h11
-
-        assert self._http is not None
+    def _send(self, block: memoryview | bytes) -> None:
         assert self._tls is not None
-        for part in self._http.send_with_data_passthrough(h11.Data(data=block)) or ():
-            self._tls.sendall(part)
+        self._tls.sendall(block)
 
     def _finish(self, n_bytes: int) -> None:
         import h11
@@ -284,10 +295,11 @@ class TlsSession:
             self._respond(error.status, f"{error}\n".encode(), "text/plain")
             return
         with answer:
-            self._begin(answer.status, answer.n_bytes, answer.headers())
-            if action.with_body:
+            with_body = action.with_body
+            self._begin(answer.status, answer.n_bytes, answer.headers(), with_body=with_body)
+            if with_body:
                 self._send_all(answer.blocks(self._block()))
-            self._finish(answer.n_bytes if action.with_body else 0)
+            self._finish(answer.n_bytes if with_body else 0)
 
     def _send_all(self, blocks: Iterable[memoryview]) -> None:
         for block in blocks:

@@ -91,11 +91,7 @@ class SourceRequests:
             judge_ticket(ticket, self._name, event.now.unix_s)
         except TicketError as error:
             raise RefusedError(f"the ticket does not count: {error}", 401) from None
-        others = sum(
-            other is not session and other.ticket is not None and other.ticket.nonce == ticket.nonce
-            for other in sessions.values()
-        )
-        if others >= ticket.most_sockets:
+        if not _is_held(ticket, session) and _n_holding(ticket, sessions) >= ticket.most_sockets:
             raise RefusedError("as many connections are open as the ticket allows", 429)
         session.ticket = ticket
         return ticket
@@ -161,3 +157,11 @@ def _rows(ticket: Ticket, sessions: Iterable[Session]) -> tuple[dict[str, object
         for other in sessions
         if other.ticket is not None and other.ticket.issuer == ticket.issuer
     )
+
+
+def _is_held(ticket: Ticket, session: Session) -> bool:
+    return session.ticket is not None and session.ticket.nonce == ticket.nonce
+
+
+def _n_holding(ticket: Ticket, sessions: Mapping[int, Session]) -> int:
+    return sum(_is_held(ticket, session) for session in sessions.values())

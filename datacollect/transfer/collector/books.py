@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,9 @@ class Session:
     is_closing: bool = False  # at once, by our wish
     drains: bool = False  # once all ranges are there
     ranges: deque[AskedRange] = field(default_factory=deque)
+    ranges_of: defaultdict[int, list[AskedRange]] = field(  # by pieces that have not come
+        default_factory=lambda: defaultdict(list)
+    )
     queue: deque[int] = field(default_factory=deque)
     asked: dict[int, int] = field(default_factory=dict)
     asked_bytes: int = 0

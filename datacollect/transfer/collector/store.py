@@ -96,7 +96,7 @@ class Store:
         self._checks = Checks(self._incoming_fd, self._checked)
         self._cond = threading.Condition()
         self._pending: list[tuple[PieceKey, bytes, list[int], int]] = []
-        self._unrecorded_bytes = 0
+        self._pending_bytes = self._unrecorded_bytes = 0
         self._first_pending_s = 0.0
         self._whole: list[tuple[str, int]] = []
         self._failure: Exception | None = None
@@ -248,11 +248,15 @@ class Store:
             self._fail(error)
             raise not_written(error, self.folder) from error
         with self._cond:
-            if not self._pending:
+            is_first = not self._pending
+            if is_first:
                 self._first_pending_s = time.monotonic()
             files = [span.file for span in spans]
             self._pending.append((key, digest, files, len(data)))
-            self._cond.notify_all()
+            self._pending_bytes += len(data)
+            # Who records is woken to wait for the group's time, and where it is large enough.
+            if is_first or self._is_due():
+                self._cond.notify_all()
         return True
 
     def retire(self, source: str, files: Iterable[int], why: str) -> None:
@@ -323,7 +327,7 @@ class Store:
                     ):
                         return
                     self._cond.wait(self._patience_s())
-                group, self._pending = self._pending, []
+                group, self._pending, self._pending_bytes = self._pending, [], 0
                 whole, self._whole = self._whole, []
             try:
                 self._record(group, whole)
@@ -343,7 +347,7 @@ class Store:
         if not self._pending:
             return bool(self._whole)
         age_s = time.monotonic() - self._first_pending_s
-        return age_s >= GROUP_S or sum(n for *_, n in self._pending) >= GROUP_BYTES
+        return age_s >= GROUP_S or self._pending_bytes >= GROUP_BYTES
 
     def _patience_s(self) -> float | None:
         if not self._pending:
