@@ -54,6 +54,7 @@ class SimulatedAgent:
         self.kept: dict[str, float] = {}
         self.made: list[Made] = []
         self.sessions: dict[int, Made | None] = {}
+        self.promised: dict[int, tuple[Made, int]] = {}  # bytes of the answer under way
         self.n_sessions = 0
         self.collectors = frozenset({OURS.public, WITHDRAWN.public})
         self.core = self._new_core()
@@ -97,6 +98,7 @@ class SimulatedAgent:
     def _restart(self) -> None:
         """The process is gone and comes back with what it had on disk."""
         self.sessions.clear()
+        self.promised.clear()
         self.did["restarts"] += 1
         self.core = self._new_core()
 
@@ -232,6 +234,7 @@ class SimulatedAgent:
             if draws.random() < 0.7:
                 self._tell(events.Answered(self.now, number, sent))
                 return True
+            self.promised[number] = made, sent
             return False
         refused = [a for a in found if isinstance(a, actions.Answer) and a.status >= 400]
         if not refused:
@@ -263,8 +266,7 @@ class SimulatedAgent:
             self._end(self.draws.choice(sorted(self.sessions)))
 
     def _end(self, number: int) -> None:
-        self.sessions.pop(number, None)
-        self._tell(events.Ended(self.now, number, "gone"))
+        self._tell(self._ended(number, "gone"))
 
     def _withdraw(self) -> None:
         """All sessions of a withdrawn key end, and its tickets count no more."""
@@ -311,9 +313,17 @@ class SimulatedAgent:
                 raise Wrong(f"seed {self.seed}: a ticket in the log: {action}")
         for action in found:
             if isinstance(action, actions.Close) and action.session != event_session(event):
-                self.sessions.pop(action.session, None)
-                self.core.handle(events.Ended(self.now, action.session, action.why))
+                self.core.handle(self._ended(action.session, action.why))
         return found
+
+    def _ended(self, number: int, why: str) -> events.Ended:
+        """Return the end of a session; of an answer under way a part was sent, or nothing."""
+        self.sessions.pop(number, None)
+        made, n_bytes = self.promised.pop(number, (None, 0))
+        sent_bytes = n_bytes // 2 if number % 2 else 0
+        if made is not None:
+            made.bytes_allowed -= n_bytes - sent_bytes
+        return events.Ended(self.now, number, why, sent_bytes)
 
 
 def event_session(event: Any) -> int | None:

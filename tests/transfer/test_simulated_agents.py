@@ -12,7 +12,11 @@ from instances.how_many import many
 from simulated.agents import SimulatedAgent
 
 # Seeds that once failed, and what was wrong.
-KEPT = {178: "two sessions at a time were each promised all bytes that a ticket had left"}
+KEPT = {
+    178: "two sessions at a time were each promised all bytes that a ticket had left",
+    1003892: "a clock that was set back gave a ticket its bytes anew",
+    1004033: "the same",
+}
 
 
 @pytest.mark.parametrize("seed", KEPT)

@@ -13,7 +13,7 @@ from datacollect.errors import ProblemError, RefusedError, TicketError
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.limits import Bucket
 from datacollect.transfer.agent.sessions import Phase, Session
-from datacollect.transfer.agent.source_requests import SourceRequests
+from datacollect.transfer.agent.source_requests import CLOCK_SET_BACK_S, SourceRequests
 from datacollect.transfer.wire.connect import parse_connect
 from datacollect.transfer.wire.tickets import RELAY, judge_ticket, read_ticket
 
@@ -30,9 +30,6 @@ TLS_FIRST_BYTE = 0x16
 
 # Connections above the limit of which a reason is still told.
 REFUSED_AT_ONCE = 50
-
-# A nonce is kept longer than its ticket holds, so that a clock set back does not revive it.
-CLOCK_SET_BACK_S = 600.0
 
 # A relayed session that is idle for so long has nothing under way when the agent is to end.
 QUIET_S = 1.0

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from datacollect.transfer.wire.tickets import Ticket
 
 
+# What was used of a ticket is kept longer than it holds, so that a clock set back does not revive it.
+CLOCK_SET_BACK_S = 600.0
+
+
 class SourceRequests:
     """What is served by which tickets, and how many bytes of them are spent."""
 
@@ -39,7 +43,7 @@ class SourceRequests:
         self._version = version
         self._serves = config.serve is not None
         self._relays_to = tuple(config.connect_to)
-        # By nonce: when the ticket expires, bytes sent or promised.
+        # By nonce: until when to keep them, bytes sent or promised.
         self._spent_bytes: dict[str, tuple[float, int]] = {}
 
     def asked(
@@ -70,7 +74,7 @@ class SourceRequests:
         session.set_aside_bytes = 0
 
     def forget(self, unix_s: float) -> None:
-        """Forget tickets that have expired."""
+        """Forget tickets that have expired, and cannot count again."""
         for nonce in [key for key, (until_s, _) in self._spent_bytes.items() if until_s <= unix_s]:
             del self._spent_bytes[nonce]
 
@@ -141,7 +145,8 @@ class SourceRequests:
 
     def _spend(self, ticket: Ticket, n_bytes: int) -> None:
         spent_bytes = self._spent_bytes.get(ticket.nonce, (0.0, 0))[1]
-        self._spent_bytes[ticket.nonce] = (ticket.expires_s, spent_bytes + n_bytes)
+        until_s = ticket.expires_s + CLOCK_SET_BACK_S
+        self._spent_bytes[ticket.nonce] = (until_s, spent_bytes + n_bytes)
 
 
 def _rows(ticket: Ticket, sessions: Iterable[Session]) -> tuple[dict[str, object], ...]:
