@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.wire.tickets import Ticket
 
 
-# What was used of a ticket is kept longer than it holds, so that a clock set back does not revive it.
+# What was used of a ticket is kept longer than it holds: a clock set back must not revive it.
 CLOCK_SET_BACK_S = 600.0
 
 

@@ -353,13 +353,15 @@ class SourceSession:
         view[:taken] = self._ahead[:taken]
         self._ahead = self._ahead[taken:]
         self.received_bytes += taken if counted else 0
-        while taken < len(view):
-            with telling(self.name):
+        with telling(self.name):  # once, not for each of a piece's thousand records
+            while taken < len(view):
                 n_bytes = self._connection.recv_into(view[taken:])
-            if n_bytes == 0:
-                raise TransferError(f"{self.name}: ended the connection within an answer")
-            taken += n_bytes
-            self.received_bytes += n_bytes if counted else 0
+                if n_bytes == 0:
+                    break
+                taken += n_bytes
+                self.received_bytes += n_bytes if counted else 0
+        if taken < len(view):
+            raise TransferError(f"{self.name}: ended the connection within an answer")
 
     def _receive(self) -> bytes:
         with telling(self.name):

@@ -1,0 +1,97 @@
+"""What the adaptive method loses to who knew, where a relay is lost or a link collapses half-way.
+
+    python experiments/losses.py [--seeds 101 120]
+
+3 to 6 sources with 20 to 100 MB, links of 0.5 to 2 MB/s straight and of 2 to 8 MB/s to and from two
+relays that have nothing; two connections for each host. Half-way through the coordinated plan the
+relay that carries most is gone for good, or the link into the destination that carries most has a
+tenth of its rate. Compared is with the coordinated plan that knew of it from the start: rates are
+fixed and nothing is shared, so no method can take less. Direct, which needs no relay, stands
+beside; adaptive is told nothing beforehand. Runs are the fluid engine's. Writes
+results/study/losses_optimum.csv, and fills docs/study_adaptive.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from adaptive_tables import PAGE, RESULTS
+from relayed import LABELS, MB, table
+from study_tables import filled
+
+import datacollect as dc
+from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.relaying import RELAYING
+from datacollect.simulation.fluid.engine import simulate_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RELAYS = ("R0", "R1")
+CUT_TO = 0.1
+UNDISTURBED, LOST, CUT = (
+    "nothing happens",
+    "a relay lost half-way",
+    "a link cut to a tenth half-way",
+)
+
+
+def problem_of(seed: int) -> tuple[list[str], np.ndarray, list[int]]:
+    """Return names, rates and backlogs of sources, two relays and the destination."""
+    random = np.random.default_rng(seed)
+    n_sources = int(random.integers(3, 7))
+    n = n_sources + len(RELAYS) + 1
+    links = np.zeros((n, n))
+    links[:n_sources, -1] = random.uniform(0.5, 2.0, n_sources) * MB
+    links[:n_sources, n_sources:-1] = random.uniform(2, 8, (n_sources, len(RELAYS))) * MB
+    links[n_sources:-1, -1] = random.uniform(2, 8, len(RELAYS)) * MB
+    backlog = np.zeros(n, dtype=int)
+    backlog[:n_sources] = random.uniform(20, 100, n_sources) * MB
+    return [*(f"S{i}" for i in range(n_sources)), *RELAYS, "D"], links, backlog.tolist()
+
+
+def over_who_knew(seed: int, kind: str) -> dict[str, float]:
+    """Return what methods take over the plan that knew what would happen."""
+    names, links, backlog = problem_of(seed)
+    told = dc.Problem.from_matrix(names, links, backlog, "D")
+    plan = dc.coordinated(told)
+    half_s = plan.makespan_s / 2
+    carried = plan.transfers
+    into = carried[carried["to"] == "D"].groupby("from")["bytes"].sum()
+    after = links.copy()
+    lost: Mapping[str, float] = {}
+    if kind == CUT:
+        after[names.index(into.idxmax()), -1] *= CUT_TO
+    elif kind == LOST:
+        gone = into.reindex(RELAYS, fill_value=0).idxmax()
+        after[names.index(gone)] = after[:, names.index(gone)] = 0
+        lost = {gone: half_s}
+    periods = np.array([links, after])
+    truth = dc.Problem.from_matrix(names, periods, backlog, "D", periods_s=[0, half_s])
+    best_s = dc.coordinated(truth).makespan_s
+    found = {"direct": dc.direct(truth).makespan_s / best_s}
+    for relays in RELAYING:
+        controller = AdaptiveController(told, 2 * told.n_hosts, relays=relays)
+        run = simulate_problem(told, controller, truth=truth, lost_hosts_s=lost)
+        found[LABELS[relays]] = run.makespan_s / best_s
+    return found
+
+
+def main() -> None:
+    """Write the table, and fill the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs=2, default=(101, 120), metavar="N")
+    first, last = parser.parse_args().seeds
+    kinds = (UNDISTURBED, LOST, CUT)
+    measures = {kind: partial(over_who_knew, kind=kind) for kind in kinds}
+    found = table(measures, range(first, last + 1))
+    found.to_csv(RESULTS / "losses_optimum.csv", index=False)
+    print(found.to_string(index=False))
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
