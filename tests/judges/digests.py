@@ -120,9 +120,28 @@ def parts_of(run):
         },
         "wires": sums(run.wires, "utilisation", "dropped_packets"),
         "log": sums(run.connections, *LOGGED),
+        "names": names_of(run),
         "sha256": hashes_of(run),
     }
     return json.loads(json.dumps(plain(found)))
+
+
+def names_of(run):
+    """Return the columns of each table, and a hash of the settings' keys: alike on any platform."""
+    paths = json.dumps(list(keys_below(plain(run.settings))))
+    columns = {name: list(getattr(run, name).columns) for name in TABLES}
+    return {**columns, "settings": hashlib.sha256(paths.encode()).hexdigest()}
+
+
+def keys_below(tree, above=""):
+    """Yield the path of each key in a tree of dicts and lists."""
+    if isinstance(tree, dict):
+        for key in sorted(tree):
+            yield f"{above}.{key}"
+            yield from keys_below(tree[key], f"{above}.{key}")
+    elif isinstance(tree, list):
+        for i, item in enumerate(tree):
+            yield from keys_below(item, f"{above}[{i}]")
 
 
 def hashes_of(run):
