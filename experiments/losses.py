@@ -2,10 +2,10 @@
 
     python experiments/losses.py [--seeds 101 120]
 
-3 to 6 sources with 20 to 100 MB, links of 0.5 to 2 MB/s straight and of 2 to 8 MB/s to and from two
-relays that have nothing; two connections for each host. Half-way through the coordinated plan the
-relay that carries most is gone for good, or the link into the destination that carries most has a
-tenth of its rate. Compared is with the coordinated plan that knew of it from the start: rates are
+3 to 6 sources with 200 to 1000 MB, links of 0.5 to 2 MB/s straight and of 2 to 8 MB/s to and from
+two relays that have nothing; two connections for each host. Half-way through the coordinated plan
+the relay that carries most is gone for good, or the link into the destination that carries most has
+a tenth of its rate. Compared is with the coordinated plan that knew of it from the start: rates are
 fixed and nothing is shared, so no method can take less. Direct, which needs no relay, stands
 beside; adaptive is told nothing beforehand. Runs are the fluid engine's. Writes
 results/study/losses_optimum.csv, and fills docs/study_adaptive.md.
@@ -49,7 +49,7 @@ def problem_of(seed: int) -> tuple[list[str], np.ndarray, list[int]]:
     links[:n_sources, n_sources:-1] = random.uniform(2, 8, (n_sources, len(RELAYS))) * MB
     links[n_sources:-1, -1] = random.uniform(2, 8, len(RELAYS)) * MB
     backlog = np.zeros(n, dtype=int)
-    backlog[:n_sources] = random.uniform(20, 100, n_sources) * MB
+    backlog[:n_sources] = random.uniform(200, 1000, n_sources) * MB
     return [*(f"S{i}" for i in range(n_sources)), *RELAYS, "D"], links, backlog.tolist()
 
 

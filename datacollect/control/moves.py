@@ -61,6 +61,8 @@ class HostView:
         What it sends over chains besides.
     feeding_bytes_per_s : float
         What it sends to hosts that pass it on.
+    only_relays : bool
+        Whether it never has data of its own.
     """
 
     host: str
@@ -75,6 +77,7 @@ class HostView:
     stock_bytes: int = 0
     chained_bytes_per_s: float = 0.0
     feeding_bytes_per_s: float = 0.0
+    only_relays: bool = False
 
     @property
     def total_bytes_per_s(self) -> float:
@@ -155,7 +158,8 @@ def is_worth_detour(
 
 def adds(view: HostView, gateway: HostView, rates: LinkRates) -> bool:
     """Whether a gateway adds to what a host sends: as a detour, or where its own link is full."""
-    if is_worth_detour(rates, view.host, gateway.host, gateway.link[-1]):
+    times = FASTER_OVER_IDLE if gateway.only_relays else FASTER_OVER_GATEWAY
+    if is_worth_detour(rates, view.host, gateway.host, gateway.link[-1], times):
         return True
     to_gateway = rates.probed((view.host, gateway.host))
     added = min(to_gateway, rates.probed(gateway.link) - gateway.total_bytes_per_s)

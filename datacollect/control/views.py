@@ -55,6 +55,7 @@ def host_views(
             feeds=host in feeding,
             feeding_bytes_per_s=feeding.get(host, 0.0),
             chained_bytes_per_s=chained.get(host, 0.0),
+            only_relays=host in ways.only_relays,
         )
         for host in ways.hosts
     ]

@@ -83,6 +83,8 @@ class Ways:
     links : dict of (str, str) to float
         Bytes per second, in the first period that has any.
     lost : set of str
+    only_relays : frozenset of str
+        Hosts that never have data of their own.
     """
 
     def __init__(self, problem: Problem, recovery: Recovery, *, chains: bool = False) -> None:
@@ -91,6 +93,8 @@ class Ways:
         self._given_up: set[Link] = set()
         self.links = _links(problem)
         self.lost: set[str] = set()
+        with_data = {problem.names[parcel.host] for parcel in problem.parcels}
+        self.only_relays = frozenset(problem.names) - with_data - {self.destination}
         self._failures: Counter[Link] = Counter()
         self._rests_until_s: dict[Link, float] = {}
         self._next = next_hosts(self.links, self.destination)
