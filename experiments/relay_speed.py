@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import selectors
 import shutil
@@ -23,11 +24,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from blake3 import blake3
+
 from datacollect.signing import new_private_key
 from datacollect.transfer.wire.messages import TAIL_BYTES, Read, Segment, read_body
 from datacollect.transfer.wire.session import Hop, connect, open_way
 from datacollect.transfer.wire.tickets import Ticket, sign_ticket
-from datacollect.transfer.wire.tls import client_context
+from datacollect.transfer.wire.tls import client_context, server_context
 
 GIB = 2**30
 KEY = new_private_key()
@@ -180,13 +183,9 @@ class Reader:
     Hundreds of these in one thread cost no more than a few: what is measured is the agent.
     """
 
-    def __init__(self, address, read, token):
-        body = read_body(read)
-        head = "POST /v1/read HTTP/1.1\r\nHost: S\r\n"
-        tail = f"Content-Length: {len(body)}\r\n\r\n".encode() + body
-        self._first = f"{head}Authorization: Bearer {token}\r\n".encode() + tail
-        self._request = head.encode() + tail
-        self._answer_bytes = read.n_bytes + TAIL_BYTES
+    def __init__(self, address, first, request, answer_bytes):
+        self._first, self._request = first, request
+        self._answer_bytes = answer_bytes
         plain = socket.create_connection(address, timeout=120)
         self.connection = client_context().wrap_socket(plain)
         self._head = b""
@@ -224,13 +223,21 @@ class Reader:
                     self.connection.sendall(self._request)
 
 
-def served(address, n_reads, read, n_sessions):
-    """Read so often over so many sessions at once; return seconds."""
+def asked_of_agent(read):
+    """Return the first request for a read, with its ticket, the next, and an answer's bytes."""
     now_s = time.time()
     ticket = Ticket(KEY.public, "S", "source", "speed", now_s, now_s + 600, most_sockets=5000)
-    token = sign_ticket(ticket, KEY)
+    body = read_body(read)
+    head = "POST /v1/read HTTP/1.1\r\nHost: S\r\n"
+    tail = f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+    first = f"{head}Authorization: Bearer {sign_ticket(ticket, KEY)}\r\n".encode() + tail
+    return first, head.encode() + tail, read.n_bytes + TAIL_BYTES
+
+
+def served(address, asked, n_reads, n_sessions):
+    """Read so often over so many sessions at once; return seconds."""
     with ThreadPoolExecutor(16) as pool:
-        readers = list(pool.map(lambda _: Reader(address, read, token), range(n_sessions)))
+        readers = list(pool.map(lambda _: Reader(address, *asked), range(n_sessions)))
     buffer = memoryview(bytearray(2**18))
     with selectors.DefaultSelector() as waiting:
         started_s = time.perf_counter()
@@ -246,6 +253,45 @@ def served(address, n_reads, read, n_sessions):
     for reader in readers:
         reader.connection.close()
     return took_s
+
+
+def send_barely(path, certificate, key, n_bytes, pipe):
+    """Send the beginning of a file for each byte that comes: hashed, over TLS, a thread for each.
+
+    What any server of blocking threads does at the least.
+    """
+    tls = server_context(certificate, key)
+    number = os.open(path, os.O_RDONLY)
+
+    def serve(client):
+        block = memoryview(bytearray(256 * 1024))
+        with suppress(OSError), tls.wrap_socket(client, server_side=True) as connection:
+            while asked := connection.recv(16):
+                for _ in asked:
+                    connection.sendall(b"HTTP/1.1 200\r\n\r\n")
+                    digest = blake3()
+                    for at in range(0, n_bytes, len(block)):
+                        os.preadv(number, [block], at)
+                        digest.update(block)
+                        connection.sendall(block)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+        pipe.send(listener.getsockname())
+        while True:
+            threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+def bare_ratio(folder, n_reads, n_bytes):
+    """Return what 500 sessions get over 4, of the plainest server with a thread for each."""
+    fork = multiprocessing.get_context("fork")
+    mine, its = fork.Pipe(duplex=False)
+    files = (folder / "data" / "large", folder / "S.cert.pem", folder / "S.key.pem")
+    server = fork.Process(target=send_barely, args=(*files, n_bytes, its), daemon=True)
+    server.start()
+    address = mine.recv()
+    took_s = {n: served(address, (b".", b".", n_bytes), n_reads, n) for n in (4, 500)}
+    server.kill()
+    return took_s[4] / took_s[500]
 
 
 def serving_rows(folder, n_bytes, n_files):
@@ -283,7 +329,7 @@ def serving_rows(folder, n_bytes, n_files):
         rates = {}
         for n_sessions in (1, 4):
             before_s = cpu_s(pid)
-            took_s = served(address, n_reads, read, n_sessions)
+            took_s = served(address, asked_of_agent(read), n_reads, n_sessions)
             rates[n_sessions] = n_reads * read.n_bytes * 8 / took_s / 1e9
             per_gib_s = (cpu_s(pid) - before_s) / (n_bytes / GIB)
             yield (
@@ -293,10 +339,13 @@ def serving_rows(folder, n_bytes, n_files):
         # As many bytes for each read whatever the number of sessions, and two reads each.
         n_reads = 1000
         read = Read((Segment(files[-1], 0, 4 * 2**20),))
-        took_s = {n: served(address, n_reads, read, n) for n in (4, 500)}
+        asked = asked_of_agent(read)
+        took_s = {n: served(address, asked, n_reads, n) for n in (4, 500)}
         rate = n_reads * read.n_bytes * 8 / took_s[500] / 1e9
         yield "500 sessions over TLS, in all", f"{rate:.2f} Gbit/s"
         yield "ratio to 4 sessions (≥ 1)", f"{took_s[4] / took_s[500]:.2f}"
+        ratio = bare_ratio(Path(folder), n_reads, read.n_bytes)
+        yield "that ratio of bare threads", f"{ratio:.2f}"
 
 
 def main():
