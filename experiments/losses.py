@@ -13,14 +13,11 @@ results/study/losses_optimum.csv, and fills docs/study_adaptive.md.
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from adaptive_tables import PAGE, RESULTS
-from relayed import LABELS, MB, table
-from study_tables import filled
+from relayed import LABELS, MB, publish
 
 import datacollect as dc
 from datacollect.control.adaptive import AdaptiveController
@@ -82,15 +79,8 @@ def over_who_knew(seed: int, kind: str) -> dict[str, float]:
 
 def main() -> None:
     """Write the table, and fill the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, nargs=2, default=(101, 120), metavar="N")
-    first, last = parser.parse_args().seeds
     kinds = (UNDISTURBED, LOST, CUT)
-    measures = {kind: partial(over_who_knew, kind=kind) for kind in kinds}
-    found = table(measures, range(first, last + 1))
-    found.to_csv(RESULTS / "losses_optimum.csv", index=False)
-    print(found.to_string(index=False))
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+    publish("losses", __doc__ or "", {kind: partial(over_who_knew, kind=kind) for kind in kinds})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,9 @@ from datacollect.control.relaying import RELAYING
 from datacollect.simulation.fluid.engine import simulate_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
+
+    Kinds = Mapping[str, Callable[[int], dict[str, float]]]
 
 MB = 1_000_000
 LABELS = {"queues": "adaptive", "chains": "adaptive, chains alone"}
@@ -80,9 +82,7 @@ def over_optimum(problem: dc.Problem) -> dict[str, float]:
     return found
 
 
-def table(
-    kinds: dict[str, Callable[[int], dict[str, float]]], seeds: Iterable[int]
-) -> pd.DataFrame:
+def table(kinds: Kinds, seeds: Iterable[int]) -> pd.DataFrame:
     """Return the geometric mean of each method over the optimum, its interval and its worst.
 
     Of each kind is given what methods take over the optimum, by seed.
@@ -106,19 +106,24 @@ def table(
     return pd.DataFrame(rows)
 
 
-def main() -> None:
-    """Write the table, and fill the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def publish(name: str, about: str, kinds: Kinds) -> None:
+    """Measure kinds with the seeds that are asked for, write the table, and fill the page."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs=2, default=(101, 120), metavar="N")
     first, last = parser.parse_args().seeds
-    kinds = {
+    found = table(kinds, range(first, last + 1))
+    found.to_csv(RESULTS / f"{name}_optimum.csv", index=False)
+    print(found.to_string(index=False))
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+
+
+def main() -> None:
+    """Write the table, and fill the page."""
+    kinds: Kinds = {
         "over relays": lambda seed: over_optimum(relayed(seed)),
         "all to all": lambda seed: over_optimum(meshed(seed)),
     }
-    found = table(kinds, range(first, last + 1))
-    found.to_csv(RESULTS / "relayed_optimum.csv", index=False)
-    print(found.to_string(index=False))
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+    publish("relayed", __doc__ or "", kinds)
 
 
 if __name__ == "__main__":
