@@ -148,6 +148,31 @@ def test_detours_are_worth_it_by_links_that_are_not_the_bottleneck(
     assert is_worth_detour(rates, "A", "G", "D") is is_worth_it
 
 
+@pytest.mark.parametrize(
+    ("slower", "only_relays", "links"),
+    [
+        (1.5, True, [(("A", "G"), ("G", "D"))]),  # half as fast again: nothing is lost by a trial
+        (1.4, True, []),
+        (1.5, False, []),  # what a host with data passes on goes before its own
+        (3.0, False, [(("A", "G"), ("G", "D"))]),
+    ],
+)
+def test_relays_without_data_are_tried_sooner(slower, only_relays, links):
+    rates = LinkRates({("A", "D"): 1.0, ("A", "G"): slower, ("G", "D"): slower})
+    views = [view("A", 1, 1.0, 1000), view("G", 0, slower, 0, only_relays=only_relays)]
+    found = Feeding(views, {}, rates, "D").moves(free=2)
+    assert [move.to_links for move in found] == links
+
+
+def test_hosts_whose_data_come_later_do_not_only_relay():
+    """S has data, T will have some, R never."""
+    links = np.ones((4, 4))
+    problem = Problem.from_matrix(
+        ["S", "T", "R", "D"], links, [10, 10, 0, 0], "D", release_s=[0, 5, 0, 0]
+    )
+    assert Ways(problem, Recovery()).only_relays == {"R"}
+
+
 def seen(link, connections, total, probed, *, seconds=20):
     """What so many seconds tell of a link whose connections bring so much together."""
     rates = LinkRates(probed)

@@ -29,6 +29,10 @@ OF_TIME = ("expired", "future")
 MOST_BACK_S = 600.0
 
 
+# An agent among few clients takes a third of the time.
+FEW_STEPS = 20
+
+
 class Wrong(AssertionError):
     """The agent has done what it must not, or not what it must."""
 

@@ -18,11 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from simulated.agents import SimulatedAgent
+from simulated.agents import FEW_STEPS, SimulatedAgent
 from simulated.pulls import SimulatedPull
-
-# Steps of an agent among few clients; see `test_simulated_agents.py`.
-FEW_STEPS = 20
 
 
 def failure_of(
@@ -31,7 +28,7 @@ def failure_of(
     """Carry a seed out; return what is wrong with it."""
     try:
         if agents:
-            SimulatedAgent(seed).run(FEW_STEPS if is_small else 3 * FEW_STEPS)
+            SimulatedAgent(seed).run(*([FEW_STEPS] if is_small else []))
         else:
             _collect(seed, is_small=is_small, web=web)
     except Exception as error:  # noqa: BLE001 - whatever it is, the seed is to be looked at

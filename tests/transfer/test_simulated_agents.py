@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from instances.how_many import many
-from simulated.agents import SimulatedAgent
+from simulated.agents import FEW_STEPS, SimulatedAgent
 
 # Seeds that once failed, and what was wrong.
 KEPT = {
@@ -40,7 +40,7 @@ def test_only_good_tickets_count_among_few_clients():
     did = Counter()
     for seed in range(2000, 2300):
         agent = SimulatedAgent(seed)
-        agent.run(20)
+        agent.run(FEW_STEPS)
         did += agent.did
     assert min(did["relayed"], did["served"], did["restarts"]) >= 40, did
 

@@ -247,7 +247,9 @@ class TlsSession:
         )
         self._tls.sendall(self._http.send(response) or b"")
         if with_body and length:
-            self._http.send_with_data_passthrough(h11.Data(data=_Length(length)))  # type: ignore[arg-type]
+            # h11 documents that whatever has a length will do, and says bytes in its types.
+            body: Any = _Length(length)
+            self._http.send_with_data_passthrough(h11.Data(data=body))
 
     def _send(self, block: memoryview | bytes) -> None:
         assert self._tls is not None

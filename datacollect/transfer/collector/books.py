@@ -44,10 +44,10 @@ class SourceWork:
 
 @dataclass
 class AskedRange:
-    """A range that the controller wants sent, and its pieces that have not come."""
+    """A range that the controller wants sent, and how many of its pieces have not come."""
 
     send: Send
-    left: set[int]
+    left: int
 
 
 @dataclass

@@ -250,7 +250,7 @@ class CollectorCore:
     def _came(self, session: Session, piece: int) -> None:
         """Tell the controller of ranges that are entirely there."""
         for each in session.ranges_of.pop(piece, ()):
-            each.left.discard(piece)
+            each.left -= 1
         while session.ranges and not session.ranges[0].left:
             send = session.ranges.popleft().send
             self._news.append(
@@ -340,7 +340,7 @@ class CollectorCore:
             return  # it ended, and the controller is about to hear of it
         todo, work = self.todo[send.source], self.work[send.source]
         pieces = [p for p in work.beginning_in(send.offset_bytes, send.n_bytes) if p in todo]
-        asked = AskedRange(send, set(pieces))
+        asked = AskedRange(send, len(pieces))
         session.ranges.append(asked)
         for piece in pieces:
             session.ranges_of[piece].append(asked)

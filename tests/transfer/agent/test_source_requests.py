@@ -96,6 +96,19 @@ def test_what_a_broken_answer_did_not_send_is_the_tickets_again(tmp_path, target
     assert send.most_bytes == 21
 
 
+def test_a_clock_that_is_set_back_gives_no_ticket_its_bytes_anew(tmp_path):
+    """All 10 bytes are sent; the ticket expires at 600 s; at 601 s the clock goes back to 599."""
+    agent = core(tmp_path)
+    token = source(most_bytes=10)
+    tls(agent)
+    assert status_of(ask(agent, "/v1/read", token, body=reading())) == 200
+    agent.handle(events.Answered(at(1), 1, 10))
+    agent.handle(events.Ended(at(1), 1, "done"))
+    agent.handle(events.Tick(at(601)))
+    tls(agent, 2)
+    assert status_of(ask(agent, "/v1/read", token, body=reading(), number=2, s=599.0)) == 403
+
+
 def test_connections_of_a_ticket_are_counted(tmp_path):
     agent = core(tmp_path)
     token = source(most_sockets=1)
