@@ -5,9 +5,9 @@
     datacollect sweep experiments/families.toml -o RESULTS/families
     python experiments/adaptive_tables.py RESULTS
 
-Of those sweeps that are there, with what NAME_more has of them, it writes results/study/
-harm_frontier.csv, harm_ratios.csv, the like for reach, reach_5mb and thrice, families_settings.csv,
-families_means.csv and families_errors.csv, and docs/figures/study_harm.png, and fills
+Of those sweeps that are there, with what NAME_more has of them, it writes tables into
+results/study (harm_frontier.csv, NAME_ratios.csv, NAME_reference.csv, NAME_settings.csv,
+families_means.csv, NAME_errors.csv, NAME_coverage.csv) and docs/figures/study_harm.png, and fills
 docs/study_adaptive.md. Ratios are geometric means over seeds of makespans in the same seed, with
 95 % intervals by Student's t of their logarithms; with one seed there is none.
 """
@@ -121,6 +121,56 @@ def _row(
     return row
 
 
+def reference(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return how near adaptive comes to its reference, and what that takes over the others."""
+    rows = []
+    for method in ADAPTIVE:
+        own = runs[runs["method"] == method].dropna(subset=["reference_s"])
+        for setting, found in own.groupby("setting", sort=False):
+            of_setting = runs[runs["setting"] == setting]
+            times = of_setting.pivot_table(index="seed", columns="method", values="makespan_s")
+            bound = found.set_index("seed")["reference_s"]
+            over = (times[method] / bound).dropna()
+            mean, low, high = geometric(over)
+            row = {
+                "method": method,
+                "setting": setting,
+                "seeds": len(over),
+                "over_reference": round(mean, 3),
+                "over_reference_low": round(low, 3),
+                "over_reference_high": round(high, 3),
+                "most": round(float(over.max()), 3),
+            }
+            for name, other in (("coordinated", COORDINATED), ("as_many", AS_MANY)):
+                ratio = (bound / times[other]).dropna()
+                row[f"reference_over_{name}"] = round(geometric(ratio)[0], 3)
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def coverage(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return how many runs end within the range that was predicted, sooner, and later."""
+    predicted = runs.dropna(subset=["predicted_low_s", "predicted_high_s"])
+    rows = []
+    for method, found in predicted.groupby("method", sort=False):
+        makespan_s = found["makespan_s"]
+        within = makespan_s.between(found["predicted_low_s"], found["predicted_high_s"])
+        # Clopper and Pearson's interval of the part that lies within.
+        part = stats.binomtest(int(within.sum()), len(found)).proportion_ci(CONFIDENCE)
+        rows.append(
+            {
+                "method": method,
+                "runs": len(found),
+                "within": int(within.sum()),
+                "sooner": int((makespan_s < found["predicted_low_s"]).sum()),
+                "later": int((makespan_s > found["predicted_high_s"]).sum()),
+                "part_low": round(float(part.low), 3),
+                "part_high": round(float(part.high), 3),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
 # Families of settings -------------------------------------------------------------------------
 
 
@@ -181,7 +231,7 @@ def errors(runs: pd.DataFrame) -> pd.DataFrame:
     for setting, times in found.items():
         if not setting.startswith("errors:") or setting == RIGHT_ESTIMATES:
             continue
-        for method in (*ADAPTIVE, COORDINATED, BEST_PATH):
+        for method in (m for m in (*ADAPTIVE, COORDINATED, BEST_PATH) if m in times):
             mean, low, high = geometric((times[method] / found[RIGHT_ESTIMATES][method]).dropna())
             rows.append(
                 {
@@ -263,12 +313,19 @@ def main() -> None:
     for name, make, suffix in (
         ("harm", frontier, "frontier"),
         ("harm", ratios, "ratios"),
+        ("harm", reference, "reference"),
         ("reach", ratios, "ratios"),
+        ("reach", reference, "reference"),
         ("reach_5mb", ratios, "ratios"),
+        ("reach_5mb", reference, "reference"),
         ("thrice", ratios, "ratios"),
+        ("thrice", reference, "reference"),
         ("families", settings, "settings"),
         ("families", means, "means"),
         ("families", errors, "errors"),
+        ("sample", settings, "settings"),
+        ("errors_ns3", errors, "errors"),
+        ("prediction_ns3", coverage, "coverage"),
     ):
         files = [given.results / folder / "results.parquet" for folder in (name, f"{name}_more")]
         runs = [pd.read_parquet(file) for file in files if file.exists()]

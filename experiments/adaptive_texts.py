@@ -68,6 +68,33 @@ def ratios_text(table: pd.DataFrame, targets: Mapping[str, tuple[float, float]] 
     return _markdown(head, rows)
 
 
+def reference_text(table: pd.DataFrame) -> str:
+    """Return how near adaptive comes to its reference as a table in Markdown."""
+    head = (
+        "method",
+        "setting",
+        "seeds",
+        "over the reference",
+        "most",
+        "reference over coordinated",
+        "reference over direct with as many",
+    )
+    rows = [
+        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", *row[6:]]
+        for row in table.astype(str).itertuples(index=False)
+    ]
+    return _markdown(head, rows)
+
+
+def coverage_text(table: pd.DataFrame) -> str:
+    """Return how many runs end within what was predicted as a table in Markdown."""
+    head = ("method", "runs", "within the range", "sooner", "later", "part within, interval")
+    rows = [
+        [*row[:5], f"[{row[5]}, {row[6]}]"] for row in table.astype(str).itertuples(index=False)
+    ]
+    return _markdown(head, rows)
+
+
 def settings_text(table: pd.DataFrame) -> str:
     """Return adaptive over the best other as a table in Markdown; ✗ where it is behind."""
     head = ("method", "family", "setting", "seeds", "best other", "over the best other")
@@ -101,6 +128,16 @@ def errors_text(table: pd.DataFrame) -> str:
 def optimum_text(table: pd.DataFrame) -> str:
     """Return what methods take over the optimum as a table in Markdown."""
     head = ("kind", "method", "problems", "over the optimum", "most")
+    rows = [
+        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", row[6]]
+        for row in table.astype(str).itertuples(index=False)
+    ]
+    return _markdown(head, rows)
+
+
+def begins_text(table: pd.DataFrame) -> str:
+    """Return what it costs to begin, or go on, as planned, as a table in Markdown."""
+    head = ("setting", "connections", "seeds", "over adaptive", "plans")
     rows = [
         [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", row[6]]
         for row in table.astype(str).itertuples(index=False)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from relayed import LABELS, MB, publish
+from relayed import AS_MANY, LABELS, MB, publish
 
 import datacollect as dc
 from datacollect.control.adaptive import AdaptiveController
@@ -70,6 +70,9 @@ def over_who_knew(seed: int, kind: str) -> dict[str, float]:
     truth = dc.Problem.from_matrix(names, periods, backlog, "D", periods_s=[0, half_s])
     best_s = dc.coordinated(truth).makespan_s
     found = {"direct": dc.direct(truth).makespan_s / best_s}
+    if kind == UNDISTURBED:
+        as_many = dc.coordinated(told, connections=2 * told.n_hosts)
+        found[AS_MANY] = as_many.makespan_s / best_s
     for relays in RELAYING:
         controller = AdaptiveController(told, 2 * told.n_hosts, relays=relays)
         run = simulate_problem(told, controller, truth=truth, lost_hosts_s=lost)

@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import h11
 from blake3 import blake3
 
 from datacollect.signing import PrivateKey, new_private_key, write_private_key
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 FORK = multiprocessing.get_context("fork")
 GIB, BLOCK = 2**30, 2**20
+H11_TIMES = 3000
 
 
 def serve(config: AgentConfig, pipe: Any) -> None:
@@ -64,6 +66,39 @@ def started(target: Callable[..., None], *arguments: object) -> Any:
     mine, its = FORK.Pipe(duplex=False)
     FORK.Process(target=target, args=(*arguments, its), daemon=True).start()
     return mine.recv()
+
+
+def cpu_s(pid: int) -> float:
+    """Return the processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def all_cpu_s() -> float:
+    """Return the processor time of this process and those it has started."""
+    pids = [os.getpid(), *(child.pid for child in multiprocessing.active_children() if child.pid)]
+    return sum(cpu_s(pid) for pid in pids)
+
+
+def h11_s() -> float:
+    """Return the processor time of h11 alone: a request, the head of its answer, both ends."""
+    server = h11.Connection(h11.SERVER)
+    begun_s = time.process_time()
+    for _ in range(H11_TIMES):
+        client = h11.Connection(h11.CLIENT)
+        lengths = [("Host", "S"), ("Content-Length", "60")]
+        asked = h11.Request(method="POST", target="/v1/read", headers=lengths)
+        for event in (asked, h11.Data(data=bytes(60)), h11.EndOfMessage()):
+            server.receive_data(client.send(event) or b"")
+        while not isinstance(server.next_event(), h11.EndOfMessage):
+            pass
+        headers = [("Date", "now"), ("Content-Type", "bytes"), ("Content-Length", "0")]
+        answer = h11.Response(status_code=200, reason=b"OK", headers=headers)
+        client.receive_data(server.send(answer) or b"")
+        client.next_event()
+        server.send(h11.EndOfMessage())
+        server.start_next_cycle()
+    return (time.process_time() - begun_s) / H11_TIMES
 
 
 class World:
@@ -194,11 +229,18 @@ def main() -> None:
             world = World(Path(name), [1000 * given.pieces * 2**10])
             ways = {"pieces of 16 MiB": 2**24, "1000 pieces": given.pieces * 2**10}
             found: dict[str, list[float]] = {way: [] for way in ways}
+            spent: dict[str, list[float]] = {way: [] for way in ways}
             for _ in range(given.times):
                 for way, size in ways.items():
+                    before_s = all_cpu_s()
                     found[way].append(world.pull(given.connections, size))
+                    spent[way].append(all_cpu_s() - before_s)
             few, many = (report(way, took, world.n_bytes) for way, took in found.items())
             print(f"1000 pieces / pieces of 16 MiB: {many / few:.2f} of its time")
+            few_s, many_s = (statistics.median(times) for times in spent.values())
+            more = 1000 - -(-world.n_bytes // 2**24)
+            print(f"processor time of a piece more: {(many_s - few_s) / more * 1e3:.2f} ms")
+            print(f"of that h11 alone, both ends: {h11_s() * 1e3:.2f} ms")
             return
         world = World(Path(name), [int(given.gib * GIB)])
         plain, pulled = [], []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import selectors
 import shutil
@@ -25,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from blake3 import blake3
+from pull_speed import cpu_s, started
 
 from datacollect.signing import new_private_key
 from datacollect.transfer.wire.messages import TAIL_BYTES, Read, Segment, read_body
@@ -59,12 +59,6 @@ def agent(folder, name, more):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5)
             process.kill()
-
-
-def cpu_s(pid):
-    """Return the processor time that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -283,14 +277,9 @@ def send_barely(path, certificate, key, n_bytes, pipe):
 
 def bare_ratio(folder, n_reads, n_bytes):
     """Return what 500 sessions get over 4, of the plainest server with a thread for each."""
-    fork = multiprocessing.get_context("fork")
-    mine, its = fork.Pipe(duplex=False)
     files = (folder / "data" / "large", folder / "S.cert.pem", folder / "S.key.pem")
-    server = fork.Process(target=send_barely, args=(*files, n_bytes, its), daemon=True)
-    server.start()
-    address = mine.recv()
+    address = started(send_barely, *files, n_bytes)
     took_s = {n: served(address, (b".", b".", n_bytes), n_reads, n) for n in (4, 500)}
-    server.kill()
     return took_s[4] / took_s[500]
 
 

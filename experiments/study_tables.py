@@ -26,11 +26,14 @@ from pathlib import Path
 import pandas as pd
 from adaptive_texts import (
     REACHES,
+    begins_text,
+    coverage_text,
     errors_text,
     frontier_text,
     means_text,
     optimum_text,
     ratios_text,
+    reference_text,
     settings_text,
 )
 from study_fields import pages, with_fields
@@ -170,6 +173,9 @@ def table_of(name: str, report: Path) -> str | None:
         "errors": ("errors", errors_text),
         "ratios": ("ratios", lambda table: ratios_text(table, REACHES.get(sweep, {}))),
         "optimum": ("optimum", optimum_text),
+        "reference": ("reference", reference_text),
+        "begins": ("begins", begins_text),
+        "coverage": ("coverage", coverage_text),
     }
     if kind not in makers:
         sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")

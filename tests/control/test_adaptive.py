@@ -76,12 +76,12 @@ def test_first_counts_are_by_data_and_one_where_a_link_is_far_faster():
 
 
 def test_marginal_value_is_that_of_a_shared_wire():
-    """With trust in probes of 1 it is r²/b; here the ratio's root counts: 50 (50/200)^½ = 25."""
+    """With trust in probes of 1 it is r²/b; the ratio's fourth root counts: 50 (50/200)^¼ = 25 √2."""
     rates = LinkRates({("S", "D"): 200.0})
     rates.moved(("S", "D"), 500)
     rates.busy(("S", "D"), 10.0)
     assert rates.rate(("S", "D")) == 50.0
-    assert rates.marginal(("S", "D")) == pytest.approx(25.0)
+    assert rates.marginal(("S", "D")) == pytest.approx(25 * math.sqrt(2))
     assert rates.marginal(("S", "X")) == 0.0
     rates.passed(4.0 * math.log(10), {})  # a tenth is left: one connection-second is too little
     assert rates.rate(("S", "D")) == 200.0

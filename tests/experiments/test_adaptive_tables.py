@@ -40,6 +40,37 @@ def test_ratios_are_of_the_same_seed_and_their_means_geometric(tables, texts):
     assert math.isnan(found["over_as_many_low"][0])
 
 
+def test_a_reference_is_compared_in_the_same_run(tables, texts):
+    """Adaptive takes 4/3 and 3 times the reference, in the mean twice; it half of coordinated."""
+    rows = [
+        (101, "coordinated", 12.0, None),
+        (102, "coordinated", 6.0, None),
+        (101, "direct as many as coordinated", 6.0, None),
+        (102, "direct as many as coordinated", 3.0, None),
+        (101, "adaptive", 8.0, 6.0),
+        (102, "adaptive", 9.0, 3.0),
+    ]
+    runs = pd.DataFrame(rows, columns=["seed", "method", "makespan_s", "reference_s"])
+    found = tables.reference(runs.assign(setting="none"))
+    assert found["over_reference"].tolist() == [2.0]
+    assert found["most"].tolist() == [3.0]
+    assert found["reference_over_coordinated"].tolist() == [0.5]
+    assert found["reference_over_as_many"].tolist() == [1.0]
+    assert "| adaptive | none | 2 | 2.0 [" in texts.reference_text(found)
+
+
+def test_coverage_counts_who_lies_within_the_range(tables, texts):
+    """3 of 4 lie within 8 to 12 s; a run without a prediction counts for none."""
+    rows = [(10.0 + n, 8.0, 12.0) for n in range(4)] + [(9.0, None, None)]
+    names = "makespan_s predicted_low_s predicted_high_s"
+    found = tables.coverage(pd.DataFrame(rows, columns=names.split()).assign(method="direct"))
+    row = found.loc[0]
+    assert (row["runs"], row["within"], row["sooner"], row["later"]) == (4, 3, 0, 1)
+    # Clopper and Pearson, 3 of 4, from tables.
+    assert (row["part_low"], row["part_high"]) == (0.194, 0.994)
+    assert "| direct | 4 | 3 | 0 | 1 | [0.194, 0.994] |" in texts.coverage_text(found)
+
+
 def test_the_frontier_has_what_others_keep_in_the_same_seed(tables):
     """They have 6 of direct's 8, and 3 of its 4: three quarters."""
     rows = [
