@@ -76,7 +76,7 @@ def test_first_counts_are_by_data_and_one_where_a_link_is_far_faster():
 
 
 def test_marginal_value_is_that_of_a_shared_wire():
-    """With trust in probes of 1 it is r²/b; the ratio's fourth root counts: 50 (50/200)^¼ = 25 √2."""
+    """With trust in probes of 1 it is r²/b; a ratio counts by its fourth root: 50 (¼)^¼ = 25 √2."""
     rates = LinkRates({("S", "D"): 200.0})
     rates.moved(("S", "D"), 500)
     rates.busy(("S", "D"), 10.0)
