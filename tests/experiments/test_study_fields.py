@@ -189,3 +189,25 @@ def test_several_rows_give_their_range_and_one_its_interval(fields, tmp_path):
     assert value('x.summary s method=a "as=three digits"', tmp_path) == "1.04 to 1.19"
     with pytest.raises(ValueError, match=r"no such row in x_summary.csv"):
         value("x.summary s method=c", tmp_path)
+
+
+def test_readings_are_named_in_words_with_the_verdicts_they_change(scripts):
+    found = {"claim": "C1", "part": "direct", "seeds": "8", "value_low": "2.5", "value_high": "3"}
+    base = {"where": "fluid engine", "method": "ours: pipelined", "base_value": "1.98"}
+    moved = {"value": "2.75", "verdict": "holds", "base_verdict": "differs", "changes": "yes"}
+    alike = {"value": "2", "verdict": "holds", "base_verdict": "holds", "changes": "no"}
+    fixed = {"reading": "hosts.seed = 1; backlog.seed = 1"}
+    stubs = {"reading": 'hosts.sources = [{"among": "stub", "count": 2, "domain": "A"}]'}
+    rows = [found | base | fixed | moved, found | base | stubs | alike]
+    changed = "C1 direct: differs → holds (1.98 → 2.75 [2.5, 3])"
+    assert scripts("study_tables").readings(pd.DataFrame(rows)).splitlines()[2:] == [
+        f"| fixed places and backlogs | fluid engine | ours: pipelined | 8 | 1 | {changed} |",
+        "| sources in stubs | fluid engine | ours: pipelined | 8 | 1 | none |",
+    ]
+
+
+def test_max_min_fair_rates_do_not_stand_among_the_claims(scripts):
+    """They are in claims.csv, for readings to stand beside; the paper's means were packets."""
+    table = pd.DataFrame({"where": ["ns-3, scale 0.1", "fluid engine, scale 0.1", "planned here"]})
+    kept = scripts("study_tables").by_packets(table)
+    assert list(kept["where"]) == ["ns-3, scale 0.1", "planned here"]

@@ -39,11 +39,11 @@ def readings_table(sweeps: Sequence[SweepFolder]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each reading, coordinated method, claim and part: ``reading`` (where it differs),
-        ``method``, ``claim``, ``part``, ``seeds``, ``value`` with its interval, ``verdict``,
-        ``base_value``, ``base_verdict`` (of the world that differs in nothing else; "not run" where
-        there is none) and ``changes`` (whether the two verdicts are others). Empty where no other
-        reading has been run.
+        A row for each reading, coordinated method, claim and part: ``where`` (engine, size, what is
+        known), ``reading`` (where it differs), ``method``, ``claim``, ``part``, ``seeds``,
+        ``value`` with its interval, ``verdict``, ``base_value``, ``base_verdict`` (of the world
+        that differs in nothing else; "not run" where there is none) and ``changes`` (whether the
+        two verdicts are others). Empty where no other reading has been run.
     """
     import pandas as pd
 
@@ -62,6 +62,7 @@ def readings_table(sweeps: Sequence[SweepFolder]) -> pd.DataFrame:
             base_verdict = NOT_RUN if other is None else other.verdict
             rows.append(
                 {
+                    "where": usual.words,
                     "reading": "; ".join(runs.world.others),
                     "method": runs.world.method,
                     "claim": finding.claim,
