@@ -103,8 +103,8 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 # DATA holds skyplane/ and topologyzoo/; without it what needs them is left out. Runs that figure3 has
 # or figure4 have are not repeated, and runs that failed (exit code 3) do not end the study. SEEDS=
 # leaves their number to the files: those of precision go on until means are known as well as they ask.
-STUDY ?= figure3 figure4 figure5 figure6 probes slots halves directs onesided readings precision \
-         precision4 streams knowledge execution transports $(if $(DATA),topologies drift)
+STUDY ?= figure3 figure4 figure5 figure6 readings_fluid halves_fluid probes slots halves directs \
+         onesided readings precision precision4 streams knowledge execution transports $(if $(DATA),topologies drift)
 SCALE ?= 0.1
 SEEDS ?= 3
 
@@ -112,11 +112,12 @@ study: $(VENV)/.installed-study ## repeat the paper's study in ns-3 (STUDY, SCAL
 	@for name in $(STUDY); do \
 	    set -- sweep experiments/$$name.toml -o results/$$name; \
 	    case $$name:$(SEEDS) in \
-	        *:|halves:*) ;; \
+	        *:|halves:*|*_fluid:*) ;; \
 	        *) set -- "$$@" --seeds $(SEEDS);; \
 	    esac; \
 	    case $$name in \
 	        figure3) set -- "$$@" --scale $(SCALE);; \
+	        *_fluid) ;; \
 	        drift) set -- "$$@" --data $(DATA)/skyplane;; \
 	        topologies) set -- "$$@" --scale $(SCALE) --data $(DATA);; \
 	        *) set -- "$$@" --scale $(SCALE) \
