@@ -78,6 +78,7 @@ def reference_text(table: pd.DataFrame) -> str:
         "most",
         "reference over coordinated",
         "reference over direct with as many",
+        "packets sent again",
     )
     rows = [
         [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", *row[6:]]

@@ -51,11 +51,12 @@ def test_a_reference_is_compared_in_the_same_run(tables, texts):
         (102, "adaptive", 9.0, 3.0),
     ]
     runs = pd.DataFrame(rows, columns=["seed", "method", "makespan_s", "reference_s"])
-    found = tables.reference(runs.assign(setting="none"))
+    found = tables.reference(runs.assign(setting="none", retransmissions=runs["seed"] - 100.0))
     assert found["over_reference"].tolist() == [2.0]
     assert found["most"].tolist() == [3.0]
     assert found["reference_over_coordinated"].tolist() == [0.5]
     assert found["reference_over_as_many"].tolist() == [1.0]
+    assert found["sent_again"].tolist() == [2]
     assert "| adaptive | none | 2 | 2.0 [" in texts.reference_text(found)
 
 
@@ -137,3 +138,20 @@ def test_errors_are_judged_against_right_estimates_of_the_same_seed(tables):
     assert found["method"].tolist() == [*tables.ADAPTIVE, tables.COORDINATED, tables.BEST_PATH]
     assert found["over_right"].tolist() == [1.0] * 4
     assert found["estimates"].unique().tolist() == ["+70 %, 1:3"]
+
+
+def test_errors_either_way_count_together_seed_by_seed(tables):
+    """Over-estimated they take 2 and 8 times as long, under-estimated 1/2 both: 1 and 2."""
+    times = {
+        "errors: none, 1:3": (10.0, 10.0),
+        "errors: +70 %, 1:3": (20.0, 80.0),
+        "errors: -70 %, 1:3": (5.0, 5.0),
+    }
+    runs = pd.DataFrame(
+        {"seed": 101 + i, "setting": setting, "method": "adaptive", "makespan_s": time_s}
+        for setting, both in times.items()
+        for i, time_s in enumerate(both)
+    )
+    last = tables.errors(runs).iloc[-1]
+    assert (last["estimates"], last["seeds"]) == ("+70 %, 1:3 and -70 %, 1:3", 2)
+    assert last["over_right"] == round(2**0.5, 3)
