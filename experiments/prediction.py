@@ -2,9 +2,11 @@
 
     python experiments/prediction.py learn     # seeds 1 to 100: the factors of the predictions
     python experiments/prediction.py           # seeds 101 to 200: medians, and coverage
+    python experiments/prediction.py learn --engine ns3 --seeds 20 --cache DIR
 
-Runs of the base scenario at a tenth in the fluid engine, capacities of peering and access wires
-known; each seed has two of the settings in turn: 0, 20 and 60 flows, divided 1:1, 2:1 and 1:3. Of n
+Runs of the base scenario at a tenth, capacities of peering and access wires known; in the fluid
+engine each seed has two of the settings in turn: 0, 20 and 60 flows, divided 1:1, 2:1 and 1:3. In
+ns-3, where others' flows cost time, each has one without them and one with, in turn. Of n
 runs the range goes from the k-th shortest to the k-th longest ratio, k being the whole part of
 (n + 1)/20: a new run of the same kind lies within with a probability of 0.9 or a little more,
 whatever the ratios' distribution (split conformal prediction: Lei, G'Sell, Rinaldo, Tibshirani,
@@ -35,6 +37,7 @@ from datacollect.scenario.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from datacollect.choices import Engine
     from datacollect.scenario.outcome import Outcome
 
 HERE = Path(__file__).resolve().parent
@@ -63,15 +66,23 @@ class Found(NamedTuple):
     makespan_s: float
 
 
-def runs(method: str, seeds: Iterable[int]) -> list[Found]:
+def settings_of(seed: int, engine: Engine) -> Iterable[tuple[int, list[int]]]:
+    """Return flows and their split of the two settings of a seed."""
+    if engine == "ns3":
+        loaded = [(flows, split) for flows, split in SETTINGS if flows]
+        return SETTINGS[0], loaded[seed % len(loaded)]
+    return (SETTINGS[(seed + further) % len(SETTINGS)] for further in (0, FURTHER))
+
+
+def runs(method: str, seeds: Iterable[int], engine: Engine, cache: str | None) -> list[Found]:
     """Carry a method out, two settings for each seed."""
     base = Scenario.from_file(HERE / "base.toml")
     found = []
     for seed in seeds:
-        for further in (0, FURTHER):
-            flows, split = SETTINGS[(seed + further) % len(SETTINGS)]
+        for flows, split in settings_of(seed, engine):
             values = {"run.seed": seed, "background.flows": flows, "background.split": split}
-            outcome = carry_out(base.with_values(values | KNOWN | METHODS[method]), engine="fluid")
+            scenario = base.with_values(values | KNOWN | METHODS[method])
+            outcome = carry_out(scenario, engine=engine, cache_dir=cache)
             found.append(of_run(method, outcome))
     return found
 
@@ -161,6 +172,8 @@ if __name__ == "__main__":
     parser.add_argument("what", nargs="?", choices=("learn", "report"), default="report")
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--engine", choices=("fluid", "ns3"), default="fluid")
+    parser.add_argument("--cache", help="folder of ns-3's probes, which methods share")
     given = parser.parse_args()
     first = 1 if given.what == "learn" else 101
     if given.what == "report":
@@ -168,5 +181,5 @@ if __name__ == "__main__":
         print("|---|--:|--:|--:|--:|")
     for method in given.methods:
         (show_learned if given.what == "learn" else show)(
-            method, runs(method, range(first, first + given.seeds))
+            method, runs(method, range(first, first + given.seeds), given.engine, given.cache)
         )
