@@ -62,8 +62,8 @@ def format_rate(rate_bytes_per_s: float) -> str:
 def format_duration(duration_s: float) -> str:
     """Write a duration for people.
 
-    >>> format_duration(0.25), format_duration(75), format_duration(7322)
-    ('0.25 s', '1 min 15 s', '2 h 02 min')
+    >>> format_duration(0.25), format_duration(75), format_duration(7322), format_duration(1e9)
+    ('0.25 s', '1 min 15 s', '2 h 02 min', '11600 days')
     """
     if not math.isfinite(duration_s):
         return "never" if duration_s > 0 else str(duration_s)
@@ -75,7 +75,7 @@ def format_duration(duration_s: float) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
         return f"{hours} h {minutes:02d} min"
-    return f"{hours / 24:.3g} days"
+    return f"{float(f'{hours / 24:.3g}'):.15g} days"
 
 
 def format_significant(value: float) -> str:

@@ -197,6 +197,7 @@ def carrying(
     *,
     schedule: Schedule | None = None,
     relay_buffer_bytes: int | None = None,
+    in_packets: bool = True,
 ) -> Carrying:
     """Return what carries a collection out as the options say.
 
@@ -209,6 +210,8 @@ def carrying(
         Instead of planning.
     relay_buffer_bytes : int, optional
         Room for others' data at each relay.
+    in_packets : bool
+        As in networks; else at max-min fair rates: for what adaptive forecasts.
 
     Raises
     ------
@@ -227,7 +230,8 @@ def carrying(
     """
     schedule = plan(problem, how.planning()) if schedule is None else schedule
     if how.name == ADAPTIVE:
-        return _adaptive(problem, schedule, how, _room_bytes(problem, relay_buffer_bytes))
+        room_bytes = _room_bytes(problem, relay_buffer_bytes)
+        return _adaptive(problem, schedule, how, room_bytes, in_packets=in_packets)
     if how.replan_s is not None:
         room_bytes = _room_bytes(problem, relay_buffer_bytes)
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
@@ -251,8 +255,12 @@ def n_connections(schedule: Schedule, how: ExecutionOptions) -> int:
     return len(set(hops)) * how.lanes
 
 
-def prediction(problem: Problem, carried: Carrying, how: ExecutionOptions) -> Prediction | None:
+def prediction(
+    problem: Problem, carried: Carrying, how: ExecutionOptions, *, in_packets: bool = True
+) -> Prediction | None:
     """Predict when what is carried out ends; None where wires are not known, or turns are taken.
+
+    `in_packets` is as for `datacollect.methods.prediction.predicted`.
 
     Examples
     --------
@@ -271,13 +279,13 @@ def prediction(problem: Problem, carried: Carrying, how: ExecutionOptions) -> Pr
         holders[host] = holders.get(host, 0) + parcel.n_bytes
     schedule, end = carried.schedule, problem.destination
     if how.name == ADAPTIVE:
-        return predicted_adaptive(problem, carried.connections)
+        return predicted_adaptive(problem, carried.connections, in_packets=in_packets)
     if schedule.method == "direct":
         streams = _streams(problem, how)
         jobs = [Job((host, end), n, streams[host]) for host, n in holders.items()]
     else:
         jobs = jobs_of(schedule, how.lanes)
-    return predicted(problem, jobs, how.name)
+    return predicted(problem, jobs, how.name, in_packets=in_packets)
 
 
 # One function per controller -----------------------------------------------------------------
@@ -303,7 +311,12 @@ def _replanning(
 
 
 def _adaptive(
-    problem: Problem, schedule: Schedule, how: ExecutionOptions, room_bytes: Mapping[str, float]
+    problem: Problem,
+    schedule: Schedule,
+    how: ExecutionOptions,
+    room_bytes: Mapping[str, float],
+    *,
+    in_packets: bool,
 ) -> Carrying:
     """The schedule is not followed: it says what coordinated would do, with how many connections.
 
@@ -311,7 +324,7 @@ def _adaptive(
     """
     as_planned = (how.as_many_times or 1) * n_connections(schedule, how)
     connections = how.connections or max(1, as_planned)
-    expected = predicted_adaptive(problem, connections)
+    expected = predicted_adaptive(problem, connections, in_packets=in_packets)
     controller = AdaptiveController(
         problem,
         connections,

@@ -72,14 +72,23 @@ MOSTLY_FREE = 0.5
 # Learned by `python experiments/prediction.py learn`: the base scenario at a tenth in the fluid
 # engine, seeds 1 to 100, peering and access wires known; first beside others, then on wires that
 # are mostly free. A method that is not here is not predicted.
-LEARNED = {
+AT_FAIR_RATES = {
+    DIRECT: (Factors(1.002, 1.017, 1.039), Factors(1.002, 1.003, 1.270)),
+    COORDINATED: (Factors(1.003, 1.024, 1.082), Factors(0.977, 0.997, 1.564)),
+    ADAPTIVE: (Factors(1.055, 1.076, 1.187), Factors(1.008, 1.049, 1.633)),
+}
+# The same with `--engine ns3`, seeds 1 to 20: packets are lost, windows grow, and probes of one
+# moment are further from what the next gets.
+IN_PACKETS = {
     DIRECT: (Factors(1.002, 1.017, 1.039), Factors(1.002, 1.003, 1.270)),
     COORDINATED: (Factors(1.003, 1.024, 1.082), Factors(0.977, 0.997, 1.564)),
     ADAPTIVE: (Factors(1.055, 1.076, 1.187), Factors(1.008, 1.049, 1.633)),
 }
 
 
-def predicted(problem: Problem, jobs: Sequence[Job], method: str) -> Prediction | None:
+def predicted(
+    problem: Problem, jobs: Sequence[Job], method: str, *, in_packets: bool = True
+) -> Prediction | None:
     """Predict when jobs end that are carried out side by side; None where wires are not known.
 
     Parameters
@@ -88,6 +97,8 @@ def predicted(problem: Problem, jobs: Sequence[Job], method: str) -> Prediction 
         Bandwidths are what one connection got.
     jobs : sequence of Job
     method : str
+    in_packets : bool
+        As in networks; else at the fluid engine's max-min fair rates.
 
     Examples
     --------
@@ -100,15 +111,19 @@ def predicted(problem: Problem, jobs: Sequence[Job], method: str) -> Prediction 
     15.0
     """
     bare_s = bare_makespan_s(problem, jobs)
-    if bare_s is None or method not in LEARNED:
+    factors = (IN_PACKETS if in_packets else AT_FAIR_RATES).get(method)
+    if bare_s is None or factors is None:
         return None
-    return _with_range(bare_s, method, free_part(problem, [job.hosts for job in jobs]))
+    return _with_range(bare_s, factors, free_part(problem, [job.hosts for job in jobs]))
 
 
-def predicted_adaptive(problem: Problem, connections: int) -> Prediction | None:
+def predicted_adaptive(
+    problem: Problem, connections: int, *, in_packets: bool = True
+) -> Prediction | None:
     """Predict when so many connections that move to where they bring most have brought all.
 
     None where no wire is known between some source and the destination, or rates are forecast.
+    `in_packets` is as for `predicted`.
 
     Examples
     --------
@@ -121,7 +136,8 @@ def predicted_adaptive(problem: Problem, connections: int) -> Prediction | None:
     end = problem.destination
     straight = [(problem.names[parcel.host], end) for parcel in problem.parcels]
     bare_s = bare_adaptive_s(problem, connections)
-    return None if bare_s is None else _with_range(bare_s, ADAPTIVE, free_part(problem, straight))
+    factors = (IN_PACKETS if in_packets else AT_FAIR_RATES)[ADAPTIVE]
+    return None if bare_s is None else _with_range(bare_s, factors, free_part(problem, straight))
 
 
 def predicted_plan(problem: Problem, schedule: Schedule) -> Prediction | None:
@@ -242,8 +258,8 @@ def free_part(problem: Problem, routes: Sequence[tuple[str, ...]]) -> float:
     return median(parts) if parts else 1.0
 
 
-def _with_range(bare_s: float, method: str, free: float) -> Prediction:
-    factors = LEARNED[method][free > MOSTLY_FREE]
+def _with_range(bare_s: float, learned: tuple[Factors, Factors], free: float) -> Prediction:
+    factors = learned[free > MOSTLY_FREE]
     return Prediction(bare_s * factors.middle, bare_s * factors.low, bare_s * factors.high)
 
 

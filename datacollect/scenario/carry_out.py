@@ -174,7 +174,11 @@ def carry_out(
         with naming("run"):
             require_room(planned, limits.relay_buffer_bytes)
         carried = carrying(
-            problem, how, schedule=planned, relay_buffer_bytes=limits.relay_buffer_bytes
+            problem,
+            how,
+            schedule=planned,
+            relay_buffer_bytes=limits.relay_buffer_bytes,
+            in_packets=engine == "ns3",
         )
     tell("simulating")
     simulate_in = _in_packets if engine == "ns3" else _as_fluid
@@ -192,7 +196,7 @@ def carry_out(
         measurement,
         connections,
         replanning,
-        prediction(problem, carried, how),
+        prediction(problem, carried, how, in_packets=engine == "ns3"),
     )
 
 

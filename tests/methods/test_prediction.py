@@ -4,7 +4,8 @@ import pytest
 
 import datacollect as dc
 from datacollect.methods.prediction import (
-    LEARNED,
+    AT_FAIR_RATES,
+    IN_PACKETS,
     Job,
     bare_adaptive_s,
     bare_makespan_s,
@@ -70,25 +71,27 @@ def test_without_capacities_nothing_is_predicted():
     assert predicted(two(), [Job(("A", "D"), 60, 1)], "direct") is None
 
 
-def test_wires_that_others_use_are_told_from_wires_that_are_free():
-    """3 of 12 bytes/s is little of them, 7 of 12 is most."""
+@pytest.mark.parametrize(("in_packets", "learned"), [(True, IN_PACKETS), (False, AT_FAIR_RATES)])
+def test_wires_that_others_use_are_told_from_wires_that_are_free(in_packets, learned):
+    """3 of 12 bytes/s is little of them, 7 of 12 is most; packets have factors of their own."""
     jobs = [Job(("A", "D"), 60, 1)]
-    found = predicted(two(12.0), jobs, "coordinated")
+    found = predicted(two(12.0), jobs, "coordinated", in_packets=in_packets)
     bare_s = bare_makespan_s(two(12.0), jobs)
-    assert found == tuple(bare_s * factor for factor in _in_order(LEARNED["coordinated"][False]))
+    assert found == tuple(bare_s * factor for factor in _in_order(learned["coordinated"][False]))
     free = two(12.0).replace(bandwidth_bytes_per_s=[[7.0, 7.0]])
     bare_s = bare_makespan_s(free, jobs)
-    found = predicted(free, jobs, "coordinated")
-    assert found == tuple(bare_s * factor for factor in _in_order(LEARNED["coordinated"][True]))
+    found = predicted(free, jobs, "coordinated", in_packets=in_packets)
+    assert found == tuple(bare_s * factor for factor in _in_order(learned["coordinated"][True]))
 
 
 def _in_order(factors):
     return factors.middle, factors.low, factors.high
 
 
-@pytest.mark.parametrize("method", sorted(LEARNED))
-def test_the_middle_lies_in_the_range(method):
-    for factors in LEARNED[method]:
+@pytest.mark.parametrize("learned", [IN_PACKETS, AT_FAIR_RATES])
+def test_the_middle_lies_in_the_range(learned):
+    assert sorted(learned) == ["adaptive", "coordinated", "direct"]
+    for factors in (each for pair in learned.values() for each in pair):
         assert factors.low <= factors.middle <= factors.high
 
 
@@ -102,10 +105,10 @@ def test_plans_are_predicted_where_rates_by_connections_are_known():
     """Four of ours beside three others have 48/7 bytes/s."""
     problem = known_link()
     found = predictions(problem, dc.coordinated(problem, connections=4))
-    middle = LEARNED["coordinated"][False].middle
+    middle = IN_PACKETS["coordinated"][False].middle
     assert found["coordinated"].makespan_s == pytest.approx(60 * 7 / 48 * middle)
     assert found["adaptive"].makespan_s == pytest.approx(
-        60 * 7 / 48 * LEARNED["adaptive"][False].middle
+        60 * 7 / 48 * IN_PACKETS["adaptive"][False].middle
     )
     bare = problem.replace(
         capacity_bytes_per_s=None, competitors=None, per_connection_bytes_per_s=None
