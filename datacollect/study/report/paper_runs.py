@@ -130,7 +130,8 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
         return []
     table = _with_what_first_leaves(pd.concat(tables, ignore_index=True))
     table = table.drop_duplicates(["key", "others"])
-    several = len(set(table["versions"])) > 1
+    # The fluid engine has one version less than ns-3: engines are no different versions.
+    several = table.groupby("engine")["versions"].nunique()
     found = []
     for _, runs in table.groupby(["engine", "scale", "probes", "others", "versions"]):
         first = runs.iloc[0]
@@ -146,7 +147,7 @@ def paper_runs(sweeps: Sequence[SweepFolder]) -> list[PaperRuns]:
                     str(first["probes"]),
                     plan,
                     tuple(first["others"]),
-                    str(first["versions"]) if several else "",
+                    str(first["versions"]) if several[first["engine"]] > 1 else "",
                 )
                 found.append(PaperRuns(world, complete, len(chosen) - len(complete)))
     return sorted(found, key=lambda runs: runs.world.rank)

@@ -298,6 +298,20 @@ def test_the_papers_example_is_planned_not_quoted():
     assert {finding.verdict for finding in figure1_findings()} == {"holds"}
 
 
+def test_engines_of_one_version_each_are_named_without_it(tmp_path):
+    """ns-3's runs have a version that those of the fluid engine do not have."""
+    for engine, numpy in (("ns3", "2"), ("fluid", "1.9")):
+        part = {"flows": ["60"]}
+        write_sweep(
+            tmp_path / engine, "figure3", papers_world, only=part, engine=engine, numpy=numpy
+        )
+    table = claims_table(findings(read_sweeps(tmp_path)))
+    where = set(table[table["claim"] == "C1"]["where"])
+    assert where == {
+        f"{engine}, scale 0.1, probes of 5 MB, mean" for engine in ("ns-3", "fluid engine")
+    }
+
+
 def test_runs_of_other_versions_are_not_mixed(tmp_path):
     """Twice the seeds by an older version: each is judged by itself, and says which it is."""
     for name, seeds, truth in (("1.9", 12, papers_world), ("2", 6, opposite_world)):
