@@ -9,7 +9,7 @@ published before stays there until the same world, or the same sweep, is reporte
 is written anew from these files. NAME is "claims", "claims side by side", "claims in short",
 "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 across"
 or "figure3 prediction", with a choice of rows as in "figure3 makespan flows=60". The sweeps'
-pictures go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
+pictures that a page shows go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
 (study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
 experiments/results/study/rows` makes all of it again. Makes no number of its own.
 """
@@ -96,8 +96,10 @@ def main() -> None:
     figures = options.page.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
+    shown = "".join(page.read_text(encoding="utf-8") for page in pages(options.page))
     for picture in sorted(options.report.glob("*.png")):
-        shutil.copy(picture, figures / f"study_{picture.name}")
+        if f"study_{picture.name}" in shown:
+            shutil.copy(picture, figures / f"study_{picture.name}")
     if options.sweeps is not None:
         keep_rows(options.sweeps, options.results / "rows")
     for table in sorted(options.report.glob("*.csv")):

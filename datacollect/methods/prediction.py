@@ -80,9 +80,9 @@ AT_FAIR_RATES = {
 # The same with `--engine ns3`, seeds 1 to 20: packets are lost, windows grow, and probes of one
 # moment are further from what the next gets.
 IN_PACKETS = {
-    DIRECT: (Factors(1.002, 1.017, 1.039), Factors(1.002, 1.003, 1.270)),
-    COORDINATED: (Factors(1.003, 1.024, 1.082), Factors(0.977, 0.997, 1.564)),
-    ADAPTIVE: (Factors(1.055, 1.076, 1.187), Factors(1.008, 1.049, 1.633)),
+    DIRECT: (Factors(0.720, 1.005, 1.201), Factors(0.980, 1.071, 1.454)),
+    COORDINATED: (Factors(0.924, 1.198, 1.745), Factors(0.776, 1.008, 1.398)),
+    ADAPTIVE: (Factors(0.908, 1.069, 1.253), Factors(1.011, 1.187, 1.425)),
 }
 
 
