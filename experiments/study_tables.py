@@ -8,10 +8,11 @@ published before stays there until the same world, or the same sweep, is reporte
 `<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md and experiments/README.md the table NAME
 is written anew from these files. NAME is "claims", "claims side by side", "claims in short",
 "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 across"
-or "figure3 prediction", with a choice of rows as in "figure3 makespan flows=60". Those of the sweeps'
-pictures that a page shows go to docs/figures/study_NAME.png. Numbers in sentences are filled from
-the same files (study_fields.py). With --sweeps also the rows of all runs are kept, from which
-`datacollect report experiments/results/study/rows` makes all of it again. Makes no number of its own.
+or "figure3 prediction", with a choice of rows as in "figure3 makespan flows=60". Those of the
+sweeps' pictures that a page shows go to docs/figures/study_NAME.png. Numbers in sentences are
+filled from the same files (study_fields.py). With --sweeps also the rows of all runs are kept, from
+which `datacollect report experiments/results/study/rows` makes all of it again. Makes no number of
+its own.
 """
 
 from __future__ import annotations
