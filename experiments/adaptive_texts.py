@@ -80,11 +80,7 @@ def reference_text(table: pd.DataFrame) -> str:
         "reference over direct with as many",
         "packets sent again",
     )
-    rows = [
-        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", *row[6:]]
-        for row in table.astype(str).itertuples(index=False)
-    ]
-    return _markdown(head, rows)
+    return _with_interval(head, table)
 
 
 def coverage_text(table: pd.DataFrame) -> str:
@@ -119,28 +115,25 @@ def means_text(table: pd.DataFrame) -> str:
 def errors_text(table: pd.DataFrame) -> str:
     """Return what wrong estimates cost as a table in Markdown."""
     head = ("estimates over B1–A1", "method", "seeds", "over its time with right estimates")
-    rows = [
-        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]"]
-        for row in table.astype(str).itertuples(index=False)
-    ]
-    return _markdown(head, rows)
+    return _with_interval(head, table)
 
 
 def optimum_text(table: pd.DataFrame) -> str:
     """Return what methods take over the optimum as a table in Markdown."""
     head = ("kind", "method", "problems", "over the optimum", "most")
-    rows = [
-        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", row[6]]
-        for row in table.astype(str).itertuples(index=False)
-    ]
-    return _markdown(head, rows)
+    return _with_interval(head, table)
 
 
 def begins_text(table: pd.DataFrame) -> str:
     """Return what it costs to begin, or go on, as planned, as a table in Markdown."""
     head = ("setting", "connections", "seeds", "over adaptive", "plans")
+    return _with_interval(head, table)
+
+
+def _with_interval(head: Iterable[str], table: pd.DataFrame) -> str:
+    """Return a table whose fourth to sixth columns are a value and the ends of its interval."""
     rows = [
-        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", row[6]]
+        [*row[:3], f"{row[3]} [{row[4]}, {row[5]}]", *row[6:]]
         for row in table.astype(str).itertuples(index=False)
     ]
     return _markdown(head, rows)
