@@ -31,13 +31,17 @@ def main() -> None:
         "-o", "--output", type=Path, required=True, help="folder of the fluid sweep"
     )
     parser.add_argument("--more", type=int, default=20, help="further seeds for each seed")
+    parser.add_argument("--csv", type=Path, help="file to write the table to, too")
     options = parser.parse_args()
     runs, experiment = runs_of(options.ns3), twin_of(options.experiment, options.ns3)
     seeds = int(runs["seed"].max())
     control = fluid(experiment, options.output, seeds * (1 + options.more))
     axes = [axis.name for axis in experiment.axes]
     same, further = control[control["seed"] <= seeds], control[control["seed"] > seeds]
-    print(table(runs, same, further, axes))
+    means = found(runs, same, further, axes)
+    print(table(means))
+    if options.csv is not None:
+        means.to_csv(options.csv, index=False)
 
 
 def runs_of(folder: Path) -> pd.DataFrame:
@@ -73,35 +77,39 @@ def fluid(experiment: Experiment, folder: Path, seeds: int) -> pd.DataFrame:
     return sweep(replace(experiment, scenario=scenario).with_seeds(seeds), folder, workers=1)
 
 
-def table(runs: pd.DataFrame, control: pd.DataFrame, more: pd.DataFrame, axes: list[str]) -> str:
-    """Return means without and with the control, in Markdown."""
+def found(
+    runs: pd.DataFrame, control: pd.DataFrame, more: pd.DataFrame, axes: list[str]
+) -> pd.DataFrame:
+    """Return means without and with the control, a row for each setting and method."""
+    import pandas as pd
+
     from datacollect.study.report.control_variate import FOLDS, controlled_mean
 
-    lines = [
-        [*axes, "runs", "mean, s", "with control, s", "variance taken away", "kept"],
-        ["---"] * (len(axes) + 5),
-    ]
     by_labels = {labels: part.set_index("seed")["makespan_s"] for labels, part in
                  control.groupby(axes)}  # fmt: skip
     further = {labels: part["makespan_s"].dropna() for labels, part in more.groupby(axes)}
+    rows = []
     for labels, part in runs.groupby(axes):
         ours = part.set_index("seed")["makespan_s"]
         same = by_labels[labels].reindex(ours.index).dropna()
         ours = ours.reindex(same.index)
         if len(ours) < 2 * FOLDS:
             continue
-        found = controlled_mean(ours.tolist(), same.tolist(), further[labels].tolist())
-        cells = [
-            *map(str, labels),
-            str(len(ours)),
-            *(
-                f"{x.mean:.4g} ± {(x.high - x.low) / 2:.2g}"
-                for x in (found.plain, found.controlled)
-            ),
-            f"{100 * found.cut:.0f} %",
-            "yes" if found.is_kept else "no",
-        ]
-        lines.append(cells)
+        means = controlled_mean(ours.tolist(), same.tolist(), further[labels].tolist())
+        row = dict(zip(axes, map(str, labels), strict=True)) | {"runs": len(ours)}
+        for name, one in (("plain", means.plain), ("controlled", means.controlled)):
+            row[f"{name}_s"] = f"{one.mean:.4g} ± {(one.high - one.low) / 2:.2g}"
+        rows.append(
+            {**row, "cut": f"{100 * means.cut:.0f} %", "kept": "yes" if means.is_kept else "no"}
+        )
+    return pd.DataFrame(rows)
+
+
+def table(means: pd.DataFrame) -> str:
+    """Return means without and with the control, in Markdown."""
+    names = {"plain_s": "mean, s", "controlled_s": "with control, s", "cut": "variance taken away"}
+    lines = [[names.get(name, name) for name in means], ["---"] * means.shape[1]]
+    lines += means.astype(str).to_numpy().tolist()
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

@@ -37,6 +37,7 @@ from adaptive_texts import (
     reference_text,
     settings_text,
 )
+from control_variate import table as control_text
 from study_fields import pages, with_fields
 
 HERE = Path(__file__).resolve().parent
@@ -191,6 +192,7 @@ def table_of(name: str, report: Path) -> str | None:
         "reference": ("reference", reference_text),
         "begins": ("begins", begins_text),
         "coverage": ("coverage", coverage_text),
+        "control": ("control", control_text),
     }
     if kind not in makers:
         sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")

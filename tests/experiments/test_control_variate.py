@@ -18,16 +18,9 @@ def test_methods_are_judged_each_by_its_own_runs(scripts):
     alike = both["method"] != "b"
     runs = both.assign(makespan_s=both["control"].where(alike, 100 + 10 * both["noise"]))
     control = both.assign(makespan_s=both["control"])
-    lines = (
-        scripts("control_variate")
-        .table(
-            runs[runs["seed"] <= 30],
-            control[control["seed"] <= 30],
-            control[control["seed"] > 30],
-            ["method"],
-        )
-        .splitlines()
-    )
+    script, small = scripts("control_variate"), control["seed"] <= 30
+    means = script.found(runs[runs["seed"] <= 30], control[small], control[~small], ["method"])
+    lines = script.table(means).splitlines()
     cells = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in lines[2:]}
     assert set(cells) == {"a", "b"}
     assert (cells["a"][1], cells["a"][-1]) == ("30", "yes |")
