@@ -157,7 +157,7 @@ def test_claims_stand_side_by_side_by_the_paper_s_method_and_ours(scripts):
     numbers = {"value": "1.5", "low": "1.4", "high": "1.6"}
     found = {**row, **numbers, "method": "ours: pipelined", "where": "probes of 5 MB, mean"}
     small = {**found, "where": "probes of 0.5 MB, ewma", "seeds": "9", "verdict": "differs"}
-    table = scripts("study_tables").side_by_side(pd.DataFrame([small, found]))
+    table = scripts("study_texts").side_by_side(pd.DataFrame([small, found]))
     assert table.splitlines()[-1] == (
         "| C3: under 1:1 direct and best-path are alike | not run yet "
         "| **holds**, 1.5 [1.4, 1.6], 2 seeds |"
@@ -169,7 +169,7 @@ def test_claims_that_were_not_run_at_all_say_so_once(scripts):
     numbers = {"value": "1.5", "low": "1.4", "high": "1.6", "seeds": "1"}
     one = {**row, **numbers, "part": "coordinated", "verdict": "holds", "method": "ours: pipelined"}
     other = {**row, **dict.fromkeys(numbers, ""), "part": "best-path", "verdict": "not run"}
-    table = scripts("study_tables").side_by_side(pd.DataFrame([one, other]))
+    table = scripts("study_texts").side_by_side(pd.DataFrame([one, other]))
     assert table.splitlines()[-1].endswith(
         "| not run yet | coordinated: **holds**, 1.5 [1.4, 1.6], 1 seed<br>best-path: not run yet |"
     )
@@ -200,7 +200,7 @@ def test_readings_are_named_in_words_with_the_verdicts_they_change(scripts):
     stubs = {"reading": 'hosts.sources = [{"among": "stub", "count": 2, "domain": "A"}]'}
     rows = [found | base | fixed | moved, found | base | stubs | alike]
     changed = "C1 direct: differs → holds (1.98 → 2.75 [2.5, 3])"
-    assert scripts("study_tables").readings(pd.DataFrame(rows)).splitlines()[2:] == [
+    assert scripts("study_texts").readings(pd.DataFrame(rows)).splitlines()[2:] == [
         f"| fixed places and backlogs | fluid engine | ours: pipelined | 8 | 1 | {changed} |",
         "| sources in stubs | fluid engine | ours: pipelined | 8 | 1 | none |",
     ]
@@ -209,5 +209,5 @@ def test_readings_are_named_in_words_with_the_verdicts_they_change(scripts):
 def test_max_min_fair_rates_do_not_stand_among_the_claims(scripts):
     """They are in claims.csv, for readings to stand beside; the paper's means were packets."""
     table = pd.DataFrame({"where": ["ns-3, scale 0.1", "fluid engine, scale 0.1", "planned here"]})
-    kept = scripts("study_tables").by_packets(table)
+    kept = scripts("study_texts").by_packets(table)
     assert list(kept["where"]) == ["ns-3, scale 0.1", "planned here"]
