@@ -212,8 +212,9 @@ function sweepSection(sweep, isOpen) {
   });
   details.open = isOpen;
   return make("section", {}, make("h2", {}, sweep.name), make("p", {}, sweep.title),
-    facts(sweep.facts), details,
-    make("p", {}, "Numbers of the charts as CSV: ", csvLink(sweep.tables.figure)),
+    facts(sweep.facts),
+    ...(sweep.tables.figure ? [details,
+      make("p", {}, "Numbers of the charts as CSV: ", csvLink(sweep.tables.figure))] : []),
     lazyTable("Means, ratios, storage, background", sweep.tables.summary),
     ...(sweep.tables.across ? [lazyTable("Methods over all settings together", sweep.tables.across)] : []),
     lazyTable("Predicted and measured makespan, busiest wire", sweep.tables.prediction),

@@ -202,10 +202,11 @@ class _Parts:
         self.summary = summary_table(sweep)
         self.tables = {
             "own": self._cells("_own", self.told.own.table),
-            "figure": self._cells("", panels_table(self.panels)),
             "summary": self._cells("_summary", self.summary),
             "prediction": self._cells("_prediction", prediction_table(sweep)),
         }
+        if self.panels:
+            self.tables["figure"] = self._cells("", panels_table(self.panels))
         across = across_table(sweep)
         if not across.empty:
             self.tables["across"] = self._cells("_across", across)

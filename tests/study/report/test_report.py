@@ -62,6 +62,16 @@ def test_several_sweeps_of_one_name_do_not_overwrite_each_other(tmp_path):
     assert {row["sweep"] for row in cells_in(found.folder / "sweeps.csv")} == {"at 0.1", "at 1"}
 
 
+def test_a_sweep_none_of_whose_panels_has_runs_has_its_tables(tmp_path):
+    """Figure 4 draws no 3:1: there is nothing to see, and all to read."""
+    only = {"ratio": ["3:1"], "flows": ["60"], "error": ["0 %"]}
+    write_sweep(tmp_path / "a", "figure4", only=only)
+    found = dc.report(tmp_path)
+    assert not [name for name in found.files if name.endswith(".png")]
+    assert {"figure4_own.csv", "figure4_summary.csv"} <= set(found.files)
+    assert "figure4.csv" not in found.files
+
+
 def test_a_real_sweep_has_a_report(tmp_path):
     experiment = dc.Experiment.from_dict(
         {
