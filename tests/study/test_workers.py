@@ -49,9 +49,11 @@ def wait_until(condition, what):
     pytest.fail(f"waited a minute: {what}")
 
 
-# It waits, once the first runs are finished, for whoever ends it.
+# It waits, once the first runs are finished, for whoever ends it; also where a shell that started
+# the tests in the background has them ignore interrupts.
 PAUSING_SWEEP = f"""
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import datacollect.study.plan, datacollect.study.sweep
 datacollect.study.plan.FLUID_RUNS, datacollect.study.sweep.TELL_S = {SMALL_JOBS}
 wait = lambda now: time.sleep(600 if now.done else 0)
