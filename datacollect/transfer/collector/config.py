@@ -138,6 +138,10 @@ class Collection:
         hosts = (*agents, *servers)
         sources = values["sources"]
         if sources is not None:
+            if not sources:
+                raise ProblemError(
+                    "sources: names no host; name what to collect, or leave it out for all of all"
+                )
             sources = {
                 name: _source(name, entry, hosts, destination) for name, entry in sources.items()
             }
