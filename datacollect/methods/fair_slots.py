@@ -147,7 +147,9 @@ class _Stores:
                 [
                     i
                     for i, (j, h) in enumerate(zip(waiting.job, waiting.hop, strict=True))
-                    if jobs[j].hosts[h] == host and jobs[j].pool.parcels[0].source != host
+                    if jobs[j].hosts[h] == host
+                    # What lies at one host may be of several; with others' data all of it counts.
+                    and any(parcel.source != host for parcel in jobs[j].pool.parcels)
                 ],
                 dtype=np.int64,
             )

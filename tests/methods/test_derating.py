@@ -72,6 +72,17 @@ def test_plans_are_valid_for_the_problem_as_it_is(problem, derate, slotted):
         assert plan.lower_bound_s == dc.lower_bound(problem)[0]
 
 
+@pytest.mark.parametrize("slot_s", [0.1, 0.25, 0.5, 1.0, 2.0])
+def test_a_relay_whose_own_data_come_with_those_of_others_has_no_more_room(slot_s):
+    """Another host holds both; the relay's room is for the others' alone."""
+    n = 1_000_003
+    hosts = [dc.Host("D"), dc.Host("R", n, storage_bytes=n), dc.Host("S", n), dc.Host("H", n)]
+    links = [dc.Link("R", "D", n), dc.Link("H", "R", 2 * n)]
+    held = [dc.Held("H", "R", 0, n), dc.Held("H", "S", 0, n)]
+    problem = dc.Problem.from_hosts(hosts, links, "D", held=held)
+    dc.best_path(problem, slot_s=slot_s).check(problem)
+
+
 def test_files_the_command_line_and_comparisons_know_it(tmp_path, capsys):
     file, plan_file = str(tmp_path / "figure1.json"), str(tmp_path / "plan.json")
     Path(file).write_text(json.dumps(figure_1().to_dict()), encoding="utf-8")
