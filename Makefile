@@ -104,7 +104,8 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 # or figure4 have are not repeated, and runs that failed (exit code 3) do not end the study. SEEDS=
 # leaves their number to the files: those of precision go on until means are known as well as they ask.
 STUDY ?= figure3 figure4 figure5 figure6 readings_fluid halves_fluid probes slots halves directs \
-         onesided readings precision precision4 streams knowledge execution transports $(if $(DATA),topologies drift)
+         onesided readings precision precision4 streams knowledge execution transports \
+         $(if $(DATA),topologies drift)
 SCALE ?= 0.1
 SEEDS ?= 3
 

@@ -158,7 +158,7 @@ def _runs_at(
 
 
 def panels_table(panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return all that panels draw: a row for each point, and what it is; empty without panels."""
+    """Return all that panels draw: a row for each point, and what it is."""
     import pandas as pd
 
     tables = []
@@ -171,4 +171,4 @@ def panels_table(panels: Sequence[Panel]) -> pd.DataFrame:
         for i, (name, value) in enumerate(zip(names, values, strict=True)):
             table.insert(i, name, value)
         tables.append(table)
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    return pd.concat(tables, ignore_index=True)
