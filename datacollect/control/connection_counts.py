@@ -31,8 +31,8 @@ MEMORY_S = 4.0
 # So much must have been observed, lest a connection's slow start be taken for its rate.
 LEAST_BUSY_S = 2.0
 # r/b counts by this power, and as no less than LEAST_SHARE: 1 would be the marginal of a wire
-# that was probed rightly, 0 ignores what was probed. A compromise, tuned on the settings with wrong
-# estimates of experiments/families.toml, seeds 1 to 8: less loses by right probes, more by wrong ones.
+# that was probed rightly, 0 ignores what was probed. Tuned on the settings with wrong estimates of
+# experiments/families.toml, seeds 1 to 8: lower loses where probes are right, higher where wrong.
 TRUST_IN_PROBES = 0.25
 LEAST_SHARE = 0.25
 # Hosts whose probes were so many times faster than the middle one's need no second connection.
