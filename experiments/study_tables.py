@@ -7,12 +7,12 @@ The report's CSV files of means, predictions and claims go to experiments/result
 published before stays there until the same world, or the same sweep, is reported anew. Between
 `<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md and experiments/README.md the table NAME
 is written anew from these files. NAME is "claims", "claims side by side", "claims in short",
-"readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 across"
-or "figure3 prediction", with a choice of rows as in "figure3 makespan flows=60". Those of the
-sweeps' pictures that a page shows go to docs/figures/study_NAME.png. Numbers in sentences are
-filled from the same files (study_fields.py). With --sweeps also the rows of all runs are kept, from
-which `datacollect report experiments/results/study/rows` makes all of it again. Makes no number of
-its own.
+"readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 across",
+"figure3 prediction" or "probes own", with a choice of rows as in "figure3 makespan flows=60".
+Those of the sweeps' pictures that a page shows go to docs/figures/study_NAME.png. Numbers in
+sentences are filled from the same files (study_fields.py). With --sweeps also the rows of all runs
+are kept, from which `datacollect report experiments/results/study/rows` makes all of it again.
+Makes no number of its own.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from adaptive_texts import (
 from control_variate import table as control_text
 from study_fields import pages, with_fields
 from study_texts import (
+    beside_base,
     by_packets,
     claims,
     claims_in_short,
@@ -162,6 +163,7 @@ def table_of(name: str, report: Path) -> str | None:
         "makespan": ("summary", makespans),
         "prediction": ("prediction", predictions),
         "across": ("across", comparisons),
+        "own": ("own", beside_base),
         "frontier": ("frontier", frontier_text),
         "settings": ("settings", settings_text),
         "means": ("means", means_text),

@@ -210,6 +210,24 @@ def makespans(table: pd.DataFrame) -> str:
     return markdown([*axes, "connections", "seeds", *names.values()], rows)
 
 
+def beside_base(table: pd.DataFrame) -> str:
+    """Return makespans of each setting and method, and over those of what it is compared with."""
+    axes = list(table.columns[: list(table.columns).index("seeds")])
+    rows = [
+        [
+            *(row[axis] for axis in axes),
+            short(row["connections"]),
+            row["seeds"],
+            interval(row, "makespan_s", "makespan_s_low", "makespan_s_high"),
+            row["base"],
+            interval(row, "over_base", "over_base_low", "over_base_high"),
+        ]
+        for row in table.to_dict("records")
+    ]
+    head = [*axes, "connections", "seeds", "makespan, s", "compared with", "over that"]
+    return markdown(head, rows)
+
+
 def comparisons(table: pd.DataFrame) -> str:
     """Return ratios over all settings together."""
     ways = list(table.columns[: list(table.columns).index(ACROSS_FROM)])
