@@ -100,35 +100,15 @@ bench: $(VENV)/.installed-test ## measure planning speed and how it grows
 	$(BIN)/python experiments/planning_speed.py
 	$(BIN)/python experiments/growth.py
 
-# DATA holds skyplane/ and topologyzoo/; without it what needs them is left out. Runs that figure3 has
-# or figure4 have are not repeated, and runs that failed (exit code 3) do not end the study. SEEDS=
-# leaves their number to the files: those of precision go on until means are known as well as they ask.
-STUDY ?= figure3 figure4 figure5 figure6 readings_fluid halves_fluid probes slots halves directs \
-         onesided readings precision precision4 streams knowledge execution transports \
-         $(if $(DATA),topologies drift)
+# Which sweeps (STUDY, all of them), at which part of the paper's size, with how many seeds (SEEDS=: as
+# many as the files say), and the folder of measured data (DATA): experiments/study.py says more.
+STUDY ?=
 SCALE ?= 0.1
 SEEDS ?= 3
 
 study: $(VENV)/.installed-study ## repeat the paper's study in ns-3 (STUDY, SCALE, SEEDS, DATA); hours
-	@for name in $(STUDY); do \
-	    set -- sweep experiments/$$name.toml -o results/$$name; \
-	    case $$name:$(SEEDS) in \
-	        *:|halves:*|*_fluid:*) ;; \
-	        *) set -- "$$@" --seeds $(SEEDS);; \
-	    esac; \
-	    case $$name in \
-	        figure3) set -- "$$@" --scale $(SCALE);; \
-	        *_fluid) ;; \
-	        drift) set -- "$$@" --data $(DATA)/skyplane;; \
-	        topologies) set -- "$$@" --scale $(SCALE) --data $(DATA);; \
-	        *) set -- "$$@" --scale $(SCALE) \
-	            $$(ls -d results/figure3 results/figure4 2>/dev/null | grep -vx results/$$name | sed 's/^/--reuse /');; \
-	    esac; \
-	    echo; echo "\$$ datacollect $$*"; \
-	    $(BIN)/datacollect "$$@" || [ $$? -eq 3 ] || exit 1; \
-	done
-	@echo; echo '$$ datacollect report results -o report --force'
-	@$(BIN)/datacollect report results -o report --force
+	$(BIN)/python experiments/study.py $(STUDY) --scale $(SCALE) \
+	    $(if $(SEEDS),--seeds $(SEEDS)) $(if $(DATA),--data $(DATA))
 
 clean: ## remove what was built; .venv stays
 	rm -rf build dist *.egg-info demo docs/_build docs/api/generated .coverage
