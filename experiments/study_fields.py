@@ -10,7 +10,7 @@ finds numbers that stand in none. It makes no number of its own.
 
 | first word | the number is |
 |---|---|
-| `NAME.summary`, `NAME.prediction`, `NAME.across`, `claims` | a cell of that CSV |
+| `NAME.summary`, `.prediction`, `.across`, `.own`, `claims`, `readings` | a cell of that CSV |
 | `paper` | one of the paper's numbers: those of its claims, in `PAPER` |
 | `base` | a key of experiments/base.toml |
 | `rule` | a constant by which `datacollect.study.report` judges |
@@ -119,7 +119,8 @@ def _of_results(source: str, file: Path, column: str, choice: dict[str, str], wa
         if len(table) > 1:
             raise ValueError(f"{source!r}: {len(table)} rows, an interval has one")
         write = WAYS["number"]
-        ends = ("low", "high") if column == "value" else (f"{column}_low", f"{column}_high")
+        named = f"{column}_low" in table
+        ends = (f"{column}_low", f"{column}_high") if named else ("low", "high")
         low, high = (write(float(table[end].iloc[0])) for end in ends)
         return f"{write(values.iloc[0])} [{low}, {high}]"
     texts = list(dict.fromkeys((WAYS[way](values.min()), WAYS[way](values.max()))))

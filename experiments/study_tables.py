@@ -5,13 +5,13 @@
 
 The report's CSV files of means, predictions and claims go to experiments/results/study/; what was
 published before stays there until the same world, or the same sweep, is reported anew. Between
-`<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md and experiments/README.md the table NAME
-is written anew from these files. NAME is "claims", "claims side by side", "claims in short",
-"readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3 across",
-"figure3 prediction" or "probes own", with a choice of rows as in "figure3 makespan flows=60".
-Those of the sweeps' pictures that a page shows go to docs/figures/study_NAME.png. Numbers in
-sentences are filled from the same files (study_fields.py). With --sweeps also the rows of all runs
-are kept, from which `datacollect report experiments/results/study/rows` makes all of it again.
+`<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md the table NAME is written anew from
+these files. NAME is "claims", "claims side by side", "readings", "sweeps", or the name of a sweep
+and what of it: "figure3 makespan", "figure3 across", "figure3 prediction" or "probes own", with a
+choice of rows as in "figure3 makespan flows=60". Those of the sweeps' pictures that a page shows
+go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
+(study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
+experiments/results/study/rows` makes all of it again.
 Makes no number of its own.
 """
 
@@ -43,7 +43,6 @@ from study_texts import (
     beside_base,
     by_packets,
     claims,
-    claims_in_short,
     comparisons,
     makespans,
     predictions,
@@ -54,7 +53,6 @@ from study_texts import (
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
-README = HERE / "README.md"
 MARKED = re.compile(r"(<!-- table: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 # Tables that speak of several worlds or sweeps, and the columns that name one.
 WORLDS = {
@@ -70,7 +68,6 @@ def main() -> None:
     parser.add_argument("report", type=Path, help="folder that `datacollect report` wrote")
     parser.add_argument("--sweeps", type=Path, help="folder of the sweeps: keep their rows, too")
     parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--readme", type=Path, default=README)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "study")
     options = parser.parse_args()
     if not (options.report / "claims.csv").is_file():
@@ -88,7 +85,7 @@ def main() -> None:
         # Single runs are many; the sweep's folder has them.
         if not table.name.endswith("_runs.csv"):
             keep(table, options.results / table.name)
-    for page in (*pages(options.page), options.readme):
+    for page in pages(options.page):
         text = filled(page.read_text(encoding="utf-8"), options.results)
         page.write_text(text, encoding="utf-8")
         try:
@@ -151,7 +148,7 @@ def table_of(name: str, report: Path) -> str | None:
     """Return one table in Markdown; None where the report has no such runs."""
     sweep, *words = shlex.split(name)
     if sweep == "claims":
-        make = {"": claims, "in short": claims_in_short, "side by side": side_by_side}
+        make = {"": claims, "side by side": side_by_side}
         return make[" ".join(words)](by_packets(read(report / "claims.csv")))
     if sweep == "readings":
         file = report / "readings.csv"

@@ -71,30 +71,6 @@ def circumstances(row: dict[str, str]) -> list[str]:
     return words
 
 
-def claims_in_short(table: pd.DataFrame) -> str:
-    """Return the claims and verdicts with one line each, and without reasons."""
-    rows = [
-        [
-            row["claim"],
-            row["verdict"] + settled_words(row),
-            row["statement"],
-            row["paper"],
-            row["method"],
-            interval(row, "value", "low", "high"),
-            row["equal_connections"],
-            row["where"],
-        ]
-        # What has a single seed is in the longer table.
-        for row in table.to_dict("records")
-        if row["verdict"] != "not run"
-    ]
-    head = (
-        "claim|verdict|the paper says|its number|coordinated method|found"
-        "|direct with as many connections, over coordinated|where"
-    )
-    return markdown(head.split("|"), rows)
-
-
 def side_by_side(table: pd.DataFrame) -> str:
     """Return a row for each claim: what it says, the verdict on the paper's method, and on ours."""
     rows = []

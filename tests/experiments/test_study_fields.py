@@ -72,12 +72,6 @@ def test_no_number_of_the_study_was_typed(page, fields):
     assert typed_numbers(page.read_text(encoding="utf-8"), fields) == []
 
 
-def test_no_number_of_the_summary_was_typed(fields):
-    readme = (REPOSITORY / "experiments" / "README.md").read_text(encoding="utf-8")
-    ours = readme[readme.index("## What the paper claims") :]
-    assert typed_numbers(ours, fields) == []
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_field_and_table_says_what_the_results_say(page, fields, scripts):
     text = page.read_text(encoding="utf-8")
@@ -130,7 +124,7 @@ def test_a_sentence_on_runs_that_are_no_more_is_named_once_tables_are_written(
     (report / "sweeps.csv").write_text("sweep,fact,value\na,runs,6\na,to add or tighten,command\n")
     page.write_text("<!-- table: sweeps -->\nold\n<!-- end -->\n"
                     "It is <!-- = claims value claim=C2 -->3<!-- . -->.\n")  # fmt: skip
-    arguments = [report, "--page", page, "--readme", page, "--results", tmp_path / "results"]
+    arguments = [report, "--page", page, "--results", tmp_path / "results"]
     monkeypatch.setattr("sys.argv", ["study_tables.py", *map(str, arguments)])
     with pytest.raises(SystemExit, match=r"claim=C2': no such row in claims.csv; write its sent"):
         scripts("study_tables").main()
