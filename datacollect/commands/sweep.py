@@ -135,7 +135,7 @@ def _tree(
     from datacollect.study.chance import chance_in
     from datacollect.study.spent import processor_time
 
-    spent, chance = processor_time(table, axes), chance_in(table, axes)
+    spent, chance = processor_time(table), chance_in(table, axes)
     return {
         "folder": folder,
         "runs": len(table),
@@ -161,7 +161,7 @@ def _show(folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[A
         [
             ("runs", f"{len(table)} in {folder}{kept}"),
             ("settings", f"{now.finished_settings} of {now.settings} finished"),
-            ("time", processor_time(table, axes).words),
+            ("time", processor_time(table).words),
             ("failed", f"{now.failed}, in {folder}/failed" if now.failed else "none"),
             ("next", f"datacollect report {folder}"),
         ]

@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.study.axes import unpaired
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
-
-    from datacollect.study.axes import Axis
 
 
 @dataclass(frozen=True)
@@ -48,14 +43,16 @@ class ProcessorTime:
         return f"{total} of processor time (runs {runs}, measurements {measured})"
 
 
-def processor_time(table: pd.DataFrame, axes: Sequence[Axis]) -> ProcessorTime:
+def processor_time(table: pd.DataFrame) -> ProcessorTime:
     """Return the processor time of all rows of results.
+
+    Runs that share a measurement have the same time of it, to the last digit: it counts once,
+    also where settings share it, such as those whose estimates are wrong by more and less.
 
     Parameters
     ----------
     table : DataFrame
-        The axes, then ``datacollect.study.columns.COLUMNS``.
-    axes : sequence of Axis
+        Has ``datacollect.study.columns.COLUMNS``.
 
     Examples
     --------
@@ -63,9 +60,8 @@ def processor_time(table: pd.DataFrame, axes: Sequence[Axis]) -> ProcessorTime:
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"seed": [1, 1], "cpu_s": 3.0, "probes_cpu_s": 10.0})
-    >>> processor_time(table, []).total_s
+    >>> processor_time(table).total_s
     16.0
     """
-    groups = [*(axis.name for axis in unpaired(axes)), "seed"]
-    shared_s = table.groupby(groups)["probes_cpu_s"].max().sum()
-    return ProcessorTime(float(table["cpu_s"].sum()), float(shared_s))
+    measured = table[["seed", "probes_cpu_s"]].drop_duplicates()
+    return ProcessorTime(float(table["cpu_s"].sum()), float(measured["probes_cpu_s"].sum()))

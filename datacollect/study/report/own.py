@@ -104,7 +104,7 @@ def sweep_report(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> S
         own=own_results(sweep, over),
         headings={axis.name: axis_heading(axis) for axis in sweep.axes},
         chance=chance_in(sweep.table, sweep.axes),
-        spent=processor_time(sweep.table, sweep.axes),
+        spent=processor_time(sweep.table),
         n_runs=len(sweep.table),
     )
 
