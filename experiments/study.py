@@ -24,6 +24,14 @@ RUNS_FAILED = 3
 # What the long series use: a tenth of the paper's probes, where docs/study_errors.md compares both.
 SMALL_PROBES = 0.1
 BASE = ("flows=60", "udp=5 %")
+# What makespans are compared with instead of direct's, in sweeps whose own question it is.
+OVER = {
+    "probes=5 MB": ("probes",),
+    "error=0 %": (
+        *("figure4", "figure4_paper", "precision4"),
+        *("slots_errors", "other_errors", "other_errors_fluid"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -86,8 +94,11 @@ SWEEPS = (
     Sweep("figure6", probe_scale=SMALL_PROBES),
     Sweep("readings_fluid", as_is=True),
     Sweep("halves_fluid", as_is=True),
+    Sweep("other_errors_fluid", as_is=True),
     Sweep("probes"),
     Sweep("slots"),
+    Sweep("slots_errors"),
+    Sweep("other_errors"),
     Sweep("directs"),
     Sweep("execution", only=("flows=60",)),
     Sweep("knowledge"),
@@ -139,9 +150,12 @@ def reused(results: Path, sweep: Sweep) -> list[str]:
 
 
 def report(results: Path, folder: Path) -> list[str]:
-    """Return the report's arguments; probes of one size are compared with those of the other."""
-    over = ["--over", "probes=5 MB"] if (results / "probes").is_dir() else []
-    return ["report", str(results), "-o", str(folder), "--force", *over]
+    """Return the report's arguments."""
+    found = ["report", str(results), "-o", str(folder), "--force"]
+    for over, names in OVER.items():
+        if any((results / name).is_dir() for name in names):
+            found += ["--over", over]
+    return found
 
 
 def run(arguments: list[str]) -> int:

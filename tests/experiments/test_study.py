@@ -56,12 +56,13 @@ def test_what_needs_data_is_left_out_without(study):
     assert left_out == ["topologies", "drift"]
 
 
-def test_sweeps_take_from_each_other_and_the_report_compares_probes(study, tmp_path):
+def test_sweeps_take_from_each_other_and_the_report_compares_what_they_ask(study, tmp_path):
     sweeps = {sweep.name: sweep for sweep in study.SWEEPS}
     for name in ("figure3", "probes"):
         (tmp_path / name).mkdir()
     assert study.reused(tmp_path, sweeps["figure3"]) == ["--reuse", str(tmp_path / "probes")]
-    assert study.report(tmp_path, tmp_path / "report")[-2:] == ["--over", "probes=5 MB"]
+    assert study.report(tmp_path, tmp_path / "report")[5:] == ["--over", "probes=5 MB"]
+    assert {name for names in study.OVER.values() for name in names} < sweeps.keys()
 
 
 def test_it_runs_goes_on_and_reports(tmp_path):
