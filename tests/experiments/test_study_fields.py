@@ -81,6 +81,25 @@ def test_every_field_and_table_says_what_the_results_say(page, fields, scripts):
     assert scripts("study_tables").filled(text, RESULTS) == text
 
 
+def test_the_front_page_says_what_the_results_say(fields):
+    """README.md is read as it is, so its numbers stand in no fields."""
+    world = (
+        '"method=the paper\'s: slots of 10 s at planned times" '
+        '"where=ns-3, scale 0.1, probes of 5 MB, mean"'
+    )
+    direct = [fields.value_of(f"claims value claim={c} part=direct {world}") for c in ("C1", "C2")]
+    as_many = [
+        fields.value_of(f"figure3_paper.summary over_coordinated method=direct-as-many ratio={r}")
+        for r in ("1:1", "2:1")
+    ]
+    readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
+    for sentence in (
+        f"takes {direct[0]} times as long as coordinated under equal load and {direct[1]} times",
+        f"takes {as_many[0]} of coordinated's time under equal load, {as_many[1]} under 2:1.",
+    ):
+        assert sentence in readme
+
+
 def test_pages_have_fields_at_all(fields):
     assert sum(len(fields.FIELD.findall(page.read_text())) for page in PAGES) > 60
 
