@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from instances.made_sweeps import EXPERIMENTS, SMALL, cells_in, gains, write_sweep
 from instances.small_experiments import experiment_of
+from scipy import stats
 
 import datacollect as dc
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import cells_of
 from datacollect.study.report.claims import claims_table, findings
 from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.own import own_results
 from datacollect.study.report.published import publish
+from datacollect.study.report.readings import readings_table
 from datacollect.study.report.tables import prediction_table, summary_table
 
-TABLES = {"summary": summary_table, "across": across_table, "prediction": prediction_table}
+# As `make study` asks for them (experiments/study.py).
+OVER = {"probes": "5 MB", "error": "0 %"}
+TABLES = {
+    "summary": summary_table,
+    "across": across_table,
+    "prediction": prediction_table,
+    "own": lambda sweep: own_results(sweep, OVER).table,
+}
 PUBLISHED = EXPERIMENTS / "results" / "study" / "rows"
 FOLDERS = sorted(PUBLISHED.glob("*/experiment.json")) if PUBLISHED.is_dir() else []
 
@@ -89,3 +100,43 @@ def test_what_is_published_comes_out_of_published_rows(monkeypatch):
     missing = [line for line in rows if line not in page]
     assert not missing, missing[:3]
     assert [name for file in FOLDERS for name in published_differences(file)] == []
+
+
+def test_all_verdicts_come_out_of_published_rows_and_nothing_else_is_published():
+    """What claims.csv and readings.csv say, and which sweeps there are, from the rows alone."""
+    sweeps = read_sweeps(PUBLISHED)
+    for name, table in (
+        ("claims.csv", claims_table(findings(sweeps))),
+        ("readings.csv", readings_table(sweeps)),
+    ):
+        cells = cells_of(table, name)
+        rows = [dict(zip(cells.columns, row, strict=True)) for row in cells.rows]
+        assert rows == cells_in(PUBLISHED.parent / name)
+    published = {row["sweep"] for row in cells_in(PUBLISHED.parent / "sweeps.csv")}
+    assert published == {sweep.name for sweep in sweeps}
+
+
+@pytest.mark.parametrize(("claim", "ratio"), [("C1", "1:1"), ("C2", "2:1")])
+@pytest.mark.parametrize("method", ["direct", "best-path"])
+def test_a_sample_of_published_ratios_from_first_principles(claim, ratio, method):
+    """Geometric means of paired makespans, by numpy and scipy alone, from the rows' file alone.
+
+    Intervals are Student's of the logarithms, or the bootstrap's where that reaches further.
+    """
+    rows = pd.read_csv(PUBLISHED / "figure3_paper" / "results.csv.gz")
+    seconds = rows[rows["ratio"] == ratio].pivot_table(
+        index="seed", columns="method", values="makespan_s"
+    )
+    logarithms = np.log(seconds[method] / seconds["coordinated"])
+    half_width = stats.t.ppf(0.975, len(logarithms) - 1) * stats.sem(logarithms)
+    (row,) = (
+        row
+        for row in cells_in(PUBLISHED.parent / "claims.csv")
+        if (row["claim"], row["part"]) == (claim, method)
+        and row["method"] == "the paper's: slots of 10 s at planned times"
+        and row["where"] == "ns-3, scale 0.1, probes of 5 MB, mean"
+    )
+    assert int(row["seeds"]) == len(logarithms) >= 10
+    assert float(row["value"]) == pytest.approx(np.exp(logarithms.mean()), rel=1e-5)
+    assert float(row["low"]) <= np.exp(logarithms.mean() - half_width) * (1 + 1e-5)
+    assert float(row["high"]) >= np.exp(logarithms.mean() + half_width) * (1 - 1e-5)
