@@ -107,6 +107,8 @@ def _at(tree: Any, place: str) -> Any:
 
 def _of_results(source: str, file: Path, column: str, choice: dict[str, str], way: str) -> str:
     """A cell, or the range of several; with its interval where `as=interval`."""
+    if not file.exists():
+        raise ValueError(f"{source!r}: {file.name} is not there")
     table = pd.read_csv(file, dtype=str, keep_default_na=False)
     for name, labels in choice.items():
         # Labels may hold commas: alternatives stand between bars.

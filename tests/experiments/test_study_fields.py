@@ -127,6 +127,11 @@ def test_names_and_fields_are_none(fields):
     assert typed_numbers(text, fields) == []
 
 
+def test_a_sweep_that_was_not_run_has_no_numbers(fields, tmp_path):
+    with pytest.raises(ValueError, match=r"'a\.own over_base': a_own\.csv is not there"):
+        fields.value_of("a.own over_base", tmp_path)
+
+
 def test_a_number_that_the_paper_does_not_have_is_refused(fields):
     with pytest.raises(ValueError, match="is no number of the paper's claims"):
         fields.value_of("paper 2.7")
