@@ -136,7 +136,7 @@ $(VENV)/.installed-lint: EXTRAS := lint
 $(VENV)/.installed-docs: EXTRAS := docs,fast
 $(VENV)/.installed-dev: EXTRAS := dev
 $(VENV)/.installed-ns3: EXTRAS := ns3
-$(VENV)/.installed-study: EXTRAS := ns3,report
+$(VENV)/.installed-study: EXTRAS := ns3,report,fast
 
 $(VENV)/.installed-%: $(SETUP) | $(BIN)/pip
 	@echo 'Installing datacollect[$(EXTRAS)] into $(VENV) (the first time about a minute)'

@@ -11,6 +11,7 @@ what needs them is left out. Names are those of the folders of results; none mea
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import shlex
 import subprocess
@@ -129,6 +130,9 @@ def main() -> int:
     unknown = [name for name in options.names if name not in known]
     if unknown:
         parser.error(f"no sweep is called {unknown[0]!r}; there are {', '.join(known)}")
+    if importlib.util.find_spec("pylmcf") is None:
+        # Optimal plans in slots tie: another solver finds other ones.
+        print("Plans in slots will differ from those published: pip install '.[fast]'", flush=True)
     data = None if options.data is None else options.data.resolve()
     chosen = [sweep for sweep in SWEEPS if sweep.name in (options.names or known)]
     for sweep in chosen:
