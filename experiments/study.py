@@ -22,8 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 RUNS_FAILED = 3
 
-# What most series use: a tenth of the paper's probes. docs/study_errors.md compares both: they agree
-# under 1:1 and 2:1, not under 1:3.
+# What most series use: a tenth of the paper's probes. They agree under 1:1 and 2:1, not under 1:3
+# (docs/study_errors.md).
 SMALL_PROBES = 0.1
 BASE = ("flows=60", "udp=5 %")
 # What makespans are compared with instead of direct's, in sweeps whose own question it is.
