@@ -43,7 +43,13 @@ IN_WORDS = {
 
 
 def claims(table: pd.DataFrame) -> str:
-    """Return the claims and verdicts."""
+    """Return the claims and verdicts; those without a coordinated plan in them once."""
+    said = ["claim", "part", "where", "value", "low", "high"]
+    is_either = (table["method"] != "") & table.duplicated(said, keep=False)
+    table = table.assign(
+        method=table["method"].mask(is_either, "either"),
+        equal_connections=table["equal_connections"].mask(is_either, ""),
+    ).drop_duplicates([*said, "method"])
     rows = [
         [
             row["claim"],
@@ -83,6 +89,8 @@ def side_by_side(table: pd.DataFrame) -> str:
             found = {part: best_row(mine[mine["part"] == part]) for part in statements}
             words = [part_words(part, row) for part, row in found.items()]
             cells.append("<br>".join(words) if any(found.values()) else part_words("", None))
+        if cells[0] == cells[1] != part_words("", None):
+            cells[1] = "the same runs"
         rows.append([f"{claim}: {IN_WORDS[str(claim)]}", *cells])
     return markdown(["claim", "the paper's method", "ours, pipelined"], rows)
 
@@ -129,7 +137,8 @@ def readings(table: pd.DataFrame) -> str:
         changed = part[part["changes"] == "yes"]
         words = [
             f"{row['claim']} {row['part']}: {row['base_verdict']} → {row['verdict']} "
-            f"({short(row['base_value'])} → {interval(row, 'value', 'value_low', 'value_high')})"
+            f"({interval(row, 'base_value', 'base_value_low', 'base_value_high')} → "
+            f"{interval(row, 'value', 'value_low', 'value_high')})"
             for row in changed.to_dict("records")
         ]
         seeds = " or ".join(sorted(set(part["seeds"]), key=int))

@@ -182,6 +182,29 @@ def test_claims_stand_side_by_side_by_the_paper_s_method_and_ours(scripts):
     )
 
 
+def test_claims_without_a_coordinated_plan_stand_once(scripts):
+    """C3 compares direct with best-path: the paper's method and ours share those runs."""
+    row = {"claim": "C3", "part": "", "verdict": "holds", "is_settled": "yes", "seeds": "2"}
+    row |= {"value": "1.1", "low": "1", "high": "1.2", "where": "ns-3", "connections": "7 and 12"}
+    row |= {"statement": "alike", "paper": "1", "setting": "1:1", "why": "within 20 %"}
+    both = [
+        {
+            **row,
+            "method": "the paper's: slots of 10 s at planned times",
+            "equal_connections": "0.6",
+        },
+        {**row, "method": "ours: pipelined", "equal_connections": "0.8"},
+    ]
+    texts = scripts("study_texts")
+    assert texts.side_by_side(pd.DataFrame(both)).splitlines()[-1].endswith("| the same runs |")
+    lines = texts.claims(pd.DataFrame(both)).splitlines()[2:]
+    assert len(lines) == 1
+    assert lines[0].startswith("| C3 | alike | 1 | either | 1.1 [1, 1.2] (ns-3; 1:1; 2 seeds; ")
+    assert "0.6" not in lines[0]
+    both[1] |= {"value": "1.2"}
+    assert len(texts.claims(pd.DataFrame(both)).splitlines()) == 4
+
+
 def test_claims_that_were_not_run_at_all_say_so_once(scripts):
     row = {"claim": "C8", "is_settled": "yes", "where": "", "method": ""}
     numbers = {"value": "1.5", "low": "1.4", "high": "1.6", "seeds": "1"}
@@ -212,12 +235,13 @@ def test_several_rows_give_their_range_and_one_its_interval(fields, tmp_path):
 def test_readings_are_named_in_words_with_the_verdicts_they_change(scripts):
     found = {"claim": "C1", "part": "direct", "seeds": "8", "value_low": "2.5", "value_high": "3"}
     base = {"where": "fluid engine", "method": "ours: pipelined", "base_value": "1.98"}
+    base |= {"base_value_low": "1.9", "base_value_high": "2.1"}
     moved = {"value": "2.75", "verdict": "holds", "base_verdict": "differs", "changes": "yes"}
     alike = {"value": "2", "verdict": "holds", "base_verdict": "holds", "changes": "no"}
     fixed = {"reading": "hosts.seed = 1; backlog.seed = 1"}
     stubs = {"reading": 'hosts.sources = [{"among": "stub", "count": 2, "domain": "A"}]'}
     rows = [found | base | fixed | moved, found | base | stubs | alike]
-    changed = "C1 direct: differs → holds (1.98 → 2.75 [2.5, 3])"
+    changed = "C1 direct: differs → holds (1.98 [1.9, 2.1] → 2.75 [2.5, 3])"
     assert scripts("study_texts").readings(pd.DataFrame(rows)).splitlines()[2:] == [
         f"| fixed places and backlogs | fluid engine | ours: pipelined | 8 | 1 | {changed} |",
         "| sources in stubs | fluid engine | ours: pipelined | 8 | 1 | none |",

@@ -1,8 +1,9 @@
 """Other readings of the paper's text, and which verdicts each of them changes.
 
-A reading is a world that differs from the base scenario in something that the paper leaves open,
-such as where sources attach or how TCP is set up. Its runs are judged by the same rules, for the
-claims that speak of makespans, and set beside the base scenario's.
+A reading is a world that differs from the base scenario in something that the paper leaves open:
+where sources attach, how TCP is set up, what each seed draws, with which route best-path begins.
+Its runs are judged by the same rules, for the claims that speak of makespans, and set beside the
+base scenario's. What differs otherwise, as in what the planner is told, is no reading of the text.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from datacollect.study.report.judging import Finding
     from datacollect.study.report.paper_runs import PaperRuns
 
+# Where a world differs from the base scenario, by place, if it is a reading of the text.
+OPEN = ("hosts.", "backlog.seed", "transport.preset", "method.first", "seeds chosen")
+
 # C1 to C4, and C6.
 CLAIMS = (symmetric_gain, asymmetric_gain, symmetric_alike, asymmetric_order, wrong_estimates)
 
@@ -41,9 +45,10 @@ def readings_table(sweeps: Sequence[SweepFolder]) -> pd.DataFrame:
     DataFrame
         A row for each reading, coordinated method, claim and part: ``where`` (engine, size, what is
         known), ``reading`` (where it differs), ``method``, ``claim``, ``part``, ``seeds``,
-        ``value`` with its interval, ``verdict``, ``base_value``, ``base_verdict`` (of the world
-        that differs in nothing else; "not run" where there is none) and ``changes`` (whether the
-        two verdicts are others). Empty where no other reading has been run.
+        ``value`` with its interval, ``verdict``, ``base_value`` with its interval and
+        ``base_verdict`` (of the world that differs in nothing else; "not run" where there is
+        none) and ``changes`` (whether the two verdicts are others). Empty where no other reading
+        has been run.
     """
     import pandas as pd
 
@@ -52,7 +57,8 @@ def readings_table(sweeps: Sequence[SweepFolder]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for runs in worlds:
         usual = replace(runs.world, others=())
-        if not runs.world.others or not usual.is_judged:
+        others = runs.world.others
+        if not others or not usual.is_judged or not all(o.startswith(OPEN) for o in others):
             continue
         before = base.get(usual, {})
         for key, finding in _judged(runs).items():
@@ -63,7 +69,7 @@ def readings_table(sweeps: Sequence[SweepFolder]) -> pd.DataFrame:
             rows.append(
                 {
                     "where": usual.words,
-                    "reading": "; ".join(runs.world.others),
+                    "reading": "; ".join(others),
                     "method": runs.world.method,
                     "claim": finding.claim,
                     "part": finding.part,
@@ -73,6 +79,8 @@ def readings_table(sweeps: Sequence[SweepFolder]) -> pd.DataFrame:
                     "value_high": finding.high,
                     "verdict": finding.verdict,
                     "base_value": float("nan") if other is None else other.value,
+                    "base_value_low": float("nan") if other is None else other.low,
+                    "base_value_high": float("nan") if other is None else other.high,
                     "base_verdict": base_verdict,
                     "changes": base_verdict not in (NOT_RUN, finding.verdict),
                 }

@@ -78,6 +78,13 @@ def test_seeds_that_were_chosen_are_a_reading_and_not_mixed_with_those_drawn(tmp
     assert set(base["seeds"]) == {6}
 
 
+def test_what_the_planner_is_told_is_no_reading_of_the_text(tmp_path):
+    """Runs that know of shared wires, or that plan anew, stand in worlds of their own."""
+    write_sweep(tmp_path / "a", "figure3", only={"flows": ["60"], "udp": ["5 %"]})
+    write_sweep(tmp_path / "b", "knowledge", only={"flows": ["60"]})
+    assert readings_table(read_sweeps(tmp_path)).empty
+
+
 def test_without_other_readings_there_is_no_table(tmp_path):
     write_sweep(tmp_path / "a", "figure3", only={"flows": ["60"], "udp": ["5 %"]})
     assert readings_table(read_sweeps(tmp_path)).empty
