@@ -13,14 +13,14 @@ def test_each_has_the_reference_of_as_many_connections_that_is_meant_for_it(tmp_
     """Two lanes compare with direct as many as two lanes, best-path with as many as best-path."""
 
     def truth(labels):
-        n = {"coordinated, 2 lanes": 80, "direct as many as coordinated, 2 lanes": 40}
+        n = {"coordinated, ours, 2 lanes": 80, "direct as many as ours, 2 lanes": 40}
         return {"makespan_s": float(n.get(labels["method"], 100))}
 
     write_sweep(tmp_path / "a", "streams", truth, only={"ratio": ["1:1"]}, noise=0.0)
     (sweep,) = read_sweeps(tmp_path)
     table = summary_table(sweep)
     ratios = table[table["flows"] == "60"].set_index("method")["over_as_many"]
-    assert ratios["coordinated, 2 lanes"] == pytest.approx(2.0)
+    assert ratios["coordinated, ours, 2 lanes"] == pytest.approx(2.0)
     assert ratios["coordinated"] == ratios["best-path, 4 lanes"] == pytest.approx(1.0)
     assert ratios.isna()["direct, 8 each"]
 
@@ -34,7 +34,7 @@ def test_variants_of_coordinated_are_compared_with_the_first(tmp_path):
     table = summary_table(sweep)
     ratios = table[table["flows"] == "60"].set_index("execution")["over_coordinated"]
     assert ratios["slots of 50 s, planned times"] == pytest.approx(3.0)
-    assert ratios["pipelined"] == pytest.approx(1.0)
+    assert ratios["pipelined, ours"] == pytest.approx(1.0)
 
 
 def test_under_wrong_estimates_methods_are_compared_under_the_same(tmp_path):
