@@ -25,7 +25,7 @@ RUNS_FAILED = 3
 # What most series use: a tenth of the paper's probes. They agree under 1:1 and 2:1, not under 1:3
 # (docs/study_errors.md).
 SMALL_PROBES = 0.1
-BASE = ("flows=60", "udp=5 %")
+MOST_FLOWS = ("flows=60", "udp=5 %")
 # What makespans are compared with instead of direct's, in sweeps whose own question it is.
 OVER = {
     "probes=5 MB": ("probes",),
@@ -88,8 +88,8 @@ class Sweep:
 
 SWEEPS = (
     Sweep("figure3", probe_scale=SMALL_PROBES),
-    Sweep("figure3_paper", "figure3", only=BASE),
-    Sweep("figure3_full", "figure3", scale=1.0, only=BASE),
+    Sweep("figure3_paper", "figure3", only=MOST_FLOWS),
+    Sweep("figure3_full", "figure3", scale=1.0, only=MOST_FLOWS),
     Sweep("figure4", probe_scale=SMALL_PROBES),
     Sweep("figure4_paper", "figure4", only=("flows=60", "ratio=1:3")),
     Sweep("figure5", probe_scale=SMALL_PROBES),
