@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from datacollect.study.experiment import Experiment
     from datacollect.study.report.report import Report, report
     from datacollect.study.sweep import sweep
-    from datacollect.transfer.collector.answer import Pulled
-    from datacollect.transfer.collector.run import pull
+    from datacollect.transfer.pull.answer import Pulled
+    from datacollect.transfer.pull.run import pull
 
 _HOMES = {
     "methods.comparison": ("Comparison", "compare"),
@@ -91,8 +91,8 @@ _HOMES = {
     "schedule.schedule": ("Schedule",),
     "schedule.transfers": ("Bottleneck", "Route", "Transfers"),
     "study.sweep": ("sweep",),
-    "transfer.collector.answer": ("Pulled",),
-    "transfer.collector.run": ("pull",),
+    "transfer.pull.answer": ("Pulled",),
+    "transfer.pull.run": ("pull",),
     "methods.slotted.graph": ("time_expanded_graph",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

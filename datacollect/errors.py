@@ -12,6 +12,7 @@
     │   └── TimeLimitError               stopped before it had a complete answer
     ├── SimulationError                  a simulator failed: exit code 3
     └── TransferError                    a real transfer failed: exit code 3
+        ├── StoreError                   the destination folder cannot be read or written
         ├── TicketError                  a ticket, or what else is signed, does not count
         ├── IdentityError                somebody else answers than was expected
         └── RefusedError                 an agent refused a request
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 
 # What is no mistake of whoever gave the name.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+FULL = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
+    *(errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+)
 
 
 class DatacollectError(Exception):
@@ -101,7 +105,19 @@ class SimulationError(DatacollectError):
 
 
 class TransferError(DatacollectError):
-    """Moving real bytes failed: the message names the peer."""
+    """Moving real bytes failed: the message names the peer.
+
+    Attributes
+    ----------
+    is_final : bool
+        Whether to try again cannot help, as long as nobody changes anything.
+    """
+
+    is_final = False
+
+
+class StoreError(TransferError):
+    """The destination folder cannot be read or written: the disk is full, or fails."""
 
 
 class TicketError(TransferError):
@@ -109,7 +125,9 @@ class TicketError(TransferError):
 
 
 class IdentityError(TransferError):
-    """A host's certificate is not the one that is expected there."""
+    """Who answers is not who is expected there, by certificate or name, or nobody has the name."""
+
+    is_final = True
 
 
 class RefusedError(TransferError):
@@ -121,9 +139,10 @@ class RefusedError(TransferError):
         HTTP's status code of the refusal.
     """
 
-    def __init__(self, message: str, status: int) -> None:
+    def __init__(self, message: str, status: int, *, is_final: bool = False) -> None:
         super().__init__(message)
         self.status = status
+        self.is_final = is_final
 
 
 def nearest_hint(word: str, known: Iterable[str]) -> str:

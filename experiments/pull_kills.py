@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.signing import new_private_key, write_private_key
+from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.transfer.agent.config import AgentConfig
 from datacollect.transfer.agent.run import Agent
-from datacollect.transfer.collector.run import pull
+from datacollect.transfer.pull.run import pull
 from datacollect.units import format_bytes
 
 if TYPE_CHECKING:

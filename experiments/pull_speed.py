@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any
 import h11
 from blake3 import blake3
 
-from datacollect.signing import PrivateKey, new_private_key, write_private_key
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import Hop, open_way
+from datacollect.net.keys import PrivateKey, new_private_key, write_private_key
+from datacollect.net.tickets import RELAY, Ticket, sign_ticket
+from datacollect.net.tls import client_context, server_context
 from datacollect.transfer.agent.config import AgentConfig
 from datacollect.transfer.agent.run import Agent
-from datacollect.transfer.collector.run import pull
-from datacollect.transfer.wire.session import Hop, open_way
-from datacollect.transfer.wire.tickets import RELAY, Ticket, sign_ticket
-from datacollect.transfer.wire.tls import client_context, server_context
+from datacollect.transfer.pull.run import pull
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,7 +165,9 @@ class World:
         """Let the plain program receive, hash, write and sync; return its seconds."""
         into = self.folder / "plain"
         begun_s = time.monotonic()
-        way = open_way([Hop("R", self.relay, self._ticket())], "P", ("", 0), timeout_s=60)
+        way = open_way(
+            [Hop("R", self.relay, self._ticket())], "P", ("", 0), deadline=Deadline(60.0)
+        )
         buffer, hashed, n_bytes = bytearray(BLOCK), blake3(), 0
         with client_context().wrap_socket(way) as connection, into.open("wb") as file:
             view = memoryview(buffer)

@@ -26,11 +26,13 @@ from pathlib import Path
 from blake3 import blake3
 from pull_speed import cpu_s, started
 
-from datacollect.signing import new_private_key
-from datacollect.transfer.wire.messages import TAIL_BYTES, Read, Segment, read_body
-from datacollect.transfer.wire.session import Hop, connect, open_way
-from datacollect.transfer.wire.tickets import Ticket, sign_ticket
-from datacollect.transfer.wire.tls import client_context, server_context
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import Hop, open_way
+from datacollect.net.keys import new_private_key
+from datacollect.net.tickets import Ticket, sign_ticket
+from datacollect.net.tls import client_context, server_context
+from datacollect.transfer.protocol.messages import TAIL_BYTES, Read, Segment, read_body
+from datacollect.transfer.sources.agent.session import connect
 
 GIB = 2**30
 KEY = new_private_key()
@@ -137,7 +139,7 @@ def relay_ticket(name, egress):
 def through(relay, n_bytes, n_sessions):
     """Push bytes through a relay over so many connections at once; return Gbit/s."""
     ways = [
-        open_way([Hop("R", relay, relay_ticket("R", "T"))], "T", relay, timeout_s=60)
+        open_way([Hop("R", relay, relay_ticket("R", "T"))], "T", relay, deadline=Deadline(60.0))
         for _ in range(n_sessions)
     ]
     each = n_bytes // n_sessions

@@ -25,16 +25,17 @@ TRANSFER = "datacollect/transfer"
 LONGEST_S = 600.0
 # Quick ones first; the first that fails ends the search.
 TESTS = (
-    "tests/leaves/test_signing.py",
-    "tests/transfer/wire",
-    "tests/transfer/collector/test_pieces.py",
-    "tests/transfer/collector/test_paths.py",
-    "tests/transfer/collector/test_core.py",
+    "tests/net/test_keys.py",
+    "tests/net",
+    "tests/transfer/store/test_pieces.py",
+    "tests/transfer/store/test_paths.py",
+    "tests/transfer/pull/test_core.py",
     "tests/transfer/test_simulated_agents.py",
-    "tests/transfer/collector/test_store.py",
+    "tests/transfer/store/test_store.py",
     "tests/transfer/test_simulated_pulls.py",
     "tests/transfer/agent",
-    "tests/transfer/collector",
+    "tests/transfer/store",
+    "tests/transfer/pull",
 )
 # By themselves: what the simulation finds without any other test.
 SIMULATION = ("tests/transfer/test_simulated_agents.py", "tests/transfer/test_simulated_pulls.py")
@@ -54,13 +55,13 @@ class Bug(NamedTuple):
 BUGS = (
     Bug(
         "written files are not synced",
-        f"{TRANSFER}/collector/syncing.py",
+        f"{TRANSFER}/store/syncing.py",
         "                os.fdatasync(fd)\n",
         "                pass\n",
     ),
     Bug(
         "recorded before it is synced",
-        f"{TRANSFER}/collector/store.py",
+        f"{TRANSFER}/store/store.py",
         "        sync_files(self._incoming_fd, touched | {file for _, file in whole})\n"
         "        self.state.record(\n"
         "            (self._sources[key.source].number, key.piece, digest) "
@@ -74,19 +75,19 @@ BUGS = (
     ),
     Bug(
         "the source's hash is not compared",
-        f"{TRANSFER}/collector/peers.py",
+        f"{TRANSFER}/sources/agent/peer.py",
         "verdict = Verdict.VERIFIED if digest == answer.blake3 else Verdict.CORRUPT",
         "verdict = Verdict.VERIFIED",
     ),
     Bug(
         "a range is off by one",
-        f"{TRANSFER}/collector/pieces.py",
+        f"{TRANSFER}/store/pieces.py",
         "yield Span(file, low - start, high - low)",
         "yield Span(file, max(0, low - start - 1), high - low)",
     ),
     Bug(
         "a ticket's expiry is ignored",
-        f"{TRANSFER}/wire/tickets.py",
+        f"datacollect/net/tickets.py",
         "    if now_s >= ticket.expires_s:\n",
         "    if now_s < 0:\n",
     ),
@@ -104,19 +105,19 @@ BUGS = (
     ),
     Bug(
         "a file is done before its folder is synced",
-        f"{TRANSFER}/collector/store.py",
+        f"{TRANSFER}/store/store.py",
         "        self._folders.sync()\n",
         "",
     ),
     Bug(
         "a piece that is there is counted again",
-        f"{TRANSFER}/collector/store.py",
+        f"{TRANSFER}/store/store.py",
         "            if key.piece in known.taken:\n                return False\n",
         "",
     ),
     Bug(
         "what a short write has left is not written",
-        f"{TRANSFER}/collector/store.py",
+        f"{TRANSFER}/store/store.py",
         "part, offset = part[n:], offset + n",
         'part, offset = memoryview(b""), offset + n',
     ),
@@ -131,21 +132,21 @@ BUGS = (
     ),
     Bug(
         "a way may pass an agent twice",
-        f"{TRANSFER}/wire/tickets.py",
+        f"datacollect/net/tickets.py",
         "    if len({*ticket.agents, ticket.egress}) <= len(ticket.agents):\n",
         "    if not ticket.agents:\n",
         is_blind=True,
     ),
     Bug(
         "anybody may issue tickets",
-        f"{TRANSFER}/wire/tickets.py",
+        f"datacollect/net/tickets.py",
         "    if not isinstance(issuer, str) or issuer not in collectors:\n",
         "    if not isinstance(issuer, str):\n",
         is_blind=True,
     ),
     Bug(
         "pieces that have come are asked for again",
-        f"{TRANSFER}/collector/core.py",
+        f"{TRANSFER}/pull/core.py",
         "            if piece not in todo:\n"
         "                self._came(session, piece)\n"
         "                continue\n",
@@ -154,21 +155,21 @@ BUGS = (
     ),
     Bug(
         "a changed time is no change in a listing",
-        f"{TRANSFER}/collector/state.py",
+        f"{TRANSFER}/store/state.py",
         "AND l.bytes = files.bytes AND l.mtime_ns = files.mtime_ns",
         "AND l.bytes = files.bytes",
         is_blind=True,
     ),
     Bug(
         "bytes asked of a lost session stay asked",
-        f"{TRANSFER}/collector/core.py",
+        f"{TRANSFER}/pull/core.py",
         "        self._asked_bytes -= session.asked_bytes\n",
         "",
         is_blind=True,
     ),
     Bug(
         "a collected file that is gone is not missed",
-        f"{TRANSFER}/collector/store.py",
+        f"{TRANSFER}/store/store.py",
         "                if size_there(self._folders, name, row.listed.path) "
         "!= row.listed.n_bytes\n            ]\n",
         "                if row.listed.n_bytes < 0\n            ]\n",
@@ -190,7 +191,7 @@ BUGS = (
     ),
     Bug(
         "any certificate is taken for the pinned one",
-        f"{TRANSFER}/wire/tls.py",
+        f"datacollect/net/tls.py",
         "    elif found != expected:\n",
         "    elif not found:\n",
         is_blind=True,

@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "problem": "root",
     "solvers": "root",
     "topologies": "root",
+    "net": "root",
     "schedule": "root problem",
     "exports": PLANS,
     "measurement": "root problem",
@@ -39,16 +40,31 @@ MAY_IMPORT = {
     "control": PLANS,
     "methods": f"{PLANS} solvers flow control",
     "simulation": "root problem control",
-    "transfer": f"{PLANS} control methods",
+    "transfer": f"{PLANS} control methods net",
     "explanation": f"{PLANS} solvers flow methods",
     "pictures": f"{PLANS} explanation transfer",
     "scenario": f"{PLANS} measurement topologies methods simulation",
     "study": f"{PLANS} examples methods simulation scenario",
     "commands": (
         f"{PLANS} examples exports measurement methods explanation pictures simulation scenario "
-        "study transfer"
+        "study transfer net"
     ),
     FRONT: f"{PLANS} measurement flow methods explanation pictures scenario study transfer",
+}
+
+# The same for rooms within a room: no row names a later one, so no folders import each other in a
+# circle. A room's own modules, beside the folders within it, have a row with a dot in the end.
+WITHIN = {
+    "transfer.": "",
+    "transfer.protocol": "",
+    "transfer.agent": "transfer.protocol",
+    "transfer.store": "transfer.protocol",
+    "transfer.sources.agent": "transfer.protocol",
+    "transfer.sources.web": "transfer.protocol transfer.sources.agent",
+    "transfer.sources.": "transfer.protocol transfer.sources.agent transfer.sources.web",
+    "transfer.pull": (
+        "transfer.protocol transfer.store transfer.sources.agent transfer.sources."
+    ),
 }
 
 # Whoever judges plans knows no planner and no solver.
@@ -78,6 +94,34 @@ def test_module_imports_only_what_its_room_may(module):
             f"{module} imports {imported}, but {room} may import only {sorted(allowed - {room})}: "
             "move the code, or change the map with a reason"
         )
+
+
+def inner_room_of(module: str) -> str:
+    """Return the folder within `transfer` that a module lies in, by its row in `WITHIN`."""
+    folder = module if f"{module}." in WITHIN or module in WITHIN else module.rpartition(".")[0]
+    return folder if folder in WITHIN else f"{folder}."
+
+
+def inner_arrows() -> dict[str, set[str]]:
+    """Return for every folder within `transfer` those that its modules import from."""
+    found: dict[str, set[str]] = {room: set() for room in WITHIN}
+    for module, imported in imports_of_all().items():
+        if room_of(module) == "transfer":
+            inside = {inner_room_of(other) for other in imported if room_of(other) == "transfer"}
+            found[inner_room_of(module)] |= inside - {inner_room_of(module)}
+    return found
+
+
+@pytest.mark.parametrize("room", WITHIN)
+def test_rooms_within_import_what_they_may_and_nothing_else(room):
+    assert inner_arrows()[room] == set(WITHIN[room].split())
+
+
+def test_the_map_within_runs_from_bottom_to_top():
+    below: set[str] = set()
+    for room, allowed in WITHIN.items():
+        assert set(allowed.split()) <= below, f"{room} may import what stands below it in the map"
+        below.add(room)
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)

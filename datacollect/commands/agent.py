@@ -22,7 +22,7 @@ def agent(
     after what is under way, at once if told again; rereads collectors on SIGHUP.
     """
     from datacollect.transfer.agent.config import AgentConfig
-    from datacollect.transfer.agent.run import Agent, run_agent
+    from datacollect.transfer.agent.run import NO_SPOOL, Agent, run_agent
 
     config = AgentConfig.from_file(agent_file)
     running = Agent(config, note)
@@ -33,6 +33,6 @@ def agent(
     else:
         emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
     if config.has_spool:
-        note("note: the spool is not used yet: nothing is stored at relays")
+        note(f"note: {NO_SPOOL}")
     sys.stdout.flush()
     run_agent(running)

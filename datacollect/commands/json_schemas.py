@@ -13,7 +13,7 @@ from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.fields import SCHEDULE
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.fields import AGENT
-from datacollect.transfer.collector.fields import COLLECTION
+from datacollect.transfer.pull.fields import COLLECTION
 
 if TYPE_CHECKING:
     from datacollect.kinds import Schema

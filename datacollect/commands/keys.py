@@ -23,7 +23,7 @@ def new(file: KeyFile, as_json: Json = False) -> None:
     Agents count the public half's tickets once it stands in their files under collectors. A file
     that is there is never overwritten: its key would be lost.
     """
-    from datacollect.signing import new_private_key, write_private_key
+    from datacollect.net.keys import new_private_key, write_private_key
 
     key = new_private_key()
     write_private_key(file, key)
@@ -34,7 +34,7 @@ def new(file: KeyFile, as_json: Json = False) -> None:
 @keys.command()
 def show(file: KeyFile, as_json: Json = False) -> None:
     """Print the public half of a private key."""
-    from datacollect.signing import read_private_key
+    from datacollect.net.keys import read_private_key
 
     _show(file, read_private_key(file).public, as_json=as_json)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,10 +14,13 @@ from datacollect.commands.options import Json, RunMethod
 from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
-    from datacollect.transfer.collector.answer import Pulled
+    from collections.abc import Iterator
+
+    from datacollect.transfer.pull.answer import Pulled
 
 SHOWN_MISSING = 20
 INCOMPLETE = 1
+TERMINATED = 143
 
 
 def pull(
@@ -34,25 +40,78 @@ def pull(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="List and plan, move nothing.")
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read all that is there again; fetch what is not as it was."),
+    ] = False,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help="Replace what is in the way, or was altered; else it is kept."
+        ),
+    ] = False,
+    no_modes: Annotated[
+        bool, typer.Option("--no-modes", help="Do not keep permission bits.")
+    ] = False,
+    no_times: Annotated[
+        bool, typer.Option("--no-times", help="Do not keep times of change.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Collect for real: fetch, verify, keep; started again it goes on."""
-    from datacollect.transfer.collector.config import Collection
-    from datacollect.transfer.collector.live import watching
-    from datacollect.transfer.collector.run import pull as pull_for_real
+    from datacollect.transfer.pull.config import Collection
+    from datacollect.transfer.pull.live import watching
+    from datacollect.transfer.pull.run import pull as pull_for_real
 
     collection = Collection.from_file(collection_file)
-    with watching() as watch:
-        answer = pull_for_real(collection, into, method.value, plan_only=plan_only, watch=watch)
+    try:
+        with _ending_on_sigterm(), watching() as watch:
+            answer = pull_for_real(
+                collection,
+                into,
+                method.value,
+                plan_only=plan_only,
+                verify=verify,
+                overwrite=overwrite,
+                modes=not no_modes,
+                times=not no_times,
+                watch=watch,
+                tell=note,
+            )
+    except Terminated:
+        note("terminated; started again it goes on")
+        return TERMINATED
     if as_json:
         emit_json(answer.to_dict())
     else:
         _show(answer, into, plan_only)
     if plan_only:
-        return 0
+        return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
         note("some data cannot be had; started again it goes on")
     return 0 if answer.complete else INCOMPLETE
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: end as after Ctrl-C, and say so."""
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what is under way as Ctrl-C does: what is verified is recorded."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(answer: Pulled, into: str, plan_only: bool) -> None:

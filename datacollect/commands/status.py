@@ -36,7 +36,7 @@ def status(
     as_json: Json = False,
 ) -> int:
     """Say how far a collection is; exit 0 if it is complete, else 1."""
-    from datacollect.transfer.collector.status import status_of
+    from datacollect.transfer.store.status import status_of
 
     if plot is not None:
         _draw(folder, plot, force=force)

@@ -14,7 +14,7 @@ from datacollect.pictures.axis import time_unit
 from datacollect.pictures.colours import OTHERS, PALETTE
 from datacollect.pictures.look import FAINT, INK
 from datacollect.pictures.plot import DOTS_PER_INCH, PICTURES
-from datacollect.transfer.collector.history import history_of
+from datacollect.transfer.store.history import history_of
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from datacollect.transfer.collector.history import History
+    from datacollect.transfer.store.history import History
 
 MOST_ROUTES = len(PALETTE)
 SIZE = (12.0, 7.0)

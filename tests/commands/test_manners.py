@@ -16,7 +16,7 @@ from instances.agents import KEY, running, write_agent
 from instances.command_line import start, strict_json
 
 from datacollect.commands.main import run
-from datacollect.signing import write_private_key
+from datacollect.net.keys import write_private_key
 
 BOTH = ("figure1.toml", "plan.json")
 LISTED = ("--manifest", "files.csv")

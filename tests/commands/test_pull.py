@@ -1,6 +1,10 @@
 """The commands pull and status: what they print, and their exit codes."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -20,7 +24,7 @@ def test_status_of_a_folder_without_a_pull_is_bad_input(tmp_path, capsys):
 @pytest.fixture
 def nobody(tmp_path):
     """A collection whose only agent does not answer."""
-    from datacollect.signing import new_private_key, write_private_key
+    from datacollect.net.keys import new_private_key, write_private_key
 
     write_private_key(tmp_path / "key", new_private_key())
     (tmp_path / "c.toml").write_text(
@@ -56,3 +60,81 @@ def test_a_missing_key_is_bad_input(nobody, capsys):
     (nobody / "key").unlink()
     assert run(["pull", str(nobody / "c.toml"), "--into", str(nobody / "into")]) == 2
     assert "key: no such file" in capsys.readouterr().err
+
+
+# Ends -------------------------------------------------------------------------------------------
+
+# Some who start tests let their children ignore it.
+HEARS_SIGINT = """
+import signal
+from datacollect.__main__ import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A collection whose only agent takes long for each answer; the agent."""
+    from transfer.pull.lying_agent import LyingAgent
+
+    from datacollect.net.keys import new_private_key, write_private_key
+
+    agent = LyingAgent("S1", tmp_path, {f"{i}": b"x" * 100_000 for i in range(100)}, slow_s=0.3)
+    write_private_key(tmp_path / "key", new_private_key())
+    (tmp_path / "c.toml").write_text(
+        'format = "datacollect-collection/1"\ndestination = "D"\nkey = "key"\n'
+        f'[agents.S1]\nurl = "{agent.entry["url"]}"\nfingerprint = "{agent.fingerprint}"\n'
+        "[limits]\npiece_bytes = 65536\n"
+    )
+    yield tmp_path
+    agent.stop()
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "said"),
+    [
+        (signal.SIGTERM, 143, "terminated; started again it goes on"),
+        (signal.SIGINT, 130, "interrupted"),
+    ],
+)
+def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said):
+    child = subprocess.Popen(
+        [sys.executable, "-c", HEARS_SIGINT, "pull", "c.toml", "--into", "into"],
+        cwd=slow,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline_s = time.monotonic() + 30
+    while not list(slow.glob("into/S1/*")):
+        assert child.poll() is None
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    child.send_signal(sent)
+    _, err = child.communicate(timeout=30)
+    assert (child.returncode, err.splitlines()) == (code, [said])
+    there = json.loads(
+        subprocess.run(
+            [sys.executable, "-m", "datacollect", "status", "into", "--json"],
+            cwd=slow,
+            capture_output=True,
+            check=False,
+        ).stdout
+    )
+    assert not there["complete"]
+    assert there["recorded_bytes"] > 0
+
+
+def test_the_library_installs_no_handler_of_signals(slow):
+    import datacollect as dc
+
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    dc.pull(str(slow / "c.toml"), slow / "into", plan_only=True)
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_why_a_source_is_not_reached_is_told_while_it_is_tried(nobody, capsys):
+    assert run(["pull", str(nobody / "c.toml"), "--into", str(nobody / "into")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("note: S1: cannot be reached at 127.0.0.1:1: Connection refused;")
+    assert "given up: S1: cannot be reached" in said

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from instances.agents import KEY
 
-from datacollect.signing import PrivateKey
+from datacollect.net.connect import connect_request
+from datacollect.net.keys import PrivateKey
+from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.config import AgentConfig, Limits
 from datacollect.transfer.agent.core import AgentCore
-from datacollect.transfer.wire.connect import connect_request
-from datacollect.transfer.wire.messages import FileEntry, Read, Segment, read_body
-from datacollect.transfer.wire.tickets import Ticket, sign_ticket
+from datacollect.transfer.protocol.messages import FileEntry, Read, Segment, read_body
 
 START_S = 1_000_000.0
 STRANGER = PrivateKey(b"whom none of the agents here has")
@@ -81,15 +81,22 @@ def refused(done: list[actions.Action]) -> tuple[int, str]:
     return refuse.status, refuse.text
 
 
-def tls(agent: AgentCore, number: int = 1, s: float = 0.0) -> None:
-    assert accept(agent, number, 0x16, s) == [actions.StartTls(number)]
+def tls(agent: AgentCore, number: int = 1, s: float = 0.0, address: str = "a") -> None:
+    assert accept(agent, number, 0x16, s, address) == [actions.StartTls(number)]
 
 
 def ask(agent, target, token=None, *, body=b"", number=1, s=0.0, **headers):
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
-    method = "POST" if body else "GET"
-    return agent.handle(events.Asked(at(s), number, method, target, headers, body))
+    return tell(agent, "POST" if body else "GET", target, headers, body, number=number, s=s)
+
+
+def tell(agent, method, target, headers, body=b"", *, number=1, s=0.0):
+    """Tell a request as the shell does: its head, and its body once that is to be read."""
+    done = agent.handle(events.Asked(at(s), number, method, target, headers, len(body)))
+    if done != [actions.ReadBody(number, len(body))]:
+        return done
+    return agent.handle(events.BodyRead(at(s), number, body))
 
 
 def status_of(done: list[actions.Action]) -> int:

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from datacollect.signing import PrivateKey
+from datacollect.net.dialling import Hop
+from datacollect.net.keys import PrivateKey
+from datacollect.net.tickets import Ticket, sign_ticket
+from datacollect.net.tls import client_context
 from datacollect.transfer.agent.config import AgentConfig
 from datacollect.transfer.agent.run import Agent, run_in_thread
-from datacollect.transfer.wire.session import Hop, SourceSession, connect
-from datacollect.transfer.wire.tickets import Ticket, sign_ticket
-from datacollect.transfer.wire.tls import client_context
+from datacollect.transfer.sources.agent.session import SourceSession, connect
 
 KEY = PrivateKey(b"the key of the tests' collector!")
 ENDS_WITHIN_S = 20.0

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from instances.ports import free_port
 
-from datacollect.signing import new_private_key, write_private_key
+from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.transfer.agent.config import AgentConfig
 from datacollect.transfer.agent.run import Agent
-from datacollect.transfer.collector.paths import STATE_FOLDER
-from datacollect.transfer.collector.run import pull
+from datacollect.transfer.pull.run import pull
+from datacollect.transfer.store.paths import STATE_FOLDER
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from instances.ports import free_port
 
-from datacollect.transfer.wire.tls import fingerprint_of_file, make_certificate
+from datacollect.net.tls import fingerprint_of_file, make_certificate
 
 _CONFIG = """
 daemon off;

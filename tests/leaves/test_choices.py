@@ -21,7 +21,7 @@ from datacollect.methods.names import ADAPTIVE, FINISHES, FIRSTS
 from datacollect.scenario.fields import ENGINES
 from datacollect.simulation.control import CONTROL
 from datacollect.solvers import choice as solver_choice
-from datacollect.transfer.collector.planning import METHODS as PULL_METHODS
+from datacollect.transfer.pull.planning import METHODS as PULL_METHODS
 
 SAMPLES = pd.DataFrame({"from": "S", "to": "D", "time_s": [0.0], "bandwidth_bytes_per_s": [1e6]})
 SCENARIO = {"problem": "nowhere.toml"}

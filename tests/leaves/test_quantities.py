@@ -28,7 +28,7 @@ from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 from datacollect.schedule.fields import PROGRESS, SCHEDULE
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.fields import AGENT
-from datacollect.transfer.collector.fields import COLLECTION
+from datacollect.transfer.pull.fields import COLLECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

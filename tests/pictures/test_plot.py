@@ -46,15 +46,15 @@ def test_areas_tell_source_and_peer_and_rate(relayed):
     assert picture.edges_s.tolist() == [0, 10, 20]
     assert picture.mean_over_s is None
 
-    def told(areas):
+    def safe_text(areas):
         return [(picture.sources[a.series], a.peer, a.bytes_per_s.tolist()) for a in areas]
 
     s1, s2, k, d = picture.bands
-    assert told(s1.sends) == [("S1", "D", [100, 0])]
-    assert told(s2.sends) == [("S2", "D", [50, 50]), ("S2", "K", [100, 0])]
-    assert told(k.receives) == [("S2", "S2", [100, 0])]
-    assert told(k.sends) == [("S2", "D", [0, 100])]
-    assert told(d.receives) == [
+    assert safe_text(s1.sends) == [("S1", "D", [100, 0])]
+    assert safe_text(s2.sends) == [("S2", "D", [50, 50]), ("S2", "K", [100, 0])]
+    assert safe_text(k.receives) == [("S2", "S2", [100, 0])]
+    assert safe_text(k.sends) == [("S2", "D", [0, 100])]
+    assert safe_text(d.receives) == [
         ("S1", "S1", [100, 0]),
         ("S2", "K", [0, 100]),
         ("S2", "S2", [50, 50]),

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from datacollect.signing import PrivateKey
+from datacollect.net.connect import connect_request
+from datacollect.net.keys import PrivateKey
+from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.config import AgentConfig, Limits
 from datacollect.transfer.agent.core import AgentCore
-from datacollect.transfer.wire.connect import connect_request
-from datacollect.transfer.wire.messages import FileEntry, Read, Segment, read_body
-from datacollect.transfer.wire.tickets import RELAY, SOURCE, Ticket, sign_ticket
+from datacollect.transfer.protocol.messages import FileEntry, Read, Segment, read_body
 
 NAME, NEXT, OTHER = "R1", "S1", "S2"
 OURS, WITHDRAWN, STRANGER = (PrivateKey(bytes([i]) * 32) for i in (1, 2, 3))
@@ -54,6 +54,8 @@ class SimulatedAgent:
 
     def __init__(self, seed: int) -> None:
         self.seed, self.draws = seed, random.Random(f"agent {seed}")
+        # What was added later draws for itself: seeds that once failed stay what they were.
+        self.draws_of_bodies = random.Random(f"bodies {seed}")
         self.monotonic_s, self.offset_s, self.most_offset_s = 0.0, 1.7e9, 1.7e9
         self.kept: dict[str, float] = {}
         self.made: list[Made] = []
@@ -214,12 +216,18 @@ class SimulatedAgent:
         if draws.random() < 0.5:
             entry = FileEntry(path, 1000, 1, 1)
             body = read_body(Read((Segment(entry, 0, n_bytes),)))
-            event = events.Asked(self.now, number, "POST", "/v1/read", headers, body)
+            where = self.draws_of_bodies.choice(("/v1/read", "/v1/read", "/v1/hash"))
+            event = events.Asked(self.now, number, "POST", where, headers, len(body))
         else:
+            body = b""
             event = events.Asked(self.now, number, "GET", f"/v1/files/{path}", headers)
         same = sum(other is made for n, other in self.sessions.items() if n != number)
         found = self._tell(event)
-        sends = [a for a in found if isinstance(a, actions.SendSegments | actions.SendFile)]
+        if any(isinstance(a, actions.ReadBody) for a in found):
+            found = self._send_body(number, made, body, same, found)
+        elif body and not any(isinstance(a, actions.Answer) and a.last for a in found):
+            raise Wrong(f"seed {self.seed}: neither reads a body nor ends: {found}")
+        sends = [a for a in found if isinstance(a, _SENDS)]
         if sends:
             good = self._is_good(made, SOURCE) and path == FILES[0]
             if not good or same >= made.ticket.most_sockets:
@@ -249,6 +257,21 @@ class SimulatedAgent:
         if refused[0].last:
             self._end(number)
         return False
+
+    def _send_body(
+        self, number: int, made: Made, body: bytes, same: int, found: list[Any]
+    ) -> list[Any]:
+        """Send what the core wants read, perhaps late: only a ticket that counts lets it."""
+        if not self._is_good(made, SOURCE) or same >= made.ticket.most_sockets:
+            raise Wrong(f"seed {self.seed}: a body is read before its ticket counts: {made}")
+        if found != [actions.ReadBody(number, len(body))]:
+            raise Wrong(f"seed {self.seed}: reads a body and does more: {found}")
+        # From now on the session is the ticket's, whatever comes of the request.
+        self.sessions[number] = made
+        self.did["bodies"] += 1
+        if self.draws_of_bodies.random() < 0.1:
+            self.monotonic_s += self.draws_of_bodies.choice((1.0, 30.0, 61.0))
+        return self._tell(events.BodyRead(self.now, number, body))
 
     def _garbage(self) -> None:
         number = self._accept()
@@ -328,6 +351,9 @@ class SimulatedAgent:
         if made is not None:
             made.bytes_allowed -= n_bytes - sent_bytes
         return events.Ended(self.now, number, why, sent_bytes)
+
+
+_SENDS = actions.SendSegments | actions.HashSegments | actions.SendFile
 
 
 def event_session(event: Any) -> int | None:

@@ -48,6 +48,9 @@ class Disk:
         self.synced_writes = 0
         self._writes: dict[str, list[tuple[int, bytes]]] = {}
         self._changes: list[tuple[str, str, str, str]] = []
+        # What files were like before their size, or their mode and time, were set.
+        self._sizes: dict[str, int] = {}
+        self._attributes: dict[str, tuple[int, int]] = {}
         self.open_fds: dict[int, str] = {}
         self._kept = folder / "kept"
         self._n_kept = 0
@@ -98,17 +101,33 @@ class Disk:
             self.note_write(where, offset, os.pread(file.fileno(), n, offset), n)
         return os.pwrite(fd, memoryview(data)[:n], offset)
 
+    def ftruncate(self, fd: int, length: int) -> None:
+        self._step()
+        self._sizes.setdefault(self.open_fds[fd], os.fstat(fd).st_size)
+        os.ftruncate(fd, length)
+
+    def fchmod(self, fd: int, mode: int) -> None:
+        self._step()
+        self._note_attributes(fd)
+        os.fchmod(fd, mode)
+
+    def utime(self, fd: int, *, ns: tuple[int, int]) -> None:
+        self._step()
+        self._note_attributes(fd)
+        os.utime(fd, ns=ns)
+
     def fdatasync(self, fd: int) -> None:
         self._step()
         self.synced(self.open_fds[fd])
 
     def fsync(self, fd: int) -> None:
+        """As `fdatasync`; modes and times outlast it, too."""
         self.fdatasync(fd)
+        self._attributes.pop(self.open_fds[fd], None)
 
     def sync_all(self, *_: Any) -> bool:
         self._step()
-        self._writes.clear()
-        self._changes.clear()
+        self._forget()
         return True
 
     def rename(
@@ -123,8 +142,11 @@ class Disk:
         one, other = self._where(src, src_dir_fd), self._where(dst, dst_dir_fd)
         kept = self._keep(other)
         os.rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
-        if one in self._writes:
-            self._writes[other] = self._writes.pop(one)
+        for books in (self._writes, self._sizes, self._attributes):
+            if one in books:
+                books[other] = books.pop(one)
+            else:
+                books.pop(other, None)
         self._changes.append(("renamed", os.path.dirname(other), f"{one}\0{other}", kept))
 
     replace = rename
@@ -142,6 +164,7 @@ class Disk:
     def synced(self, where: str) -> None:
         """A file, or a folder, is on disk."""
         self.synced_writes += len(self._writes.pop(where, ()))
+        self._sizes.pop(where, None)
         self._changes = [change for change in self._changes if change[1] != where]
 
     def goes_on(self) -> bool:
@@ -161,16 +184,31 @@ class Disk:
                 for offset, before in reversed(writes):
                     if self.random.random() < harsh:
                         _write_at(where, offset, before)
+        for where, size in self._sizes.items():
+            if Path(where).exists() and self.random.random() < harsh:
+                os.truncate(where, size)
+        for where, (mode, mtime_ns) in self._attributes.items():
+            if Path(where).exists() and self.random.random() < harsh:
+                os.chmod(where, mode)  # noqa: PTH101 - as its neighbours
+                os.utime(where, ns=(mtime_ns, mtime_ns))
         for what, _, where, kept in reversed(self._changes):
             if self.random.random() < harsh:
                 _undo(what, where, kept)
-        self._writes.clear()
-        self._changes.clear()
+        self._forget()
 
     def revive(self) -> None:
         """The power is back."""
         self.is_dead, self.fails_after = False, None
         shutil.rmtree(self._kept, ignore_errors=True)
+
+    def _forget(self) -> None:
+        for books in (self._writes, self._changes, self._sizes, self._attributes):
+            books.clear()
+
+    def _note_attributes(self, fd: int) -> None:
+        found = os.fstat(fd)
+        before = found.st_mode & 0o7777, found.st_mtime_ns
+        self._attributes.setdefault(self.open_fds[fd], before)
 
     def _step(self) -> None:
         if self.is_dead:

@@ -2,7 +2,7 @@
 
 A `SimulatedPull` is started again and again, as `datacollect pull` is, until all is there: while
 troubles last, power fails, disks fill, sources change and reset, relays vanish. What is real is the
-code of `datacollect.transfer.collector` below its threads: sessions are stepped one at a time, in
+code of `datacollect.transfer.pull` below its threads: sessions are stepped one at a time, in
 the order of the simulated clock, and groups are committed when the clock says so.
 """
 
@@ -11,33 +11,48 @@ from __future__ import annotations
 import hashlib
 import heapq
 import random
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import apsw
+from blake3 import blake3
 from simulated.disk import Disk, DroppingVfs, PowerLoss, files_below
+from simulated.dressing import Dressing
 from simulated.servers import WebSource, servers_among
 from simulated.sources import TROUBLES, Source, Trouble
 from simulated.stepped import Stepped
 
 from datacollect.errors import DatacollectError, TransferError
-from datacollect.transfer.collector import messages, paths, planning, sessions, store, syncing
-from datacollect.transfer.collector.checking import Checks
-from datacollect.transfer.collector.core import CollectorCore, SourceWork
-from datacollect.transfer.collector.inventory import Listing
-from datacollect.transfer.collector.state import FileState
-from datacollect.transfer.collector.store import PieceKey, Store
+from datacollect.transfer.pull import messages, planning, sessions
+from datacollect.transfer.pull.core import CollectorCore, SourceWork
+from datacollect.transfer.store import (
+    arriving,
+    attributes,
+    comparing,
+    opening,
+    paths,
+    places,
+    preparing,
+    store,
+    syncing,
+)
+from datacollect.transfer.store.checking import Checks
+from datacollect.transfer.store.state import FileState
+from datacollect.transfer.store.store import PieceKey, Store, StoreOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from datacollect.transfer.protocol.source import Segment
 
 DESTINATION = "D"
 TICK_S, COMMIT_S, LONGEST_S = 0.25, 0.4, 3000.0
 PIECE_BYTES = 1024
 IN_FLIGHT_BYTES = 8 * PIECE_BYTES
+ON_DISK = (arriving, attributes, comparing, opening, paths, places, preparing, store, syncing)
 
 
 class Wrong(AssertionError):
@@ -65,6 +80,7 @@ class SimulatedPull:
             )
             for name in names
         }
+        self.dressing = Dressing(seed, self.sources)
         self.relays = ("R1", "R2")[: draw.randint(0, 2)]
         self.method = draw.choice(("direct", "best-path", "coordinated", "adaptive"))
         self.knows_links = draw.random() < 0.5
@@ -83,9 +99,7 @@ class SimulatedPull:
         vfs = DroppingVfs(self.disk)
         try:
             with (
-                mock.patch.object(store, "os", self.disk),
-                mock.patch.object(paths, "os", self.disk),
-                mock.patch.object(syncing, "os", self.disk),
+                self._on_disk(),
                 mock.patch.object(syncing, "_syncfs", self.disk.sync_all),
                 # A third have their groups synced all at once, as many small files are.
                 mock.patch.object(syncing, "MANY", 0 if self.seed % 3 == 1 else syncing.MANY),
@@ -99,6 +113,13 @@ class SimulatedPull:
         finally:
             vfs.unregister()
 
+    def _on_disk(self) -> ExitStack:
+        """Have all that touches the folder go through the simulated disk."""
+        patches = ExitStack()
+        for module in ON_DISK:
+            patches.enter_context(mock.patch.object(module, "os", self.disk))
+        return patches
+
     def _bad_start(self, number: int) -> None:
         draw, disk = self.draws, self.disk
         if draw.random() < 0.7:
@@ -107,6 +128,9 @@ class SimulatedPull:
         disk.partial_writes = draw.random() < 0.5
         self._start(is_bad=True)
         self._judge_names()
+        if self.dressing.loses_state and draw.random() < 0.5:
+            for path in (self.into / ".datacollect").glob("state.sqlite*"):
+                path.unlink()
 
     def _good_starts(self) -> None:
         self.disk.room_bytes = self.disk.fails_after = None
@@ -126,7 +150,8 @@ class SimulatedPull:
         self.n_starts += 1
         opened: Store | None = None
         try:
-            opened = Store(self.into)
+            # Where the state is lost, what a source has changed since is no file of ours any more.
+            opened = Store(self.into, StoreOptions(overwrite=self.dressing.loses_state))
             one = Start(self, opened, is_bad)
             return one.run()
         except PowerLoss:
@@ -141,7 +166,7 @@ class SimulatedPull:
                 self.n_power_losses += 1
                 self.disk.lose_power()
             if opened is not None:
-                with suppress(apsw.Error):
+                with suppress(DatacollectError):
                     opened.state.close()
             self.disk.close_all()
             if was_lost:
@@ -182,7 +207,13 @@ class SimulatedPull:
                     if span.file not in waiting:
                         continue
                     begun = self.into / ".datacollect" / "incoming" / str(span.file)
-                    there = begun.read_bytes()[span.offset_bytes :][: span.n_bytes]
+                    if state.piece_hash(number, piece) == b"":  # holes need not be written yet
+                        whole = begun.read_bytes() if begun.exists() else b""
+                        there = whole[span.offset_bytes :][: span.n_bytes].ljust(
+                            span.n_bytes, b"\0"
+                        )
+                    else:
+                        there = begun.read_bytes()[span.offset_bytes :][: span.n_bytes]
                     wanted = source.as_listed(waiting[span.file].listed)
                     if there != wanted[span.offset_bytes :][: span.n_bytes]:
                         raise Wrong(f"seed {self.seed}: {name} {piece} is recorded, not on disk")
@@ -196,6 +227,8 @@ class SimulatedPull:
             if there != wanted:
                 differ = sorted(p for p in there | wanted if there.get(p) != wanted.get(p))
                 raise Wrong(f"seed {self.seed}: {name}: {differ} are not as at the source")
+        if unkept := self.dressing.unkept(self.into):
+            raise Wrong(f"seed {self.seed}: {unkept} is not kept")
         outside = {path.name for path in self.folder.iterdir()} - {"into", "kept"}
         names = {path.name for path in self.into.iterdir()} - {".datacollect", *self.sources}
         if outside | names or any((self.into / ".datacollect" / "incoming").iterdir()):
@@ -221,6 +254,7 @@ class Start:
 
     def run(self) -> bool:
         self.pull.judge_done(self.store)
+        self.store.state.begin_start(self.pull.sources)
         self.store.mend()
         if not self.pull.disk.is_dead:
             self.pull.judge_mended(self.store)
@@ -233,6 +267,8 @@ class Start:
             if not self.changed:
                 break
             self._list(sorted(self.changed))
+        for name in self.pull.sources:
+            self.store.finish(name)
         return not self.store.state.waiting() and not self._needed()
 
     def _needed(self) -> bool:
@@ -241,12 +277,16 @@ class Start:
     def _list(self, names: Any) -> None:
         state = self.store.state
         for name in names:
-            listing = Listing(state, name, self.store.folding)
+            listing = self.store.listing(name)
             source = self.pull.sources[name]
-            listing.take(source.listed(state.known_files(name)))
-            number = state.source_id(name)
-            state.end_listing(number)
-            self.store.know(name, state.lay_new_files(number, PIECE_BYTES, apart=source.apart))
+            pages = source.listed(state.known_files(name))
+            for page in self.pull.dressing.pages(name, pages):
+                listing.take(page)
+            listing.end()
+            rows = self.store.prepare(name, PIECE_BYTES, apart=source.apart)
+            if rows:
+                self.store.compare(name, rows, lambda segments, s=source: digests_at(s, segments))
+            self.store.know(name)
 
     # A round ---------------------------------------------------------------------------------
 
@@ -304,12 +344,11 @@ class Start:
                 {"from": a, "to": b, "bandwidth_bytes_per_s": 10_000.0 + 1000 * len(a + b)}
                 for a, b in self._links()
             ]
-        agents = dict.fromkeys((*self.pull.sources, *self.pull.relays))
+        hosts = (*self.pull.sources, *self.pull.relays)
         return SimpleNamespace(
             network=network,
             destination=DESTINATION,
-            agents=agents,
-            servers={},
+            hosts=hosts,
             sources=None,
             folder=Path(),
         )
@@ -355,9 +394,7 @@ class Start:
 
     def _commit(self) -> None:
         """Have the store record what is pending, by the very code of its thread."""
-        self.store._ends = True
-        self.store._record_all(self._recorded)
-        self.store._ends = False
+        self.store._recorder.drain(self._recorded)
         self._require_power()
 
     def _recorded(self, pieces: list[PieceKey], failure: Exception | None) -> None:
@@ -400,6 +437,8 @@ class Start:
                 case messages.Retire(source, files, why):
                     self.changed.add(source)
                     self.store.retire(source, files, why)
+                case messages.Unreadable(source, files):
+                    self.store.unreadable(source, files)
                 case messages.SetAside(_, file, why):
                     self.store.set_aside(file, why)
                 case messages.Abandon(source, piece, why):
@@ -443,3 +482,13 @@ class Start:
         if number not in self.stepping and thread.has_begun and not thread.is_over:
             self.stepping.add(number)
             self._at(self.now_s + thread.wait_s(), thread.step)
+
+
+def digests_at(source: Source, segments: Sequence[Segment]) -> list[bytes | None]:
+    """What an agent tells of files that lie at the destination already."""
+    found: list[bytes | None] = []
+    for span, listed in segments:
+        data = source.as_listed(listed)
+        part = data[span.offset_bytes :][: span.n_bytes]
+        found.append(blake3(part).digest() if data == source.current(listed.path)[1] else None)
+    return found

@@ -11,19 +11,19 @@ from urllib.parse import unquote
 from simulated.sources import Source, Trouble
 
 from datacollect.errors import TransferError
-from datacollect.transfer.web import listing
-from datacollect.transfer.web.core import WebCore
-from datacollect.transfer.web.entries import ServerFile
-from datacollect.transfer.web.listing import ServerPage, WebListing
-from datacollect.transfer.web.peer import Pace, WebPeer
-from datacollect.transfer.web.redirects import RedirectRule
-from datacollect.transfer.web.urls import Target, file_below, target_of
-from datacollect.transfer.web.versions import Version
+from datacollect.transfer.sources.web import listing
+from datacollect.transfer.sources.web.core import WebCore
+from datacollect.transfer.sources.web.entries import ServerFile
+from datacollect.transfer.sources.web.listing import WebListing
+from datacollect.transfer.sources.web.peer import Pace, WebPeer
+from datacollect.transfer.sources.web.redirects import RedirectRule
+from datacollect.transfer.sources.web.urls import Target, file_below, target_of
+from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.transfer.collector.state import Listed
+    from datacollect.transfer.protocol.source import Listed, Page
 
 BASE = target_of("https://w.example/data?Signature=secret")
 NO_TROUBLE = Trouble()
@@ -35,7 +35,7 @@ class WebSource(Source):
 
     apart = True
 
-    def listed(self, known: Mapping[str, Listed]) -> list[ServerPage]:
+    def listed(self, known: Mapping[str, Listed]) -> list[Page]:
         """What the collector's own listing makes of it, which hears no trouble."""
         files = [
             ServerFile(path, self.target(path), None, self._sha256(path), "the manifest")
@@ -56,7 +56,7 @@ class WebSource(Source):
     def peer(self, trouble: Trouble | None = None) -> WebPeer:
         """A session; its connections are ours."""
         trouble = self.trouble if trouble is None else trouble
-        dial = lambda _: Connection(self, trouble)  # noqa: E731
+        dial = lambda *_: Connection(self, trouble)  # noqa: E731
         peer = SimulatedPeer(self.name, WebCore(RedirectRule()), dial, self.target, NoPace())
         peer.connect()
         return peer
@@ -117,6 +117,11 @@ class Connection:
         n = self.draws.randint(1, min(most, len(self.answers)))
         data, self.answers = self.answers[:n], self.answers[n:]
         return data
+
+    def recv_into(self, view: memoryview) -> int:
+        data = self.recv(len(view))
+        view[: len(data)] = data
+        return len(data)
 
     def close(self) -> None:
         pass

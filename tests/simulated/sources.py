@@ -10,25 +10,23 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from datacollect.errors import TransferError
-from datacollect.transfer.collector.peers import AgentPeer
-from datacollect.transfer.wire.messages import (
+from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
     Confirmation,
     FileEntry,
-    InventoryPage,
-    LeftOut,
     ReadAnswer,
 )
+from datacollect.transfer.protocol.source import LeftOut, Listed, Page
+from datacollect.transfer.sources.agent.peer import AgentPeer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.transfer.collector.state import Listed
-    from datacollect.transfer.wire.messages import Read
+    from datacollect.transfer.protocol.messages import Read
 
 UNREADABLE = 2
-PAGE = 3
+PAGE_FILES = 3
 NAMES = ("a.bin", "b/c.bin", "b/d e.bin", "b/d/e/f.bin", "g.bin", "h/é.bin", "z.bin", "empty")
 HOSTILE = ("../out", "/abs", "b//c", ".datacollect/state.sqlite", "b/./c", "nul\0", "x" * 300)
 
@@ -93,21 +91,22 @@ class Source:
         """Whether the file has ever been this."""
         return any(data == known for _, known in self.versions.get(path, ()))
 
-    def pages(self) -> Iterator[InventoryPage]:
-        """The inventory, as an agent gives it; perhaps with names that lead elsewhere."""
+    def pages(self) -> Iterator[Page]:
+        """The list, as an agent's is taken in; perhaps with names that lead elsewhere."""
         entries = [self.current(path)[0] for path in self.versions]
         if self.trouble.hostile_names:
             entries += [FileEntry(path, 10, 1, 999) for path in HOSTILE]
         entries.sort(key=lambda entry: entry.path.encode())
-        for first in range(0, len(entries), PAGE):
-            files = tuple(entries[first : first + PAGE])
-            is_last = first + PAGE >= len(entries)
-            left_out = (LeftOut("pipe", "is no regular file"),) if first == 0 else ()
-            yield InventoryPage(files, left_out, None if is_last else files[-1].path)
+        for first in range(0, len(entries), PAGE_FILES):
+            files = [
+                Listed(entry.path, entry.n_bytes, entry.mtime_ns, entry.inode)
+                for entry in entries[first : first + PAGE_FILES]
+            ]
+            yield Page(files, (LeftOut("pipe", "is no regular file"),) if first == 0 else ())
 
     apart = False
 
-    def listed(self, known: object) -> Iterator[InventoryPage]:
+    def listed(self, known: object) -> Iterator[Page]:
         """The inventory; what is known changes nothing."""
         return self.pages()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError
-from datacollect.transfer.collector import messages, sessions
+from datacollect.transfer.pull import messages, sessions
 
 if TYPE_CHECKING:
-    from datacollect.transfer.collector.store import Store
+    from datacollect.transfer.store.store import Store
 
 
 class Stepped(sessions._SessionThread):
@@ -61,7 +61,7 @@ class Stepped(sessions._SessionThread):
             if start.store._failure is not None:
                 start.failure = str(start.store._failure)
                 start._tell(messages.StoreFailed(start.now_s, start.failure))
-            self._over(str(error), sessions._is_final(error))
+            self._over(str(error), sessions.is_final_error(error))
             return
         start._require_power()
         if self._has_ended:

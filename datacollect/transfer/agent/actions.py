@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from datacollect.transfer.wire.messages import FileEntry, Read
+    from datacollect.transfer.protocol.messages import FileEntry, Read
 
 
 @dataclass(frozen=True, slots=True)
 class StartTls:
-    """Greet as TLS's server, then tell each request by `Asked`."""
+    """Greet as TLS's server, then tell the head of each request by `Asked`."""
 
     session: int
 
@@ -21,6 +21,14 @@ class ReadHead:
     """Read a request without TLS, and not a byte further; tell it by `HeadRead`."""
 
     session: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBody:
+    """Read the body that the request has announced; tell it by `BodyRead`."""
+
+    session: int
+    n_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +79,29 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ListFiles:
-    """Answer with a page of the inventory: what patterns allow, after a path."""
+    """Answer with a page of the inventory: what patterns allow, after a path.
+
+    ``detail``: with modes, folders and holes.
+    """
 
     session: int
     after: str | None
     most: int
     patterns: tuple[str, ...] | None
+    detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SendSegments:
     """Answer with the bytes that a read names, how they were read, and their hash."""
+
+    session: int
+    read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class HashSegments:
+    """Answer with the hash of each segment that a read names, and how it was read."""
 
     session: int
     read: Read
@@ -101,7 +121,7 @@ class SendFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmFiles:
-    """Answer which of the files are no more as they were listed."""
+    """Answer which of the files are no more as they were listed, or cannot be read."""
 
     session: int
     files: tuple[FileEntry, ...]
@@ -145,6 +165,7 @@ class Log:
 Action: TypeAlias = (
     StartTls
     | ReadHead
+    | ReadBody
     | KeepNonce
     | Dial
     | Establish
@@ -152,6 +173,7 @@ Action: TypeAlias = (
     | Answer
     | ListFiles
     | SendSegments
+    | HashSegments
     | SendFile
     | ConfirmFiles
     | TellSessions

@@ -10,26 +10,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, RefusedError, TicketError
+from datacollect.net.addresses import origin_of
+from datacollect.net.connect import AS_CONFIGURED, parse_connect
+from datacollect.net.tickets import RELAY, judge_ticket, read_ticket
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.limits import Bucket
+from datacollect.transfer.agent.room import Place, Room
 from datacollect.transfer.agent.sessions import Phase, Session
 from datacollect.transfer.agent.source_requests import CLOCK_SET_BACK_S, SourceRequests
-from datacollect.transfer.wire.connect import parse_connect
-from datacollect.transfer.wire.tickets import RELAY, judge_ticket, read_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from datacollect.net.connect import ConnectRequest
+    from datacollect.net.tickets import Ticket
     from datacollect.transfer.agent.actions import Action
     from datacollect.transfer.agent.config import AgentConfig
     from datacollect.transfer.agent.events import Event, Now
-    from datacollect.transfer.wire.connect import ConnectRequest
-    from datacollect.transfer.wire.tickets import Ticket
 
 TLS_FIRST_BYTE = 0x16
-
-# Connections above the limit of which a reason is still told.
-REFUSED_AT_ONCE = 50
 
 # A relayed session that is idle for so long has nothing under way when the agent is to end.
 QUIET_S = 1.0
@@ -64,6 +63,7 @@ class AgentCore:
         self.stopping_since_s: float | None = None
         self.finished = False
         self._source = SourceRequests(config, version)
+        self._room = Room(config.limits.sessions, config.limits.sessions_per_address)
         self._arrivals: dict[str, Bucket] = {}
         self._log = Bucket(LOGGED_PER_S, LOGGED_AT_ONCE)
         self._unlogged = 0
@@ -95,7 +95,7 @@ class AgentCore:
             Phase.NONCE: ((events.NonceKept,), self._nonce_kept),
             Phase.DIALLING: ((events.Dialled,), self._dialled),
             Phase.RELAYING: ((events.Moved,), self._moved),
-            Phase.TLS: ((events.Asked, events.Answered), self._tls),
+            Phase.TLS: ((events.Asked, events.BodyRead, events.Answered), self._tls),
         }
         expected, handler = of_phase[session.phase]
         # What was under way when the phase changed is too late.
@@ -104,37 +104,33 @@ class AgentCore:
     # The way in ------------------------------------------------------------------------------
 
     def _accepted(self, event: events.Accepted) -> list[Action]:
+        """Count a connection before it has said anything: silence must not take others' room."""
         now_s = event.now.monotonic_s
-        session = Session(event.session, event.address, Phase.FIRST_BYTE, now_s, now_s)
+        origin = origin_of(event.address)
+        place, why = self._room.enter(origin)
+        session = Session(
+            event.session, event.address, origin, place, Phase.FIRST_BYTE, now_s, now_s, now_s, why
+        )
         self.sessions[session.number] = session
         if self.stopping_since_s is not None:
             return self._close(session, "the agent is about to end")
         arrivals = self._arrivals.setdefault(
-            event.address,
-            Bucket(self.limits.new_per_s, max(self.limits.new_per_s * BURST_S, 1.0)),
+            origin, Bucket(self.limits.new_per_s, max(self.limits.new_per_s * BURST_S, 1.0))
         )
         if not arrivals.take(now_s):
             return self._close_noted(session, "too many connections per second", event.now)
-        if len(self.sessions) > self.limits.sessions + REFUSED_AT_ONCE:
-            return self._close_noted(session, "too many connections", event.now)
+        if place is Place.NOWHERE:
+            return self._close_noted(session, why or "", event.now)
         return []
 
     def _first_byte(self, session: Session, event: events.FirstByte) -> list[Action]:
         if event.byte == TLS_FIRST_BYTE:
-            if why := self._too_many(session):
-                return self._close_noted(session, why, event.now)
+            if session.refused_for is not None:
+                return self._close_noted(session, session.refused_for, event.now)
             session.enter(Phase.TLS, event.now.monotonic_s)
             return [actions.StartTls(session.number)]
         session.enter(Phase.HEAD, event.now.monotonic_s)
         return [actions.ReadHead(session.number)]
-
-    def _too_many(self, session: Session) -> str | None:
-        if len(self.sessions) > self.limits.sessions:
-            return "too many connections"
-        same = sum(other.address == session.address for other in self.sessions.values())
-        return (
-            "too many connections from there" if same > self.limits.sessions_per_address else None
-        )
 
     # Relaying --------------------------------------------------------------------------------
 
@@ -155,8 +151,8 @@ class AgentCore:
 
     def _judged(self, session: Session, request: ConnectRequest, now: Now) -> Ticket:
         """Return the ticket of a request to connect, or refuse it."""
-        if why := self._too_many(session):
-            raise RefusedError(f"{why}; try again later", 503)
+        if session.refused_for is not None:
+            raise RefusedError(f"{session.refused_for}; try again later", 503)
         if request.token is None:
             raise RefusedError("a relay ticket is needed, as Proxy-Authorization", 407)
         try:
@@ -167,22 +163,27 @@ class AgentCore:
         if ticket.nonce in self.used_until_s:
             raise RefusedError("the ticket does not count: it has been used", 407)
         name = self._name_of(request)
-        if name is None:
-            raise RefusedError("that host is not among those this agent connects to", 403)
         if ticket.egress != name:
             raise RefusedError("the ticket is for another next host", 403)
         if self._n_relayed(ticket) >= ticket.most_sockets:
             raise RefusedError("as many connections are open as the ticket allows", 429)
         return ticket
 
-    def _name_of(self, request: ConnectRequest) -> str | None:
+    def _name_of(self, request: ConnectRequest) -> str:
         """Return which host of `connect_to` is meant: by its name, or by its very address."""
         if request.host in self.connect_to:
+            port = self.connect_to[request.host][1]
+            if request.port not in (AS_CONFIGURED, port):
+                raise RefusedError(
+                    f"{request.host} is connected to at port {port}, got {request.port}; write "
+                    f"{AS_CONFIGURED}, which means that port",
+                    403,
+                )
             return request.host
-        for name, (host, port) in self.connect_to.items():
-            if (request.host, request.port) == (host, str(port)):
+        for name, address in self.connect_to.items():
+            if (request.host, request.port) == address:
                 return name
-        return None
+        raise RefusedError("that host is not among those this agent connects to", 403)
 
     def _n_relayed(self, ticket: Ticket) -> int:
         return sum(
@@ -222,20 +223,26 @@ class AgentCore:
 
     # Over TLS --------------------------------------------------------------------------------
 
-    def _tls(self, session: Session, event: events.Asked | events.Answered) -> list[Action]:
+    def _tls(
+        self, session: Session, event: events.Asked | events.BodyRead | events.Answered
+    ) -> list[Action]:
         session.active_s = event.now.monotonic_s
         if isinstance(event, events.Answered):
             session.busy = False
-            session.down_bytes += event.n_bytes
+            session.down_bytes += 0 if event.only_hashed else event.n_bytes
             self._source.sent(session, event.n_bytes)
             if self.stopping_since_s is not None:
                 return self._close(session, "the agent ends", reset=False)
             return []
         session.busy = True
+        # Of a body that was not read nothing tells where the next request begins.
+        unread = isinstance(event, events.Asked) and event.body_bytes > 0
         try:
-            return self._source.asked(session, event, self.sessions, self.collectors)
+            if isinstance(event, events.Asked):
+                return self._source.asked(session, event, self.sessions, self.collectors)
+            return self._source.body_read(session, event, self.sessions)
         except RefusedError as error:
-            last = error.status in (401, 403, 429)
+            last = unread or error.status in (401, 403, 429)
             facts = {**session.facts(), "status": error.status, "why": str(error)}
             answer = actions.Answer(
                 session.number, error.status, f"{error}\n".encode(), "text/plain", last
@@ -261,6 +268,8 @@ class AgentCore:
         """Return what becomes of a session that has taken too long."""
         limits, now_s = self.limits, now.monotonic_s
         waited_s, idle_s = now_s - session.since_s, now_s - session.active_s
+        # From accepting it to the end of its first request's head, or to a ticket that counts.
+        greeted_late = now_s - session.accepted_s >= limits.head_s
         unproved = session.phase is Phase.TLS and session.ticket is None
         if self.stopping_since_s is not None and session.phase is not Phase.ENDING:
             if now_s - self.stopping_since_s >= limits.drain_s:
@@ -268,9 +277,9 @@ class AgentCore:
             if session.phase is Phase.RELAYING and idle_s >= QUIET_S:
                 return self._close(session, "the agent ends", reset=False)
         if session.phase is Phase.FIRST_BYTE or unproved:
-            late = waited_s >= limits.head_s
-            return self._close_noted(session, "nothing was asked in time", now) if late else []
-        if session.phase is Phase.HEAD and waited_s >= limits.head_s:
+            why = "nothing was asked in time"
+            return self._close_noted(session, why, now) if greeted_late else []
+        if session.phase is Phase.HEAD and greeted_late:
             return self._refuse(session, 408, "the request took too long", now)
         if session.phase is Phase.DIALLING and waited_s >= limits.connect_s:
             return self._refuse(session, 504, f"{session.next_host} does not answer", now)
@@ -302,6 +311,7 @@ class AgentCore:
 
     def _ended(self, session: Session, event: events.Ended) -> list[Action]:
         del self.sessions[session.number]
+        self._room.leave(session.origin, session.place)
         if session.ticket is None:
             return []
         if session.set_aside_bytes:  # what was not sent is the ticket's again

@@ -80,12 +80,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request has arrived over TLS, whole.
+    """The head of a request has arrived over TLS; nothing of its body has been read.
 
     Attributes
     ----------
     headers : dict
         By lowercase name, each once.
+    body_bytes : int
+        How long a body it announces.
     """
 
     now: Now
@@ -93,16 +95,29 @@ class Asked:
     method: str
     target: str
     headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
+    body_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BodyRead:
+    """The body of the request has arrived, as `ReadBody` asked for it."""
+
+    now: Now
+    session: int
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer to the last request has left, with so many bytes of files."""
+    """The answer to the last request has left, with so many bytes of files.
+
+    ``only_hashed``: they were read and hashed, and did not leave.
+    """
 
     now: Now
     session: int
     n_bytes: int = 0
+    only_hashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,7 @@ Event: TypeAlias = (
     | Dialled
     | Moved
     | Asked
+    | BodyRead
     | Answered
     | Ended
     | Tick

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from datacollect.errors import ProblemError
 from datacollect.field_tables import Field, Table
 from datacollect.kinds import ListOf, Number, Schema, Text, Whole, join, wrong
-from datacollect.signing import public_key_bytes
+from datacollect.net.keys import public_key_bytes
+from datacollect.net.names import HOST_NAME, HOST_PORT, host_and_port, require_host_name
 
 AGENT_FORMAT = "datacollect-agent/1"
-PORT_STOP = 2**16
-
-# Names travel in requests to connect, where other characters mean something.
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
-_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/@?#\[\]]+)):([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
@@ -26,14 +22,12 @@ class HostName:
     def read(self, value: Any, place: str) -> str:
         """Return the name."""
         name = Text().read(value, place)
-        if not _NAME.fullmatch(name):
-            rule = "must be letters, digits, '.', '_' or '-', at most 200"
-            raise wrong(place, rule, name, "names travel in requests: choose another")
+        require_host_name(name, place)
         return name
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such names."""
-        return {"type": "string", "pattern": f"^{_NAME.pattern}$"}
+        return {"type": "string", "pattern": f"^{HOST_NAME.pattern}$"}
 
 
 @dataclass(frozen=True)
@@ -44,20 +38,15 @@ class Address:
 
     def read(self, value: Any, place: str) -> tuple[str, int]:
         """Return host and port."""
-        found = _ADDRESS.fullmatch(Text().read(value, place))
-        least = 0 if self.port_0 else 1
-        if not found or not least <= int(found[3]) < PORT_STOP:
-            raise wrong(
-                place,
-                f"must be HOST:PORT with a port of {least} to {PORT_STOP - 1}",
-                value,
-                'as "s2.example:7443" or "[::1]:7443"',
-            )
-        return found[1] or found[2], int(found[3])
+        text = Text().read(value, place)
+        try:
+            return host_and_port(text, least_port=0 if self.port_0 else 1)
+        except ProblemError as error:
+            raise ProblemError(f"{place} {error}") from None
 
     def schema(self) -> Schema:
         """Return the JSON Schema of such addresses."""
-        return {"type": "string", "pattern": f"^{_ADDRESS.pattern}$"}
+        return {"type": "string", "pattern": f"^(?:{HOST_PORT.pattern})$"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +113,7 @@ TLS = Table(
 
 SPOOL = Table(
     "the table spool",
-    "Room for pieces that wait here. Nothing is stored yet.",
+    "Room for pieces that wait here. Read, but without effect: nothing is stored yet.",
     (
         Field("folder", Text(), "Where they lie.", required=True),
         Field("bytes", Whole("bytes"), "How much room they may take.", required=True),
@@ -201,7 +190,7 @@ AGENT = Table(
             "names must not lead to this host or its own network segment.",
             default={},
         ),
-        Field("spool", TableOf(SPOOL), "Room for others' pieces."),
+        Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),
         Field("tls", TableOf(TLS), "Left out: a certificate is made at the first start."),
         Field("state", Text(), "Folder of the agent's own files; left out: this file's."),
         Field(

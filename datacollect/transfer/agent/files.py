@@ -6,22 +6,23 @@ import ctypes
 import errno
 import os
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.wire.messages import (
+from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
     CUT_SHORT,
     Confirmation,
     FileEntry,
 )
+from datacollect.transfer.protocol.pages import MOST_EXTENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from datacollect.transfer.wire.messages import Segment
+    from datacollect.transfer.protocol.messages import Segment
 
 # linux/openat2.h; the number is the same on all of Linux' architectures but Alpha.
 _SYS_OPENAT2 = 437
@@ -30,8 +31,22 @@ _NO_MAGIC_LINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 # Never wait for a pipe's other end, never take a terminal, pass nothing on to children.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
+# What the kernel answers where there is no such file, or none that may be reached by this path.
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
+
+# Numbers of files travel as whole numbers below 2^63; some file systems have higher ones.
+INODE_STOP = 2**63
+
+# Files of a session of which is remembered why they could not be read.
+MOST_FAILURES = 10_000
+
 # What the kernel answers where openat2 is not to be had: too old, or kept away by a sandbox.
 _NO_OPENAT2 = (errno.ENOSYS, errno.EPERM)
+
+# What st_blocks counts in.
+BLOCK_UNIT_BYTES = 512
+
+ENDS_EARLY = "it ends before the size that it was listed with"
 
 
 class _OpenHow(ctypes.Structure):
@@ -86,23 +101,64 @@ class Folder:
         with closing(self.open(path, os.O_PATH | os.O_CLOEXEC)) as number:
             return os.fstat(number)
 
+    def target_of(self, path: str) -> str:
+        """Return where a link leads, as it says; raise OSError."""
+        folder, _, name = path.rpartition("/")
+        with closing(self.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as number:
+            return os.readlink(name, dir_fd=number)
+
     def state_of(self, file: FileEntry) -> int | None:
-        """Return whether a file is `AS_LISTED` or `CHANGED`; None: it is gone."""
+        """Return whether a file is `AS_LISTED` or `CHANGED`, None: it is gone; raise OSError."""
         try:
             found = self.stat(file.path)
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            raise
         if not stat.S_ISREG(found.st_mode):
             return None
         return AS_LISTED if is_as_listed(found, file) else CHANGED
 
-    def confirm(self, files: Iterable[FileEntry]) -> Confirmation:
-        """Return which of the files are no more as they were listed."""
-        states = [(file.path, self.state_of(file)) for file in files]
-        return Confirmation(
-            changed=tuple(dict.fromkeys(path for path, state in states if state == CHANGED)),
-            gone=tuple(dict.fromkeys(path for path, state in states if state is None)),
-        )
+    def stale(self, files: Iterable[FileEntry]) -> Confirmation:
+        """Return which of the files have changed or gone; what cannot be read, reading tells."""
+        changed: dict[str, None] = {}
+        gone: dict[str, None] = {}
+        for file in files:
+            with suppress(OSError):
+                state = self.state_of(file)
+                if state != AS_LISTED:
+                    (gone if state is None else changed)[file.path] = None
+        return Confirmation(tuple(changed), tuple(gone))
+
+    def confirm(
+        self, files: Iterable[FileEntry], failures: Mapping[str, str] | None = None
+    ) -> Confirmation:
+        """Return which of the files are no more as they were listed, or cannot be read.
+
+        Parameters
+        ----------
+        files : iterable of FileEntry
+        failures : mapping of str to str
+            Why files could not be read before, by path.
+        """
+        changed: dict[str, None] = {}
+        gone: dict[str, None] = {}
+        unreadable: dict[str, str] = {}
+        for file in files:
+            try:
+                state = self.state_of(file)
+                if state == AS_LISTED:
+                    os.close(self.open(file.path))
+            except OSError as error:
+                unreadable[file.path] = words_of(error)
+                continue
+            if state is None:
+                gone[file.path] = None
+            elif state == CHANGED:
+                changed[file.path] = None
+            elif failures and file.path in failures:
+                unreadable[file.path] = failures[file.path]
+        return Confirmation(tuple(changed), tuple(gone), tuple(unreadable.items()))
 
     def _openat2(self, path: str, flags: int) -> int:
         assert self._syscall is not None
@@ -150,10 +206,16 @@ class SegmentReader:
     ----------
     status : int
         `AS_LISTED`, `CHANGED` or `CUT_SHORT`, once all is read.
+    failures : dict of str to str
+        Why files could not be read to their end when that was tried last, by path; those that were
+        known before, and what this reading has found.
     """
 
-    def __init__(self, folder: Folder, segments: Sequence[Segment]) -> None:
+    def __init__(
+        self, folder: Folder, segments: Sequence[Segment], failures: dict[str, str] | None = None
+    ) -> None:
         self.status = AS_LISTED
+        self.failures = {} if failures is None else failures
         self._folder = folder
         self._segments = segments
 
@@ -165,7 +227,7 @@ class SegmentReader:
             with self._opened(segment.file) as number:
                 while left:
                     part = buffer[filled : filled + left]
-                    n_bytes = self._read(number, part, offset)
+                    n_bytes = self._read(number, part, offset, segment.file.path)
                     filled, left, offset = filled + n_bytes, left - n_bytes, offset + n_bytes
                     if filled == len(buffer):
                         yield buffer
@@ -176,10 +238,11 @@ class SegmentReader:
     @contextmanager
     def _opened(self, file: FileEntry) -> Iterator[int | None]:
         """Open a file, compare it with the list before and after; None: it is not to be had."""
+        self.failures.pop(file.path, None)
         try:
             number = self._folder.open(file.path)
-        except OSError:
-            self.status = CUT_SHORT
+        except OSError as error:
+            self._fails(file.path, words_of(error))
             yield None
             return
         try:
@@ -190,29 +253,77 @@ class SegmentReader:
             os.close(number)
 
     def _compare(self, number: int, file: FileEntry) -> None:
-        if not is_as_listed(os.fstat(number), file):
+        try:
+            found = os.fstat(number)
+        except OSError as error:
+            self._fails(file.path, words_of(error))
+            return
+        if not is_as_listed(found, file):
             self.status = max(self.status, CHANGED)
 
-    def _read(self, number: int | None, part: memoryview, offset: int) -> int:
+    def _read(self, number: int | None, part: memoryview, offset: int, path: str) -> int:
         """Fill some of the part, with zeros where there is nothing to be read."""
-        try:
-            n_bytes = 0 if number is None else os.preadv(number, [part], offset)
-        except OSError:
-            n_bytes = 0
-        if n_bytes:
-            return n_bytes
-        self.status = CUT_SHORT
+        if number is not None:
+            try:
+                n_bytes = os.preadv(number, [part], offset)
+            except OSError as error:
+                self._fails(path, words_of(error))
+            else:
+                if n_bytes:
+                    return n_bytes
+                self._fails(path, ENDS_EARLY)
         part[:] = bytes(len(part))
         return len(part)
+
+    def _fails(self, path: str, why: str) -> None:
+        """Remember why a file cannot be read; of too many, of the last."""
+        self.status = CUT_SHORT
+        if len(self.failures) >= MOST_FAILURES:
+            del self.failures[next(iter(self.failures))]
+        self.failures.setdefault(path, why)
 
 
 def is_as_listed(found: os.stat_result, file: FileEntry) -> bool:
     """Whether this is the very file that was listed, unchanged in size and time."""
-    return stat.S_ISREG(found.st_mode) and (found.st_size, found.st_mtime_ns, found.st_ino) == (
-        file.n_bytes,
-        file.mtime_ns,
-        file.inode,
+    return stat.S_ISREG(found.st_mode) and (
+        (found.st_size, found.st_mtime_ns, inode_of(found))
+        == (file.n_bytes, file.mtime_ns, file.inode)
     )
+
+
+def inode_of(found: os.stat_result) -> int:
+    """Return the number of a file as it travels."""
+    return found.st_ino % INODE_STOP
+
+
+def words_of(error: OSError) -> str:
+    """Return why something cannot be read, in the system's words."""
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+def extents_of(number: int, found: os.stat_result) -> tuple[tuple[int, int], ...] | None:
+    """Return offset and length of each range of an open file that holds data.
+
+    None: it has no holes, more ranges than are told, or its file system does not tell.
+    """
+    n_bytes = found.st_size
+    if found.st_blocks * BLOCK_UNIT_BYTES >= n_bytes:
+        return None
+    ranges: list[tuple[int, int]] = []
+    at = 0
+    while at < n_bytes and len(ranges) <= MOST_EXTENTS:
+        try:
+            start = os.lseek(number, at, os.SEEK_DATA)
+            at = min(os.lseek(number, start, os.SEEK_HOLE), n_bytes)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # it does not know of holes
+                return None
+            break  # nothing but a hole is left
+        if start < at:
+            ranges.append((start, at - start))
+    if len(ranges) > MOST_EXTENTS or ranges == [(0, n_bytes)]:
+        return None
+    return tuple(ranges)
 
 
 @contextmanager

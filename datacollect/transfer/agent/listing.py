@@ -4,141 +4,276 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, TypeAlias
+import time
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from datacollect.transfer.agent.files import closing
-from datacollect.transfer.wire.messages import (
+from datacollect.kinds import shown
+from datacollect.transfer.agent.files import closing, extents_of, inode_of, words_of
+from datacollect.transfer.protocol.checked import NUMBER_STOP
+from datacollect.transfer.protocol.messages import (
     PATH_BYTES,
     FileEntry,
+    FolderEntry,
     LeftOut,
     entry_line,
     last_line,
 )
-from datacollect.transfer.wire.patterns import matches
+from datacollect.transfer.protocol.patterns import ANY_FOLDERS, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.transfer.agent.files import Folder
 
-# A page ends after so many bytes, too.
+# A page ends after so many bytes, or so long, too: whoever waits for it has a time-out.
 PAGE_BYTES = 4 * 2**20
+PAGE_S = 2.0
 
 # A folder with more is listed so far, and says so: its names are sorted in memory.
 MOST_NAMES = 2_000_000
 
 NO_UTF_8 = "its name is not UTF-8; rename it"
 NO_FILE = "neither a file nor a folder"
-A_LINK = "a link; only what lies in the folder itself is served"
+A_LINK = "a link to {}; only what lies in the folder itself is served"
 TOO_LONG = f"its path has more than {PATH_BYTES} bytes"
-NOT_READABLE = "cannot be read"
+NOT_READABLE = "cannot be read: {}"
 TOO_MANY = f"the folder has more than {MOST_NAMES} names; divide it"
+NO_TIME = "its time of change lies before 1678 or after 2262; a newer collector takes it"
 
-# A path and what is told of it.
-Placed: TypeAlias = tuple[str, FileEntry | LeftOut]
+Entry: TypeAlias = FileEntry | FolderEntry | LeftOut
+
+# A place in the order of paths, and what is told there, if anything.
+Placed: TypeAlias = tuple[str, Entry | None]
+
+# A name that only patterns fit that fit every name.
+_SOME_NAME = "\0"
 
 
 class Inventory:
     """Pages of one walk through the folder; a walk goes on where the last page ended.
 
-    Patterns leave out files, and what is no file only where a pattern could mean it.
+    Patterns leave out files, and what is no file only where a pattern could mean it. A folder is
+    told where a pattern means all that lies in it, or before the first thing in it that is told.
+
+    Parameters
+    ----------
+    folder : Folder
+    clock : callable
+        Returns seconds, and never jumps.
     """
 
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
+    def __init__(self, folder: Folder, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._clock = folder, clock
         self._walk: Iterator[Placed] = iter(())
-        self._at: tuple[str | None, tuple[str, ...] | None] | None = None
+        # Where the last page ended; a walk goes on only from there.
+        self._at: tuple[str | None, tuple[str, ...] | None, bool] | None = None
+        self._carried: tuple[str, list[Entry]] | None = None
+        self._untold: list[FolderEntry] = []
 
-    def page(self, after: str | None, most: int, patterns: tuple[str, ...] | None) -> bytes:
-        """Return the lines of a page, the last with where the next begins."""
-        if self._at is None or self._at != (after, patterns):
-            self._walk = walk(self._folder, after)
+    def page(
+        self,
+        after: str | None,
+        most: int,
+        patterns: tuple[str, ...] | None,
+        *,
+        detail: bool = False,
+    ) -> bytes:
+        """Return the lines of a page, the last with where the next begins.
+
+        Parameters
+        ----------
+        after : str or None
+            Where the page before ended; None: from the beginning.
+        most : int
+            How many lines, and the last.
+        patterns : tuple of str or None
+            Which files; None: all.
+        detail : bool
+            With modes, folders, holes, and times of any size.
+        """
+        if self._at is None or self._at != (after, patterns, detail):
+            self._walk = walk(self._folder, after, patterns, detail=detail)
+            self._carried, self._untold = None, []
+        until_s = self._clock() + PAGE_S
         lines: list[bytes] = []
         size, last = 0, after
-        for place, entry in self._walk:
+        for place, entries in self._places(patterns):
+            if lines and len(lines) + len(entries) > most:
+                self._carried = place, entries
+                break
             last = place
-            if matches(place, patterns):
-                lines.append(entry_line(entry))
-                size += len(lines[-1])
-            if len(lines) == most or size >= PAGE_BYTES:
+            lines += map(entry_line, entries)
+            size += sum(map(len, lines[len(lines) - len(entries) :]))
+            if len(lines) >= most or size >= PAGE_BYTES or self._clock() >= until_s:
                 break
         else:
             self._at = None
             return b"".join([*lines, last_line(None)])
-        self._at = (last, patterns)
+        self._at = (last, patterns, detail)
         return b"".join([*lines, last_line(last)])
 
+    def _places(self, patterns: tuple[str, ...] | None) -> Iterator[tuple[str, list[Entry]]]:
+        """Yield the places that come next, and all that is told at each."""
+        if self._carried is not None:
+            carried, self._carried = self._carried, None
+            yield carried
+        for place, entry in self._walk:
+            yield place, self._told(place, entry, patterns)
 
-def walk(folder: Folder, after: str | None = None) -> Iterator[Placed]:
-    """Yield every file after a path, and what is left out; each with its place in the order.
+    def _told(
+        self, place: str, entry: Entry | None, patterns: tuple[str, ...] | None
+    ) -> list[Entry]:
+        """Return what is told at a place: folders that hold nothing to be told are not."""
+        self._untold = [folder for folder in self._untold if place.startswith(f"{folder.path}/")]
+        if entry is None:
+            return []
+        told: list[Entry] = [*self._untold, entry]
+        if isinstance(entry, FolderEntry) and not matches(f"{entry.path}/{_SOME_NAME}", patterns):
+            self._untold.append(entry)
+            return []
+        self._untold = []
+        return told
 
-    No folder is held open while others are walked through, and none is entered twice.
+
+def walk(
+    folder: Folder,
+    after: str | None = None,
+    patterns: tuple[str, ...] | None = None,
+    *,
+    detail: bool = False,
+) -> Iterator[Placed]:
+    """Yield all places after a path, in order, and what is to be told at each, if anything.
+
+    No folder is held open while others are walked through, and none is entered twice; nothing is
+    looked at that patterns leave out.
     """
-    pending: list[tuple[str, str]] = [("", "")]  # what comes next, last first: path, kind
+    pending: list[str | _Odd] = [""]  # what comes next, last first; folders end with a slash
     while pending:
-        path, kind = pending.pop()
-        if kind:
-            yield from _left_out(path, kind, after)
-            continue
-        if path and not path.endswith("/"):
-            yield from _file(folder, path, after)
+        row = pending.pop()
+        place = row if isinstance(row, str) else row.place
+        is_ahead = after is None or place > after
+        if not isinstance(row, str):
+            if is_ahead:
+                yield place, _odd(folder, row, patterns, detail=detail)
+        elif place and not place.endswith("/"):
+            if is_ahead:
+                wanted = matches(place, patterns)
+                yield place, _file(folder, place, detail=detail) if wanted else None
+        elif place and not could_hold(place, patterns):
+            if is_ahead:
+                yield place, None
         # Of a folder before the place to go on from only its last part may matter.
-        elif after is None or not path or path > after or after.startswith(path):
-            pending += reversed(_inside(folder, path))
+        elif is_ahead or not place or (after or "").startswith(place):
+            inside, entry = _inside(folder, place)
+            pending += reversed(inside)
+            if is_ahead and (place or isinstance(entry, LeftOut)):
+                yield place, entry if detail or isinstance(entry, LeftOut) else None
 
 
-def _inside(folder: Folder, path: str) -> list[tuple[str, str]]:
-    """Return what a folder holds, in order; folders end with a slash, which sorts them rightly."""
-    rows: list[tuple[bytes, str, str]] = []
+def could_hold(place: str, patterns: Sequence[str] | None) -> bool:
+    """Whether a pattern could mean something that lies in a folder.
+
+    >>> [could_hold("run7/", [pattern]) for pattern in ("run7/*.tar", "*", "**/*.tar", "run8/**")]
+    [True, False, True, False]
+    """
+    if patterns is None:
+        return True
+    names = place.removesuffix("/").split("/")
+    return any(_goes_through(names, pattern.split("/")) for pattern in patterns)
+
+
+def _goes_through(names: Sequence[str], wanted: Sequence[str]) -> bool:
+    for i, name in enumerate(names):
+        if wanted[i : i + 1] == [ANY_FOLDERS]:
+            return True
+        if i >= len(wanted) or not fnmatchcase(name, wanted[i]):
+            return False
+    return len(wanted) > len(names)
+
+
+class _Odd(NamedTuple):
+    """Something that is left out already by its name or kind; a link says later where it leads."""
+
+    place: str
+    why: str
+    raw: bytes | None = None
+
+
+def _inside(folder: Folder, place: str) -> tuple[list[str | _Odd], FolderEntry | LeftOut]:
+    """Return what a folder holds, in order, and what is to be told of itself."""
+    path = place.removesuffix("/")
+    rows: list[str | _Odd] = []
+    entry: FolderEntry | LeftOut
     try:
-        with (
-            closing(folder.open(path.rstrip("/"), os.O_RDONLY | os.O_DIRECTORY)) as number,
-            os.scandir(number) as entries,
-        ):
-            for entry in entries:
-                if len(rows) >= MOST_NAMES:
-                    rows.append((b"\xff", path, TOO_MANY))
-                    break
-                rows.append(_row(path, entry))
-    except OSError:
-        return [(path, NOT_READABLE)]
-    return [(place, kind) for _, place, kind in sorted(rows)]
+        with closing(folder.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as number:
+            found = os.fstat(number)
+            entry = FolderEntry(path, stat.S_IMODE(found.st_mode), found.st_mtime_ns)
+            with os.scandir(number) as entries:
+                for inner in entries:
+                    if len(rows) >= MOST_NAMES:
+                        entry = LeftOut(place or ".", TOO_MANY)
+                        break
+                    rows.append(_row(place, inner))
+    except OSError as error:
+        # What has been seen of it so far is listed all the same.
+        entry = LeftOut(place or ".", NOT_READABLE.format(words_of(error)))
+    rows.sort(key=lambda row: row if isinstance(row, str) else row.place)
+    return rows, entry
 
 
-def _row(path: str, entry: os.DirEntry[str]) -> tuple[bytes, str, str]:
-    """Return the sort key, the path and why it is left out, if it is."""
-    is_folder = entry.is_dir(follow_symlinks=False)
-    place = path + entry.name + ("/" if is_folder else "")
-    raw = os.fsencode(place)
+def _row(parent: str, entry: os.DirEntry[str]) -> str | _Odd:
+    """Return the place of what a folder holds, and why it is left out, if it is."""
     try:
-        place.encode()
-    except UnicodeEncodeError:
-        # In the order of what is told, so that a page can begin after it.
-        told = raw.decode(errors="backslashreplace")
-        return told.encode(), told, NO_UTF_8
-    if len(raw) > PATH_BYTES:
-        return raw, place, TOO_LONG
-    if is_folder or entry.is_file(follow_symlinks=False):
-        return raw, place, ""
-    return raw, place, A_LINK if entry.is_symlink() else NO_FILE
-
-
-def _left_out(path: str, why: str, after: str | None) -> Iterator[Placed]:
-    if after is None or path > after:
-        yield path, LeftOut(path, why)
-
-
-def _file(folder: Folder, path: str, after: str | None) -> Iterator[Placed]:
-    if after is not None and path <= after:
-        return
-    try:
-        found = folder.stat(path)
-    except FileNotFoundError:
-        return  # gone meanwhile
-    except OSError:
-        yield path, LeftOut(path, NOT_READABLE)
-        return
-    if stat.S_ISREG(found.st_mode):
-        yield path, FileEntry(path, found.st_size, found.st_mtime_ns, found.st_ino)
+        is_folder = entry.is_dir(follow_symlinks=False)
+        is_file = entry.is_file(follow_symlinks=False)
+    except OSError as error:
+        is_folder, is_file, why = False, False, NOT_READABLE.format(words_of(error))
     else:
-        yield path, LeftOut(path, NO_FILE)
+        why = A_LINK if entry.is_symlink() else NO_FILE
+    place = parent + entry.name + ("/" if is_folder else "")
+    try:
+        n_bytes = len(place.encode())
+    except UnicodeEncodeError:
+        raw = os.fsencode(place)
+        # Where it is told, so that a page can begin after it; another may have this very name.
+        return _Odd(raw.decode(errors="backslashreplace") + "\0", NO_UTF_8, raw)
+    if n_bytes > PATH_BYTES:
+        return _Odd(place, TOO_LONG)
+    return place if is_folder or is_file else _Odd(place, why)
+
+
+def _odd(
+    folder: Folder, row: _Odd, patterns: tuple[str, ...] | None, *, detail: bool
+) -> LeftOut | None:
+    name, why = row.place.removesuffix("\0"), row.why
+    is_wanted = could_hold(name, patterns) if name.endswith("/") else matches(name, patterns)
+    if not is_wanted:
+        return None
+    if why == A_LINK:
+        try:
+            why = A_LINK.format(shown(folder.target_of(name)))
+        except FileNotFoundError:
+            return None  # gone meanwhile
+        except OSError as error:
+            why = NOT_READABLE.format(words_of(error))
+    raw = row.raw.hex() if row.raw is not None and detail else None
+    return LeftOut(name, why, raw)
+
+
+def _file(folder: Folder, path: str, *, detail: bool) -> FileEntry | LeftOut | None:
+    """Open a file as if to read it: whether that is allowed is known only then."""
+    try:
+        with closing(folder.open(path)) as number:
+            found = os.fstat(number)
+            extents = extents_of(number, found) if detail else None
+    except FileNotFoundError:
+        return None  # gone meanwhile
+    except OSError as error:
+        return LeftOut(path, NOT_READABLE.format(words_of(error)))
+    if not stat.S_ISREG(found.st_mode):
+        return LeftOut(path, NO_FILE)
+    if not detail and not -NUMBER_STOP <= found.st_mtime_ns < NUMBER_STOP:
+        return LeftOut(path, NO_TIME)
+    mode = stat.S_IMODE(found.st_mode) if detail else None
+    return FileEntry(path, found.st_size, found.st_mtime_ns, inode_of(found), mode, extents)

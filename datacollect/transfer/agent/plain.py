@@ -10,12 +10,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from datacollect.errors import NotWrittenError, TransferError
+from datacollect.net.addresses import addresses_of
+from datacollect.net.connect import END, ESTABLISHED, MOST_HEAD_BYTES, refusal
+from datacollect.net.tcp_info import tcp_info
 from datacollect.transfer.agent import actions, events
-from datacollect.transfer.agent.addresses import addresses_of
 from datacollect.transfer.agent.loop import READABLE, WRITABLE
 from datacollect.transfer.agent.splicing import Relay, reset_on_close
-from datacollect.transfer.wire.connect import END, ESTABLISHED, MOST_HEAD_BYTES, refusal
-from datacollect.transfer.wire.tcp_info import tcp_info
 
 if TYPE_CHECKING:
     from datacollect.transfer.agent.actions import Action

@@ -8,7 +8,8 @@ from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from datacollect.errors import ProblemError, RefusedError
-from datacollect.transfer.wire.messages import (
+from datacollect.transfer.protocol.messages import (
+    MOST_BODY_BYTES,
     MOST_ENTRIES,
     FileEntry,
     Read,
@@ -18,11 +19,6 @@ from datacollect.transfer.wire.messages import (
 )
 
 FILES = "/v1/files/"
-
-
-@dataclass(frozen=True, slots=True)
-class WantsFacts:
-    """Who is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +32,19 @@ class WantsList:
 
     after: str | None
     most: int
+    detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WantsBytes:
     """Segments of files."""
+
+    read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class WantsHashes:
+    """Hashes of segments of files."""
 
     read: Read
 
@@ -61,39 +65,58 @@ class WantsFile:
 
 
 Wish: TypeAlias = (
-    WantsFacts | WantsSessions | WantsList | WantsBytes | WantsConfirmation | WantsFile
+    WantsSessions | WantsList | WantsBytes | WantsHashes | WantsConfirmation | WantsFile
 )
 
+# What everybody is told.
+FACTS = "/v1/agent"
+
 METHODS = {
-    "/v1/agent": ("GET",),
+    FACTS: ("GET",),
     "/v1/inventory": ("GET",),
     "/v1/read": ("POST",),
+    "/v1/hash": ("POST",),
     "/v1/confirm": ("POST",),
     "/v1/sessions": ("POST",),
 }
 
 
-def wish_of(method: str, target: str, body: bytes) -> Wish:
-    """Return what a request asks for.
+def require_route(method: str, target: str, body_bytes: int) -> str:
+    """Return the path of a request by its head alone, if there is something to be asked for.
 
     Raises
     ------
     RefusedError
-        There is no such thing (404), not by this method (405), or it is malformed (400).
-
-    Examples
-    --------
-    >>> wish_of("GET", "/v1/inventory?after=a%2Fb", b"")
-    WantsList(after='a/b', most=10000)
+        There is no such thing (404), not by this method (405), or its body has no place (400) or
+        is too long (413).
     """
-    path, _, query = target.partition("?")
+    path = target.partition("?")[0]
     methods = ("GET", "HEAD") if path.startswith(FILES) else METHODS.get(path)
     if methods is None:
         raise RefusedError("there is no such thing here", 404)
     if method not in methods:
         raise RefusedError(f"only {' or '.join(methods)} is answered here", 405)
-    if body and method != "POST":
+    if body_bytes and method != "POST":
         raise RefusedError("such a request has no body", 400)
+    if body_bytes > MOST_BODY_BYTES:
+        raise RefusedError(f"a request has {MOST_BODY_BYTES} bytes at most", 413)
+    return path
+
+
+def wish_of(method: str, target: str, body: bytes) -> Wish:
+    """Return what a request asks for, other than facts; `require_route` has let its head pass.
+
+    Raises
+    ------
+    RefusedError
+        It is malformed (400).
+
+    Examples
+    --------
+    >>> wish_of("GET", "/v1/inventory?after=a%2Fb", b"")
+    WantsList(after='a/b', most=10000, detail=False)
+    """
+    path, _, query = target.partition("?")
     try:
         return _wish(method, path, query, body)
     except ProblemError as error:
@@ -101,12 +124,12 @@ def wish_of(method: str, target: str, body: bytes) -> Wish:
 
 
 def _wish(method: str, path: str, query: str, body: bytes) -> Wish:
-    if path == "/v1/agent":
-        return WantsFacts()
     if path == "/v1/sessions":
         return WantsSessions()
     if path == "/v1/read":
         return WantsBytes(parse_read(body))
+    if path == "/v1/hash":
+        return WantsHashes(parse_read(body))
     if path == "/v1/confirm":
         return WantsConfirmation(parse_confirm(body))
     if path == "/v1/inventory":
@@ -123,14 +146,17 @@ def _wish(method: str, path: str, query: str, body: bytes) -> Wish:
 def _list_of(query: str) -> WantsList:
     try:
         pairs = parse_qsl(
-            query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=2
+            query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=3
         )
         given = dict(pairs)
     except ValueError:
         raise ProblemError("its query is malformed") from None
     most = given.get("most", str(MOST_ENTRIES))
-    if given.keys() - {"after", "most"} or len(given) < len(pairs):
-        raise ProblemError("its query may hold after and most, each once")
+    if given.keys() - {"after", "most", "detail"} or len(given) < len(pairs):
+        raise ProblemError("its query may hold after, most and detail, each once")
     if not re.fullmatch(r"[1-9][0-9]{0,5}", most, re.ASCII):
         raise ProblemError(f"most must be a whole number from 1 to {MOST_ENTRIES}")
-    return WantsList(given.get("after"), min(int(most), MOST_ENTRIES))
+    detail = given.get("detail", "0")
+    if detail not in ("0", "1"):
+        raise ProblemError("detail must be 0 or 1")
+    return WantsList(given.get("after"), min(int(most), MOST_ENTRIES), detail == "1")

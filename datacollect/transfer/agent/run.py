@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING
 from datacollect.documents import document_name, write_owned
 from datacollect.errors import DatacollectError, NotWrittenError, ProblemError
 from datacollect.kinds import shown
+from datacollect.net.names import host_port_text
+from datacollect.net.tls import fingerprint_of_file, make_certificate, server_context
 from datacollect.transfer.agent import events
 from datacollect.transfer.agent.config import AgentConfig, read_collectors
 from datacollect.transfer.agent.core import AgentCore
 from datacollect.transfer.agent.files import Folder
 from datacollect.transfer.agent.nonces import UsedNonces
 from datacollect.transfer.agent.shell import Shell
-from datacollect.transfer.wire.tls import fingerprint_of_file, make_certificate, server_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 BACKLOG = 1024
+
+NO_SPOOL = "the spool is without effect: nothing is stored at relays yet"
 
 
 class Agent:
@@ -74,12 +77,13 @@ class Agent:
     @property
     def url(self) -> str:
         """Where it can be reached, if its listening address is one that others can reach."""
-        host, port = self.address
-        return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        return f"https://{host_port_text(*self.address)}"
 
     def run(self) -> None:
         """Serve until `stop`, and until what is under way then has ended."""
         _raise_open_files()
+        if self._config.has_spool:
+            self._shell.note("note", {"why": NO_SPOOL})
         try:
             self._shell.run()
         finally:
@@ -146,7 +150,7 @@ def _make_certificate(config: AgentConfig) -> None:
 
 def _listener(config: AgentConfig) -> socket.socket:
     host, port = config.listen
-    where = f"listen: {host}:{port}"
+    where = f"listen: {host_port_text(host, port)}"
     try:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, _, _, address = rows[0]

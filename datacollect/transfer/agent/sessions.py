@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from datacollect.transfer.wire.tickets import Ticket
+    from datacollect.net.tickets import Ticket
+    from datacollect.transfer.agent.events import Asked
+    from datacollect.transfer.agent.room import Place
 
 
 class Phase(StrEnum):
@@ -31,9 +33,15 @@ class Session:
     number : int
     address : str
         Where it comes from, without the port.
+    origin : str
+        Whom it is counted for: see `datacollect.net.addresses.origin_of`.
+    place : Place
+        Where it is counted.
     phase : Phase
-    since_s, active_s : float
-        When the phase began, when something last moved; monotonic seconds.
+    accepted_s, since_s, active_s : float
+        When it was accepted, when the phase began, when something last moved; monotonic seconds.
+    refused_for : str or None
+        Why it cannot stay, whatever it asks for.
     ticket : Ticket or None
         What it was allowed by.
     next_host : str or None
@@ -44,19 +52,26 @@ class Session:
         Whether a request over TLS is being answered.
     set_aside_bytes : int
         What its ticket is charged for the answer under way.
+    asked : Asked or None
+        The request whose body is being read.
     """
 
     number: int
     address: str
+    origin: str
+    place: Place
     phase: Phase
+    accepted_s: float
     since_s: float
     active_s: float
+    refused_for: str | None = None
     ticket: Ticket | None = None
     next_host: str | None = None
     up_bytes: int = 0
     down_bytes: int = 0
     busy: bool = False
     set_aside_bytes: int = 0
+    asked: Asked | None = None
 
     def enter(self, phase: Phase, now_s: float) -> None:
         """Begin a phase."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import threading
@@ -9,12 +10,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from datacollect.net.safe_text import safe_text
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.loop import READABLE, Loop
 from datacollect.transfer.agent.plain import PlainSession
 from datacollect.transfer.agent.serving import TlsSession
 from datacollect.transfer.agent.splicing import pipe_bytes
-from datacollect.transfer.wire.told import told
 
 if TYPE_CHECKING:
     import ssl
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 # Accepted in one go, before others get their turn.
 ACCEPTED_AT_ONCE = 64
+
+# Why nobody can be accepted until something else ends.
+OUT_OF_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Shell:
@@ -70,6 +74,7 @@ class Shell:
         self._sessions: dict[int, PlainSession | TlsSession] = {}
         self._n_accepted = 0
         self._size_bytes = 0
+        self._is_paused = False
         self.loop.watch(listener.fileno(), READABLE, self._accept)
 
     def run(self) -> None:
@@ -158,8 +163,10 @@ class Shell:
                 connection, address = self._listener.accept()
             except BlockingIOError:
                 return
-            except OSError as error:  # too many open files, or gone again already
-                self._write("failed", {"why": f"cannot accept: {error.strerror}"})
+            except OSError as error:
+                if error.errno in OUT_OF_ROOM:
+                    self._pause(error)
+                # Otherwise it was gone again already.
                 return
             connection.setblocking(False)
             with suppress(OSError):
@@ -169,6 +176,18 @@ class Shell:
             self._sessions[number] = PlainSession(self, number, connection)
             self.tell(events.Accepted(self.now(), number, str(address[0])))
 
+    def _pause(self, error: OSError) -> None:
+        """Accept nobody until the next tick: as long as nothing is freed, each try fails."""
+        assert self._listener is not None
+        self._write("failed", {"why": f"cannot accept: {error.strerror}"})
+        self.loop.forget(self._listener.fileno())
+        self._is_paused = True
+
+    def _go_on(self) -> None:
+        if self._is_paused and self._listener is not None:
+            self.loop.watch(self._listener.fileno(), READABLE, self._accept)
+        self._is_paused = False
+
     def _stop_listening(self) -> None:
         if self._listener is not None:
             self.loop.forget(self._listener.fileno())
@@ -176,6 +195,7 @@ class Shell:
             self._listener = None
 
     def _tick(self) -> None:
+        self._go_on()
         for session in list(self._sessions.values()):
             if isinstance(session, PlainSession):
                 session.tell_moved()
@@ -186,6 +206,7 @@ class Shell:
 
     def _write(self, what: str, facts: dict[str, Any]) -> None:
         shown = {
-            key: told(value) if isinstance(value, str) else value for key, value in facts.items()
+            key: safe_text(value) if isinstance(value, str) else value
+            for key, value in facts.items()
         }
         self._log(json.dumps({"time_s": round(time.time(), 3), "what": what, **shown}))

@@ -5,30 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.errors import RefusedError, TicketError
+from datacollect.net.connect import token_of
+from datacollect.net.tickets import SOURCE, judge_ticket, read_ticket
 from datacollect.transfer.agent import actions
 from datacollect.transfer.agent.requests import (
+    FACTS,
     WantsBytes,
     WantsConfirmation,
-    WantsFacts,
     WantsFile,
+    WantsHashes,
     WantsList,
     WantsSessions,
+    require_route,
     wish_of,
 )
-from datacollect.transfer.wire.connect import token_of
-from datacollect.transfer.wire.messages import AgentFacts, facts_body
-from datacollect.transfer.wire.patterns import matches
-from datacollect.transfer.wire.tickets import SOURCE, judge_ticket, read_ticket
+from datacollect.transfer.protocol.messages import FEATURES, AgentFacts, facts_body
+from datacollect.transfer.protocol.patterns import matches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from datacollect.net.tickets import Ticket
     from datacollect.transfer.agent.actions import Action
     from datacollect.transfer.agent.config import AgentConfig
-    from datacollect.transfer.agent.events import Asked
+    from datacollect.transfer.agent.events import Asked, BodyRead
     from datacollect.transfer.agent.requests import Wish
     from datacollect.transfer.agent.sessions import Session
-    from datacollect.transfer.wire.tickets import Ticket
 
 
 # What was used of a ticket is kept longer than it holds: a clock set back must not revive it.
@@ -53,19 +55,32 @@ class SourceRequests:
         sessions: Mapping[int, Session],
         collectors: Collection[str],
     ) -> list[Action]:
-        """Return the answer to a request; raise `RefusedError` where there is none."""
-        wish = wish_of(event.method, event.target, event.body)
-        if isinstance(wish, WantsFacts):
-            facts = AgentFacts(
-                self._name, self._version, event.now.unix_s, self._serves, self._relays_to
-            )
-            return [actions.Answer(session.number, 200, facts_body(facts))]
+        """Judge the head of a request: return the answer, or let its body be read.
+
+        Raises
+        ------
+        RefusedError
+            There is no answer; the body, if any, stays unread.
+        """
+        if require_route(event.method, event.target, event.body_bytes) == FACTS:
+            return [actions.Answer(session.number, 200, self._facts(event.now.unix_s))]
         ticket = self._ticket_of(session, event, sessions, collectors)
-        if isinstance(wish, WantsSessions):
-            return [actions.TellSessions(session.number, _rows(ticket, sessions.values()))]
-        if not self._serves:
-            raise RefusedError("this agent only relays; it serves no files", 404)
-        return [self._served(session, wish, ticket, event)]
+        if event.body_bytes:
+            session.asked = event
+            return [actions.ReadBody(session.number, event.body_bytes)]
+        return [self._answer(session, event, b"", ticket, sessions)]
+
+    def body_read(
+        self, session: Session, event: BodyRead, sessions: Mapping[int, Session]
+    ) -> list[Action]:
+        """Return the answer to a request whose body is there; raise `RefusedError` for none."""
+        asked, ticket = session.asked, session.ticket
+        if asked is None or ticket is None:  # nobody has asked for a body
+            return []
+        session.asked = None
+        # To send a body may take long: the ticket must count still.
+        self._judge(ticket, event.now.unix_s)
+        return [self._answer(session, asked, event.body, ticket, sessions)]
 
     def sent(self, session: Session, n_bytes: int) -> None:
         """Count the bytes that were sent, in place of those that were set aside for them."""
@@ -77,6 +92,32 @@ class SourceRequests:
         """Forget tickets that have expired, and cannot count again."""
         for nonce in [key for key, (until_s, _) in self._spent_bytes.items() if until_s <= unix_s]:
             del self._spent_bytes[nonce]
+
+    def _facts(self, unix_s: float) -> bytes:
+        return facts_body(
+            AgentFacts(self._name, self._version, unix_s, self._serves, self._relays_to, FEATURES)
+        )
+
+    def _answer(
+        self,
+        session: Session,
+        event: Asked,
+        body: bytes,
+        ticket: Ticket,
+        sessions: Mapping[int, Session],
+    ) -> Action:
+        wish = wish_of(event.method, event.target, body)
+        if isinstance(wish, WantsSessions):
+            return actions.TellSessions(session.number, _rows(ticket, sessions.values()))
+        if not self._serves:
+            raise RefusedError("this agent only relays; it serves no files", 404)
+        return self._served(session, wish, ticket, event)
+
+    def _judge(self, ticket: Ticket, unix_s: float) -> None:
+        try:
+            judge_ticket(ticket, self._name, unix_s)
+        except TicketError as error:
+            raise RefusedError(f"the ticket does not count: {error}", 401) from None
 
     def _ticket_of(
         self,
@@ -91,10 +132,10 @@ class SourceRequests:
             if token is None and session.ticket is None:
                 raise TicketError("none is given, as Authorization")
             ticket = session.ticket if token is None else read_ticket(token, SOURCE, collectors)
-            assert ticket is not None
-            judge_ticket(ticket, self._name, event.now.unix_s)
         except TicketError as error:
             raise RefusedError(f"the ticket does not count: {error}", 401) from None
+        assert ticket is not None
+        self._judge(ticket, event.now.unix_s)
         if not _is_held(ticket, session) and _n_holding(ticket, sessions) >= ticket.most_sockets:
             raise RefusedError("as many connections are open as the ticket allows", 429)
         session.ticket = ticket
@@ -102,13 +143,17 @@ class SourceRequests:
 
     def _served(self, session: Session, wish: Wish, ticket: Ticket, event: Asked) -> Action:
         if isinstance(wish, WantsList):
-            return actions.ListFiles(session.number, wish.after, wish.most, ticket.files)
-        if isinstance(wish, WantsBytes):
+            return actions.ListFiles(
+                session.number, wish.after, wish.most, ticket.files, wish.detail
+            )
+        if isinstance(wish, WantsBytes | WantsHashes):
             self._require_allowed(ticket, (segment.file.path for segment in wish.read.segments))
             self._require_left(ticket, wish.read.n_bytes)
             session.set_aside_bytes = wish.read.n_bytes
             self._spend(ticket, wish.read.n_bytes)
-            return actions.SendSegments(session.number, wish.read)
+            if isinstance(wish, WantsBytes):
+                return actions.SendSegments(session.number, wish.read)
+            return actions.HashSegments(session.number, wish.read)
         if isinstance(wish, WantsConfirmation):
             self._require_allowed(ticket, (file.path for file in wish.files))
             return actions.ConfirmFiles(session.number, wish.files)

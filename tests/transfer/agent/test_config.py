@@ -60,7 +60,8 @@ def test_everything_that_the_contract_shows(read, tmp_path):
     [
         ("agent/1", "agent/2", 'format must be "datacollect-agent/1"'),
         ('name = "S1"\n', "", "key name is missing; add it to the agent's file"),
-        ('"S1"', '"New York"', "name must be letters, digits"),
+        ('"S1"', '"New York"', "name must be a name of ASCII letters, digits"),
+        ('"S1"', '"_lab"', "begins with a letter or digit, got '_lab'"),
         ('"S1"', '""', "name must not be empty"),
         (":7443", "", "listen must be HOST:PORT"),
         (":7443", ":65536", "a port of 0 to 65535"),
@@ -73,7 +74,12 @@ def test_everything_that_the_contract_shows(read, tmp_path):
         ("serve", "serves", "serves: unknown key; did you mean 'serve'"),
         ("serve", 'connect_to = { S2 = "s2" }\nserve', r"connect_to\.S2 must be HOST:PORT"),
         ("serve", 'connect_to = { S2 = "s2:0" }\nserve', r"connect_to\.S2 must be HOST:PORT"),
-        ("serve", 'connect_to = { "a:b" = "s2:1" }\nserve', "a name in connect_to must be letters"),
+        (
+            "serve",
+            'connect_to = { "a:b" = "s2:1" }\nserve',
+            "a name in connect_to must be a name of",
+        ),
+        ("serve", 'connect_to = { _x = "s2:1" }\nserve', "a name in connect_to must be"),
         ("serve", 'connect_to = { S1 = "s2:1" }\nserve', "names this agent itself"),
         ("serve", 'connect_to = "s2:1"\nserve', "must hold an address for each name"),
         ("serve", "limits = { sessions = 0 }\nserve", r"limits\.sessions must be a whole number"),

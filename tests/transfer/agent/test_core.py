@@ -24,9 +24,10 @@ from instances.agent_cores import (
 )
 from instances.agents import KEY
 
+from datacollect.net.connect import connect_request
+from datacollect.net.tickets import sign_ticket
 from datacollect.transfer.agent import actions, events
-from datacollect.transfer.wire.connect import connect_request
-from datacollect.transfer.wire.tickets import sign_ticket
+from datacollect.transfer.agent.room import REFUSED_AT_ONCE, REFUSED_FROM_ONE
 
 
 def test_a_way_opens_once_its_ticket_is_kept(tmp_path):
@@ -166,20 +167,70 @@ def test_silent_and_slow_clients_are_let_go(tmp_path):
     assert agent.handle(events.Tick(at(190))) == [actions.Close(5, "nothing has moved for long")]
 
 
-def test_connections_are_limited_in_all_and_from_one_address(tmp_path):
-    agent = core(tmp_path, sessions=5, sessions_per_address=2)
-    for number, address in enumerate("aaabcd"):
-        agent.handle(events.Accepted(at(0), number, address))
-    log, close = agent.handle(events.FirstByte(at(0), 0, 0x16))
-    assert (close.session, close.why) == (0, "too many connections")
-    agent.handle(events.Ended(at(0), 0, ""))
-    agent.handle(events.Ended(at(0), 5, ""))
-    assert agent.handle(events.FirstByte(at(0), 1, 0x16)) == [actions.StartTls(1)]
-    agent.handle(events.Accepted(at(0), 6, "a"))
-    log, close = agent.handle(events.FirstByte(at(0), 2, 0x16))
-    assert close.why == "too many connections from there"
-    assert log.facts["from"] == "a"
-    assert agent.handle(events.FirstByte(at(0), 3, 0x16)) == [actions.StartTls(3)]
+@pytest.mark.parametrize("port", [443, 7443])
+def test_a_name_comes_with_the_usual_port_or_the_one_of_the_file(tmp_path, port):
+    raw = connect_request("S", sign_ticket(ticket(), KEY), port)
+    [keep] = ask_way(core(tmp_path), 1, raw)
+    assert isinstance(keep, actions.KeepNonce)
+
+
+@pytest.mark.parametrize("port", [22, 80, 7442, 65535])
+def test_a_name_with_another_port_is_refused(tmp_path, port):
+    raw = connect_request("S", sign_ticket(ticket(), KEY), port)
+    status, text = refused(ask_way(core(tmp_path), 1, raw))
+    assert (status, f"at port 7443, got {port}" in text) == (403, True)
+
+
+def accepted(agent, number: int, address: str) -> str | None:
+    """Return why a connection is closed when it is accepted; None: it may stay so far."""
+    done = agent.handle(events.Accepted(at(0), number, address))
+    return done[-1].why if done else None
+
+
+def test_connections_are_counted_before_they_say_anything(tmp_path):
+    """Five in all: thousands of silent ones from one address leave others their room."""
+    agent = core(tmp_path, sessions=5, sessions_per_address=3, new_per_s=1e6)
+    why = [accepted(agent, number, "192.0.2.1") for number in range(2000)]
+    # Three are inside, some more would hear a reason, all others are closed at once.
+    assert why[: 3 + REFUSED_FROM_ONE] == [None] * (3 + REFUSED_FROM_ONE)
+    assert set(why[3 + REFUSED_FROM_ONE :]) == {"too many connections from there"}
+    for number in range(3 + REFUSED_FROM_ONE, 2000):
+        agent.handle(events.Ended(at(0), number, ""))
+    for number, address in ((2000, "192.0.2.2"), (2001, "192.0.2.3")):
+        tls(agent, number, address=address)
+    # Now it is full for all.
+    [*_, close] = accept(agent, 2002, 0x16, address="192.0.2.4")
+    assert (close.session, close.why) == (2002, "too many connections")
+    assert accept(agent, 2003, ord("C"), address="192.0.2.4") == [actions.ReadHead(2003)]
+    assert agent.handle(events.HeadRead(at(0), 2003, head("x")))[-1].status == 503
+    agent.handle(events.Ended(at(0), 2001, ""))
+    tls(agent, 2004, address="192.0.2.5")
+
+
+def test_those_who_hear_a_reason_are_few(tmp_path):
+    agent = core(tmp_path, sessions=1, sessions_per_address=1, new_per_s=1e6)
+    assert accepted(agent, 0, "192.0.2.1") is None
+    why = [accepted(agent, i + 1, f"198.51.{i // 200}.{i % 200}") for i in range(500)]
+    assert why[:REFUSED_AT_ONCE] == [None] * REFUSED_AT_ONCE
+    assert set(why[REFUSED_AT_ONCE:]) == {"too many connections"}
+    agent.handle(events.Ended(at(0), 1, ""))
+    assert accepted(agent, 501, "203.0.113.1") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "same", "other"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"),
+        ("::ffff:192.0.2.1", "192.0.2.1", "::ffff:192.0.2.2"),
+        ("fe80::1%eth0", "fe80::2%eth1", "fe80:0:0:1::1"),
+    ],
+)
+def test_addresses_of_one_host_count_as_one(tmp_path, one, same, other):
+    agent = core(tmp_path, sessions=3, sessions_per_address=1)
+    tls(agent, 1, address=one)
+    log, close = accept(agent, 2, 0x16, address=same)
+    assert (log.facts["from"], close.why) == (same, "too many connections from there")
+    tls(agent, 3, address=other)
 
 
 def test_new_connections_from_one_address_are_limited_in_rate(tmp_path):
@@ -202,6 +253,17 @@ def test_strangers_cannot_fill_the_log(tmp_path):
     assert len(logs) == 200
     [log, _] = ask_way(agent, 1000, b"x\r\n\r\n", 1.0)
     assert log.facts["not_logged_before"] == 800
+
+
+def test_whoever_drips_has_one_time_for_all(tmp_path):
+    """A first byte after 15 s of 20 buys no other 20, neither for a head nor for a greeting."""
+    agent = core(tmp_path, head_s=20.0)
+    for number, byte in ((1, ord("C")), (2, 0x16)):
+        agent.handle(events.Accepted(at(0), number, "a"))
+        agent.handle(events.FirstByte(at(15), number, byte))
+    assert agent.handle(events.Tick(at(19.9))) == []
+    done = [a for a in agent.handle(events.Tick(at(20.0))) if not isinstance(a, actions.Log)]
+    assert [type(action) for action in done] == [actions.Refuse, actions.Close]
 
 
 def test_withdrawn_keys_end_their_sessions_only(tmp_path):

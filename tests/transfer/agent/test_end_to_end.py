@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 
 import blake3
 import pytest
 from instances.agents import running, session_with, source_ticket, write_agent
 
 from datacollect.errors import RefusedError
-from datacollect.transfer.wire.messages import Read, Segment
+from datacollect.net.tls import client_context
+from datacollect.transfer.protocol.messages import Read, Segment
 
 
 @pytest.fixture
@@ -67,3 +70,92 @@ def test_relays_tell_what_tcp_knows_of_both_sides(chain):
         assert rows["relay"].far_side["rtt_s"] > 0
         assert rows["relay"].collector_side["received_bytes"] > 500
         assert rows["source"].far_side is None
+
+
+def test_detail_reasons_and_hashes_over_a_session(tmp_path):
+    """What newer collectors ask for: folders, modes, holes; per file why; hashes without bytes."""
+    source = write_agent(tmp_path, "S1", serve="data")
+    (tmp_path / "data/x").mkdir(mode=0o750)
+    (tmp_path / "data/a").write_bytes(b"0123456789")
+    (tmp_path / "data/a").chmod(0o600)
+    (tmp_path / "data/x/b").write_bytes(b"hello")
+    with running(source) as s1, session_with(s1) as session:
+        assert session.agent().features == ("detail", "reasons", "hashes")
+        page = session.inventory(source_ticket("S1"), detail=True)
+        a, b = page.files
+        assert (a.mode, [folder.path for folder in page.folders]) == (0o600, ["x"])
+        read = Read((Segment(a, 2, 5), Segment(b, 0, 5), Segment(a, 0, 0)))
+        expected = [blake3.blake3(part).digest() for part in (b"23456", b"hello", b"")]
+        assert list(session.digests(read)) == expected
+        (tmp_path / "data/a").write_bytes(b"changed")
+        assert session.digests(read) == (None, expected[1], None)
+        (tmp_path / "data/x/b").unlink()
+        assert session.digests(read) == (None, None, None)
+        found = session.confirm(page.files)
+        assert (found.changed, found.gone, found.unreadable) == (("a",), ("x/b",), ())
+
+
+def test_a_read_that_fails_is_told_by_file_in_the_same_session(tmp_path, monkeypatch):
+    source = write_agent(tmp_path, "S1", serve="data")
+    for name in "abc":
+        (tmp_path / "data" / name).write_bytes(b"0123456789")
+    bad = (tmp_path / "data/b").stat().st_ino
+    real = os.preadv
+
+    def preadv(number, buffers, offset):
+        if os.fstat(number).st_ino == bad:
+            raise OSError(5, "Input/output error")
+        return real(number, buffers, offset)
+
+    with running(source) as s1, session_with(s1) as session:
+        files = session.inventory(source_ticket("S1")).files
+        monkeypatch.setattr(os, "preadv", preadv)
+        buffer = bytearray(30)
+        session.send_read(Read(tuple(Segment(file, 0, 10) for file in files)))
+        assert session.receive_into(memoryview(buffer)).status == 2
+        monkeypatch.undo()
+        found = session.confirm(files)
+        assert (found.changed, found.gone) == ((), ())
+        assert found.unreadable == (("b", "Input/output error"),)
+
+
+def test_what_collectors_of_the_version_before_send_is_answered_as_before(tmp_path):
+    """Their very bytes; keys that they do not know may stand beside those that they do."""
+    source = write_agent(tmp_path, "S1", serve="data")
+    (tmp_path / "data/a").write_bytes(b"0123456789")
+    found = (tmp_path / "data/a").stat()
+    row = f'["a",10,{found.st_mtime_ns},{found.st_ino}'
+    asked = [
+        ("GET", "/v1/agent", ""),
+        ("GET", "/v1/inventory", ""),
+        ("POST", "/v1/confirm", f'{{"files":[{row}]]}}'),
+        ("POST", "/v1/sessions", "{}"),
+        ("POST", "/v1/read", f'{{"segments":[{row},2,3]]}}'),
+    ]
+    with running(source) as s1:
+        lines = f"Host: S1\r\nAuthorization: Bearer {source_ticket('S1')}\r\n"
+        answers = []
+        for method, target, body in asked:
+            length = f"Content-Length: {len(body)}\r\n" if body else ""
+            head = f"{method} {target} HTTP/1.1\r\n{lines}{length}Connection: close\r\n\r\n"
+            plain = socket.create_connection(s1.address, timeout=10)
+            with client_context().wrap_socket(plain) as tls:
+                tls.sendall((head + body).encode())
+                raw = b""
+                while part := tls.recv(65536):
+                    raw += part
+            assert raw.startswith(b"HTTP/1.1 200 OK\r\n")
+            answers.append(raw.partition(b"\r\n\r\n")[2])
+    facts, page, confirmed, sessions = map(json.loads, (answers[0], *_first_lines(answers[1:4])))
+    assert facts["format"] == "datacollect-agent-facts/1"
+    assert facts.keys() >= {"name", "version", "time_s", "serves", "relays_to"}
+    stat = {"bytes": 10, "mtime_ns": found.st_mtime_ns, "inode": found.st_ino}
+    assert page == {"path": "a", **stat}
+    assert (confirmed["changed"], confirmed["gone"]) == ([], [])
+    keys = {"session", "kind", "nonce", "up_bytes", "down_bytes", "collector_side", "far_side"}
+    assert sessions["sessions"][0].keys() == keys
+    assert answers[4] == b"234" + bytes([0]) + blake3.blake3(b"234").digest()
+
+
+def _first_lines(bodies):
+    return [body.splitlines()[0] for body in bodies]

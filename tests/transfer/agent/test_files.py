@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
+from contextlib import contextmanager
 
 import pytest
 
-from datacollect.transfer.agent.files import Folder, SegmentReader
-from datacollect.transfer.wire.messages import (
+from datacollect.transfer.agent.files import ENDS_EARLY, Folder, SegmentReader
+from datacollect.transfer.agent.listing import Inventory
+from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
     CUT_SHORT,
     Confirmation,
     FileEntry,
     Segment,
+    parse_page,
 )
 
 
@@ -86,6 +90,7 @@ def test_a_pipe_is_no_file_and_nobody_waits_for_it(folder, tmp_path):
     os.mkfifo(tmp_path / "data/pipe")
     file = entry(tmp_path / "data", "pipe")
     assert folder.confirm([file]) == Confirmation(gone=("pipe",))
+    assert folder.stale([file]) == Confirmation(gone=("pipe",))
     assert read(folder, [Segment(FileEntry("pipe", 5, 0, 0), 0, 5)]) == (bytes(5), CUT_SHORT)
 
 
@@ -169,3 +174,123 @@ def test_links_swapped_in_meanwhile_never_lead_out(folder, tmp_path):
     assert seen <= {b"public"}
     with os.fdopen(folder.open("d/f"), "rb") as file:
         assert file.read() == b"public"
+
+
+# What cannot be read -------------------------------------------------------------------------
+
+
+@contextmanager
+def as_nobody():
+    """Be somebody to whom files of mode 0 are closed, where the tests run as root."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+def test_a_file_that_may_not_be_opened_is_unreadable_in_the_systems_words(folder, tmp_path):
+    root = tmp_path / "data"
+    files = [entry(root, "a"), entry(root, "x/y/b")]
+    (root / "a").chmod(0)
+    with as_nobody():
+        found = folder.confirm(files)
+        stale = folder.stale(files)
+        data, status = read(folder, [Segment(files[1], 0, 5), Segment(files[0], 0, 10)])
+    assert found == Confirmation(unreadable=(("a", "Permission denied"),))
+    # Reading goes on with the others, and tells it at the end.
+    assert stale == Confirmation()
+    assert (data, status) == (b"hello" + bytes(10), CUT_SHORT)
+
+
+def test_a_file_in_a_folder_that_may_not_be_entered_is_not_gone(folder, tmp_path):
+    root = tmp_path / "data"
+    file = entry(root, "x/y/b")
+    (root / "x").chmod(0)
+    with as_nobody():
+        found = folder.confirm([file])
+    (root / "x").chmod(0o755)
+    assert found == Confirmation(unreadable=(("x/y/b", "Permission denied"),))
+
+
+def test_a_read_that_failed_is_remembered_until_one_succeeds(folder, tmp_path, monkeypatch):
+    root = tmp_path / "data"
+    a, b = entry(root, "a"), entry(root, "x/y/b")
+    failures, real = {}, os.preadv
+
+    def preadv(number, buffers, offset):
+        if os.fstat(number).st_ino == a.inode:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(number, buffers, offset)
+
+    def once():
+        reader = SegmentReader(folder, [Segment(a, 0, 10), Segment(b, 0, 5)], failures)
+        return b"".join(map(bytes, reader.blocks(memoryview(bytearray(99))))), reader.status
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "preadv", preadv)
+        assert once() == (bytes(10) + b"hello", CUT_SHORT)
+    assert failures == {"a": "Input/output error"}
+    told = folder.confirm([a, b], failures)
+    assert told == Confirmation(unreadable=(("a", "Input/output error"),))
+    assert once() == (b"0123456789hello", AS_LISTED)
+    assert folder.confirm([a, b], failures) == Confirmation()
+
+
+def test_a_file_that_changed_is_not_called_unreadable(folder, tmp_path):
+    root = tmp_path / "data"
+    a = entry(root, "a")
+    (root / "a").write_bytes(b"01")
+    reader = SegmentReader(folder, [Segment(a, 0, 10)])
+    list(reader.blocks(memoryview(bytearray(99))))
+    assert reader.failures == {"a": ENDS_EARLY}
+    assert folder.confirm([a], reader.failures) == Confirmation(changed=("a",))
+
+
+def test_only_so_many_failures_are_remembered(folder, monkeypatch):
+    monkeypatch.setattr("datacollect.transfer.agent.files.MOST_FAILURES", 3)
+    failures = {}
+    for i in range(9):
+        segments = [Segment(FileEntry(f"no{i}", 5, 0, 0), 0, 5)]
+        list(SegmentReader(folder, segments, failures).blocks(memoryview(bytearray(9))))
+    assert list(failures) == ["no6", "no7", "no8"]
+
+
+@pytest.mark.parametrize("found_at", ["open", "fstat"])
+def test_a_file_that_fails_in_between_takes_no_others_with_it(
+    folder, tmp_path, monkeypatch, found_at
+):
+    root = tmp_path / "data"
+    a, b = entry(root, "a"), entry(root, "x/y/b")
+    real_open, real_fstat = folder.open, os.fstat
+
+    def fails(*_):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    if found_at == "open":
+        monkeypatch.setattr(folder, "open", lambda p, *f: fails() if p == "a" else real_open(p, *f))
+    else:
+        monkeypatch.setattr(
+            os, "fstat", lambda n: fails() if real_fstat(n).st_ino == a.inode else real_fstat(n)
+        )
+    data, status = read(folder, [Segment(a, 0, 10), Segment(b, 0, 5)])
+    assert (data[10:], status) == (b"hello", CUT_SHORT)
+
+
+def test_a_file_number_beyond_63_bits_travels(folder, tmp_path, monkeypatch):
+    """Some file systems use all 64 bits; the same file must be found by what travelled."""
+    root = tmp_path / "data"
+    found = (root / "a").stat()
+    real = os.fstat
+
+    def fstat(number):
+        fields = {n: getattr(real(number), n) for n in dir(found) if n.startswith("st_")}
+        return type("Found", (), fields | {"st_ino": 2**63 + 77})()
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    [file] = parse_page(Inventory(folder).page(None, 1, None)).files
+    assert file.inode == 77
+    assert folder.confirm([file]) == Confirmation()

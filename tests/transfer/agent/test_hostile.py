@@ -23,9 +23,9 @@ from instances.agents import (
 )
 from instances.how_many import many
 
-from datacollect.signing import new_private_key, sign_token
-from datacollect.transfer.wire.tickets import ASSERTIONS, Ticket, sign_ticket
-from datacollect.transfer.wire.tls import client_context
+from datacollect.net.keys import new_private_key, sign_token
+from datacollect.net.tickets import ASSERTIONS, Ticket, sign_ticket
+from datacollect.net.tls import client_context
 
 LIMITS = "[limits]\nnew_per_s = 100000\nhead_s = 2\nsessions_per_address = 100000\n"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +13,18 @@ from hypothesis import strategies as st
 from datacollect.transfer.agent import listing
 from datacollect.transfer.agent.files import Folder
 from datacollect.transfer.agent.listing import Inventory
-from datacollect.transfer.wire.messages import parse_page
+from datacollect.transfer.protocol.messages import (
+    FileEntry,
+    FolderEntry,
+    LeftOut,
+    entry_line,
+    parse_page,
+)
 
 
-def listed(root, most=10_000, patterns=None, *, afresh=False):
-    """Return all files, and what is left out, page by page."""
-    folder = Folder(root)
+def listed(root, most=10_000, patterns=None, *, afresh=False, folder=None):
+    """Return all files, and what is left out, page by page, as old collectors ask for them."""
+    folder = folder or Folder(root)
     inventory, files, left_out, after = Inventory(folder), [], [], None
     while True:
         page = parse_page(inventory.page(after, most, patterns))
@@ -83,7 +91,7 @@ def test_what_is_left_out_is_named(tmp_path, most):
     assert left_out == [
         ("\\xfe/", listing.NO_UTF_8),
         ("bad\\xff", listing.NO_UTF_8),
-        ("link", listing.A_LINK),
+        ("link", listing.A_LINK.format("'good'")),
         ("pipe", listing.NO_FILE),
     ]
 
@@ -124,10 +132,347 @@ def test_a_folder_that_vanishes_is_named(tmp_path):
     folder = Folder(tmp_path)
     walk = listing.walk(folder)
     (tmp_path / "d/a").write_text("x")
-    inside = listing._inside(folder, "")
+    assert next(walk) == ("d/", None)
     (tmp_path / "d/a").unlink()
     (tmp_path / "d").rmdir()
-    assert inside == [("d/", "")]
-    assert listing._inside(folder, "d/") == [("d/", listing.NOT_READABLE)]
-    assert list(walk) == []
+    assert list(walk) == [("d/a", None)]
+    why = "cannot be read: No such file or directory"
+    assert listing._inside(folder, "d/") == ([], LeftOut("d/", why))
     folder.close()
+
+
+# With detail ---------------------------------------------------------------------------------
+
+
+def detailed(folder, most=10_000, patterns=None, *, afresh=False):
+    """Return all pages, as collectors ask for them that know of folders, modes and holes."""
+    inventory, pages, after = Inventory(folder), [], None
+    while not pages or after is not None:
+        page = parse_page(inventory.page(after, most, patterns, detail=True))
+        assert page.after is None or after is None or page.after > after
+        pages.append(page)
+        after = page.after
+        if afresh:
+            inventory = Inventory(folder)
+    return pages
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A folder, opened as the agent opens it."""
+    root = tmp_path / "data"
+    root.mkdir()
+    folder = Folder(root)
+    yield root, folder
+    folder.close()
+
+
+@contextmanager
+def as_nobody():
+    """Be somebody to whom files of mode 0 are closed, where the tests run as root."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("most", [1, 2, 100])
+@pytest.mark.parametrize("afresh", [True, False])
+def test_folders_are_told_with_modes_and_times(served, most, afresh):
+    root, folder = served
+    (root / "a/b").mkdir(parents=True)
+    (root / "a.b").mkdir(mode=0o700)
+    (root / "a/b/f").write_text("x")
+    (root / "a/b/f").chmod(0o640)
+    (root / "empty").mkdir()
+    (root / "empty").chmod(0o2555)
+    os.utime(root / "empty", ns=(0, 12345))
+    pages = detailed(folder, most, afresh=afresh)
+    folders = [entry for page in pages for entry in page.folders]
+    # In the order of paths with a slash behind, as the walk meets them.
+    assert [entry.path for entry in folders] == ["a.b", "a", "a/b", "empty"]
+    assert folders[-1] == FolderEntry("empty", 0o2555, 12345)
+    [file] = [file for page in pages for file in page.files]
+    assert (file.path, file.mode) == ("a/b/f", 0o640)
+    assert all(len(page.files) + len(page.folders) <= most for page in pages)
+
+
+def test_of_folders_only_those_are_told_that_patterns_mean(served):
+    """Those of which all is meant, empty or not, and those that hold a file that is meant."""
+    root, folder = served
+    for path in ("run7/in", "run7/empty", "run8/in", "x/y/z"):
+        (root / path).mkdir(parents=True)
+    (root / "x/y/z/f.tar").write_text("x")
+    (root / "run8/in/f.tar").write_text("x")
+    [page] = detailed(folder, patterns=("run7/**", "x/**/*.tar"))
+    told = [entry.path for entry in page.folders]
+    assert told == ["run7", "run7/empty", "run7/in", "x", "x/y", "x/y/z"]
+    assert [file.path for file in page.files] == ["x/y/z/f.tar"]
+
+
+def test_what_lies_before_the_first_file_of_patterns_is_told_on_the_same_page(served):
+    root, folder = served
+    (root / "x/y").mkdir(parents=True)
+    for name in ("a.tar", "x/b.tar", "x/y/c.tar"):
+        (root / name).write_text("x")
+    pages = detailed(folder, 2, patterns=("**/*.tar",))
+    assert [[file.path for file in page.files] for page in pages] == [
+        ["a.tar"],
+        ["x/b.tar"],
+        ["x/y/c.tar"],
+        [],
+    ]
+    assert [[one.path for one in page.folders] for page in pages] == [[], ["x"], ["x/y"], []]
+
+
+@pytest.mark.parametrize("patterns", [None, ("d/*.tar",), ("**/*.tar",), ("d/**",)])
+def test_an_unreadable_folder_is_named_with_the_systems_words(served, patterns):
+    """Also where patterns mean some of its files alone, of which nobody knows whether they are."""
+    root, folder = served
+    for name in ("c", "d", "e"):
+        (root / name).mkdir()
+        (root / name / "f.tar").write_text("x")
+    (root / "d").chmod(0)
+    with as_nobody():
+        [page] = detailed(folder, patterns=patterns)
+    (root / "d").chmod(0o755)
+    assert page.left_out == (LeftOut("d/", "cannot be read: Permission denied"),)
+    wanted = ["c/f.tar", "e/f.tar"] if patterns in (None, ("**/*.tar",)) else []
+    assert [file.path for file in page.files] == wanted
+
+
+@pytest.mark.parametrize("detail", [True, False])
+def test_an_unreadable_file_is_named_with_the_systems_words(served, detail):
+    root, folder = served
+    for name in "abc":
+        (root / name).write_text("x")
+    (root / "b").chmod(0)
+    with as_nobody():
+        page = parse_page(Inventory(folder).page(None, 100, None, detail=detail))
+    assert page.left_out == (LeftOut("b", "cannot be read: Permission denied"),)
+    assert [file.path for file in page.files] == ["a", "c"]
+
+
+class OddFolder(Folder):
+    """A folder some of whose files cannot be opened, or are slow to open."""
+
+    def __init__(self, root, failing=None, clock=None, slow_s=0.0):
+        super().__init__(root)
+        self.failing, self.clock, self.slow_s = failing or {}, clock, slow_s
+
+    def open(self, path, *args):
+        if path in self.failing:
+            raise OSError(self.failing[path], "x")
+        if self.clock is not None and path:
+            self.clock.now_s += self.slow_s
+        return super().open(path, *args)
+
+
+class Clock:
+    """A clock that stands."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_a_file_that_fails_is_left_out_never_its_page(tmp_path):
+    for name in "abc":
+        (tmp_path / name).write_text("x")
+    files, left_out = listed(tmp_path, folder=OddFolder(tmp_path, {"b": 5}))
+    assert files == ["a", "c"]
+    assert left_out == [("b", "cannot be read: Input/output error")]
+
+
+def test_names_that_are_not_utf_8_are_told_in_hexadecimal(served):
+    root, folder = served
+    (root / os.fsdecode(b"bad\xff")).write_text("x")
+    # Another has the very name that it is told by.
+    (root / "bad\\xff").write_text("x")
+    pages = detailed(folder, 1, afresh=True)
+    assert [one for page in pages for one in page.left_out] == [
+        LeftOut("bad\\xff", listing.NO_UTF_8, b"bad\xff".hex())
+    ]
+    assert [file.path for page in pages for file in page.files] == ["bad\\xff"]
+    assert b"hex" not in Inventory(folder).page(None, 100, None)
+
+
+def test_a_link_says_where_it_leads_whatever_that_is(served):
+    root, folder = served
+    (root / "d").mkdir()
+    (root / "d/l").symlink_to(os.fsdecode(b"../\xff\n"))
+    [page] = detailed(folder)
+    why = "a link to '../\\udcff\\n'; only what lies in the folder itself is served"
+    assert page.left_out == (LeftOut("d/l", why),)
+
+
+# Times ---------------------------------------------------------------------------------------
+
+
+def test_a_time_beyond_2262_is_left_out_by_name_for_old_collectors_alone(served, monkeypatch):
+    """Not every file system has such times: what the kernel says of one is changed."""
+    root, folder = served
+    for name in "abc":
+        (root / name).write_text("x")
+    far_ns = 330 * 365 * 86400 * 10**9 * 10
+    inode, real = (root / "b").stat().st_ino, os.fstat
+
+    def fstat(number):
+        found = real(number)
+        if found.st_ino != inode:
+            return found
+        fields = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")}
+        return type("Found", (), fields | {"st_mtime_ns": far_ns})()
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    files, left_out = listed(root, folder=Folder(root))
+    assert files == ["a", "c"]
+    assert left_out == [("b", listing.NO_TIME)]
+    [page] = detailed(folder)
+    assert [file.mtime_ns for file in page.files][1] == far_ns
+    # It can be asked for by this time, too.
+    assert folder.confirm(page.files).changed == ()
+
+
+# Holes ---------------------------------------------------------------------------------------
+
+
+def test_holes_are_told_where_there_are_any(served):
+    root, folder = served
+    (root / "full").write_bytes(b"x" * 100_000)
+    with (root / "sparse").open("wb") as file:
+        file.seek(2**20)
+        file.write(b"x" * 4096)
+        file.truncate(2**30)
+    with (root / "void").open("wb") as file:
+        file.truncate(2**40)
+    [page] = detailed(folder)
+    full, sparse, void = page.files
+    assert full.extents is None
+    assert void.extents == ()
+    assert sparse.extents is not None
+    assert sum(length for _, length in sparse.extents) < 2**20
+    assert any(
+        offset <= 2**20 and offset + length >= 2**20 + 4096 for offset, length in sparse.extents
+    )
+    assert b"extents" not in Inventory(folder).page(None, 100, None)
+
+
+def test_a_file_with_too_many_holes_counts_in_full(served, monkeypatch):
+    root, folder = served
+    monkeypatch.setattr("datacollect.transfer.agent.files.MOST_EXTENTS", 3)
+    with (root / "a").open("wb") as file:
+        for i in range(5):
+            file.seek(i * 2**20)
+            file.write(b"x")
+    [page] = detailed(folder)
+    assert page.files[0].extents is None
+
+
+# Time ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("detail", [True, False])
+def test_a_slow_file_system_is_listed_in_many_pages_each_soon_there(tmp_path, detail):
+    """12 000 files, 3 ms each: 36 s, in pages of 2 s."""
+    for i in range(12_000):
+        (tmp_path / f"{i:05}").touch()
+    clock = Clock()
+    folder = OddFolder(tmp_path, clock=clock, slow_s=0.003)
+    inventory, after, names, took_s = Inventory(folder, clock), None, [], []
+    while after is not None or not names:
+        began_s = clock.now_s
+        page = parse_page(inventory.page(after, 10_000, None, detail=detail))
+        took_s.append(clock.now_s - began_s)
+        names += [file.path for file in page.files]
+        after = page.after
+    folder.close()
+    assert len(names) == len(set(names)) == 12_000
+    assert max(took_s) < 2.01
+    assert 18 <= len(took_s) <= 20
+
+
+def test_a_page_ends_in_time_also_where_nothing_matches(tmp_path):
+    """And says where the next begins, which is further on each time."""
+    for i in range(40):
+        (tmp_path / f"d{i:02}").mkdir()
+        (tmp_path / f"d{i:02}/f").touch()
+    clock = Clock()
+    folder = OddFolder(tmp_path, clock=clock, slow_s=0.3)
+    after, n_pages = None, 0
+    while n_pages == 0 or after is not None:
+        # By sessions of their own: nothing is remembered but the place.
+        page = parse_page(Inventory(folder, clock).page(after, 100, ("**/*.tar",), detail=True))
+        assert (page.files, page.folders, page.left_out) == ((), (), ())
+        assert after is None or page.after is None or page.after > after
+        after, n_pages = page.after, n_pages + 1
+    folder.close()
+    assert n_pages >= 6
+
+
+def test_what_no_pattern_means_is_not_looked_at(tmp_path):
+    """No file is opened, and no folder entered, that cannot be meant."""
+    for path in ("a/x.tar", "a/y.txt", "b/x.tar"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    opened = []
+    folder = OddFolder(tmp_path)
+    folder.open = lambda path, *args: opened.append(path) or Folder.open(folder, path, *args)
+    assert listed(tmp_path, patterns=("a/*.tar",), folder=folder)[0] == ["a/x.tar"]
+    assert opened == ["", "a", "a/x.tar"]
+
+
+# Old collectors ------------------------------------------------------------------------------
+
+
+def old_parse_page(body):
+    """What collectors of the version before make of a page."""
+    lines = [json.loads(line) for line in body.splitlines()]
+    assert lines
+    assert lines[-1].keys() == {"next"}
+    after = lines.pop()["next"]
+    assert after is None or isinstance(after, str)
+    files, left_out = [], []
+    for line in lines:
+        if "left_out" in line:
+            left_out.append((str(line["left_out"]), str(line.get("why", ""))))
+        else:
+            row = [line.get(key) for key in ("path", "bytes", "mtime_ns", "inode")]
+            assert all(type(number) is int for number in row[1:])
+            assert all(0 <= number < 2**63 for number in (row[1], row[3]))
+            assert -(2**63) <= row[2] < 2**63
+            assert line.keys() == {"path", "bytes", "mtime_ns", "inode"}
+            files.append(row)
+    return files, left_out, after
+
+
+def test_old_collectors_get_what_they_know(served):
+    root, folder = served
+    (root / "d").mkdir()
+    (root / "d/link").symlink_to("f")
+    (root / os.fsdecode(b"bad\xff")).write_text("x")
+    with (root / "d/sparse").open("wb") as file:
+        file.truncate(2**20)
+    inventory, files, left_out, after = Inventory(folder), [], [], None
+    while True:
+        some, others, after = old_parse_page(inventory.page(after, 1, None))
+        files += some
+        left_out += others
+        if after is None:
+            break
+    found = (root / "d/sparse").stat()
+    assert files == [["d/sparse", found.st_size, found.st_mtime_ns, found.st_ino]]
+    assert [name for name, _ in left_out] == ["bad\\xff", "d/link"]
+
+
+def test_pages_of_old_agents_are_read(served):
+    entry = FileEntry("a", 5, 7, 9)
+    lines = b'{"path":"a","bytes":5,"mtime_ns":7,"inode":9}\n{"left_out":"p","why":"w"}\n'
+    page = parse_page(lines + b'{"next":null}\n')
+    assert (page.files, page.left_out, page.folders) == ((entry,), (LeftOut("p", "w"),), ())
+    assert entry_line(entry) == lines.splitlines(keepends=True)[0]

@@ -13,7 +13,7 @@ import pytest
 from conftest import NO_CURL, NO_OPENSSL
 from instances.agents import relay_ticket, running, session_with, source_ticket, write_agent
 
-from datacollect.transfer.wire.messages import Read, Segment
+from datacollect.transfer.protocol.messages import Read, Segment
 
 needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason=NO_CURL)
 needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason=NO_OPENSSL)

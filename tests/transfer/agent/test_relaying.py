@@ -13,8 +13,9 @@ import pytest
 from instances.agents import relay_ticket, running, session_with, source_ticket, write_agent
 
 from datacollect.errors import RefusedError
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import Hop, open_way
 from datacollect.transfer.agent.splicing import pipe_bytes
-from datacollect.transfer.wire.session import Hop, open_way
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def relay(tmp_path, target):
 
 def way(relay, name="T", **fields) -> socket.socket:
     hop = Hop("R", relay.address, relay_ticket(["R"], name, **fields))
-    return open_way([hop], name, ("unused", 1), timeout_s=10)
+    return open_way([hop], name, ("unused", 1), deadline=Deadline(10))
 
 
 @pytest.fixture
@@ -158,10 +159,10 @@ def test_a_ticket_cannot_be_used_twice_not_even_after_a_restart(tmp_path, target
         with running(path) as relay:
             hop = Hop("R", relay.address, token)
             if status == 200:
-                open_way([hop], "T", ("unused", 1), timeout_s=10).close()
+                open_way([hop], "T", ("unused", 1), deadline=Deadline(10)).close()
                 relay.logged("relaying")
             with pytest.raises(RefusedError, match="has been used") as caught:
-                open_way([hop], "T", ("unused", 1), timeout_s=10)
+                open_way([hop], "T", ("unused", 1), deadline=Deadline(10))
             assert caught.value.status == 407
 
 
@@ -193,7 +194,7 @@ def test_agents_that_relay_to_each_other_make_no_circle(tmp_path):
                 Hop("R2", r2.address, relay_ticket(["R1", "R2"], "R1")),
             ]
             with pytest.raises(RefusedError, match="loop"):
-                open_way(hops, "R1", ("unused", 1), timeout_s=10)
+                open_way(hops, "R1", ("unused", 1), deadline=Deadline(10))
 
 
 def test_many_sessions_have_small_pipes_and_all_move(relay, target):

@@ -14,15 +14,16 @@ from instances.agent_cores import (
     reading,
     source,
     status_of,
+    tell,
     ticket,
     tls,
 )
 from instances.agents import KEY
 
+from datacollect.net.tickets import sign_ticket
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.config import AgentConfig
 from datacollect.transfer.agent.core import AgentCore
-from datacollect.transfer.wire.tickets import sign_ticket
 
 
 def test_a_session_is_judged_at_its_first_request_and_expires(tmp_path):
@@ -120,6 +121,79 @@ def test_connections_of_a_ticket_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("token", "target", "status"),
+    [
+        (None, "/v1/read", 401),
+        ("nonsense", "/v1/read", 401),
+        (source(issued_s=START_S + 60), "/v1/confirm", 401),
+        (None, "/v1/agent", 405),
+        (None, "/v1/nothing", 404),
+        (source(), "/v1/files/a", 405),
+    ],
+)
+def test_no_body_is_read_before_its_head_has_been_judged(tmp_path, token, target, status):
+    agent = core(tmp_path)
+    tls(agent)
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    *_, answer = agent.handle(events.Asked(at(0), 1, "POST", target, headers, 5))
+    # What lies behind the head is unread: the session cannot go on.
+    assert (answer.status, answer.last) == (status, True)
+
+
+def test_a_body_may_have_so_many_bytes(tmp_path):
+    agent = core(tmp_path)
+    tls(agent)
+    headers = {"authorization": f"Bearer {source()}"}
+    asked = [events.Asked(at(0), 1, "POST", "/v1/read", headers, n) for n in (2**22, 2**22 + 1)]
+    assert agent.handle(asked[0]) == [actions.ReadBody(1, 2**22)]
+    assert agent.handle(asked[1])[-1].status == 413
+
+
+def test_a_ticket_that_expires_while_a_body_comes_counts_no_more(tmp_path):
+    agent = core(tmp_path)
+    tls(agent)
+    body, headers = reading(), {"authorization": f"Bearer {source()}"}
+    asked = events.Asked(at(599), 1, "POST", "/v1/read", headers, len(body))
+    assert agent.handle(asked) == [actions.ReadBody(1, len(body))]
+    assert status_of(agent.handle(events.BodyRead(at(601), 1, body))) == 401
+
+
+def test_a_body_that_nobody_asked_for_is_nothing(tmp_path):
+    agent = core(tmp_path)
+    tls(agent)
+    assert agent.handle(events.BodyRead(at(0), 1, b"{}")) == []
+
+
+def test_hashes_cost_as_many_bytes_as_reading(tmp_path):
+    agent = core(tmp_path)
+    tls(agent)
+    token = source(most_bytes=25, files=("run7/*",))
+    [action] = ask(agent, "/v1/hash", token, body=reading())
+    assert action == actions.HashSegments(1, action.read)
+    assert status_of(ask(agent, "/v1/hash", body=reading(path="run8/a"))) == 403
+    agent.handle(events.Answered(at(1), 1, 10, only_hashed=True))
+    assert agent.sessions[1].down_bytes == 0
+    assert status_of(ask(agent, "/v1/hash", body=reading())) == 200
+    agent.handle(events.Answered(at(1), 1, 10, only_hashed=True))
+    assert status_of(ask(agent, "/v1/hash", body=reading())) == 403
+
+
+@pytest.mark.parametrize(("query", "detail"), [("", False), ("&detail=1", True)])
+def test_detail_is_for_those_who_ask_for_it(tmp_path, query, detail):
+    agent = core(tmp_path)
+    tls(agent)
+    [done] = ask(agent, f"/v1/inventory?after=a&most=5{query}", source())
+    assert done == actions.ListFiles(1, "a", 5, None, detail)
+
+
+def test_facts_tell_the_features(tmp_path):
+    agent = core(tmp_path)
+    tls(agent)
+    [answer] = ask(agent, "/v1/agent")
+    assert json.loads(answer.body)["features"] == ["detail", "reasons", "hashes"]
+
+
+@pytest.mark.parametrize(
     ("method", "target", "body", "status"),
     [
         ("GET", "/", b"", 404),
@@ -137,6 +211,12 @@ def test_connections_of_a_ticket_are_counted(tmp_path):
         ("GET", "/v1/inventory?most=0", b"", 400),
         ("GET", "/v1/inventory?most=5&most=6", b"", 400),
         ("GET", "/v1/inventory?what=1", b"", 400),
+        ("GET", "/v1/inventory?detail=2", b"", 400),
+        ("GET", "/v1/inventory?detail=1&detail=1", b"", 400),
+        ("GET", "/v1/hash", b"", 405),
+        ("POST", "/v1/hash", b"[]", 400),
+        ("POST", "/v1/read", b"", 400),
+        ("POST", "/v1/read", b'{"segments":[["a",5,' + b"9" * 30 + b",1,0,1]]}", 400),
         ("POST", "/v1/read", b"[]", 400),
         ("POST", "/v1/read", b"[" * 9000, 400),
         ("POST", "/v1/read", b'{"segments":[["../a",1,1,1,0,1]]}', 400),
@@ -156,9 +236,11 @@ def test_requests_that_make_no_sense(tmp_path, method, target, body, status):
     agent = core(tmp_path)
     tls(agent)
     headers = {"authorization": f"Bearer {source()}"}
-    done = agent.handle(events.Asked(at(0), 1, method, target, headers, body))
+    done = tell(agent, method, target, headers, body)
     assert status_of(done) == status
-    assert not done[-1].last  # the session may go on
+    # The session may go on, unless a body lies before the next request.
+    read = agent.handle(events.Asked(at(0), 1, method, target, headers, len(body)))
+    assert done[-1].last == bool(body and not isinstance(read[0], actions.ReadBody))
 
 
 def test_an_agent_without_a_folder_serves_nothing(tmp_path):

@@ -1,0 +1,1 @@
+"""What hosts say to each other below any purpose: keys, tickets, TLS, HTTP, names, deadlines."""

@@ -1,0 +1,125 @@
+"""CONNECT: what opens the way through a relay. Bytes only; who sends them stands elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from datacollect.errors import ProblemError
+from datacollect.kinds import shown
+from datacollect.net.names import host_and_port, host_port_text
+
+# What a request to connect may have, header lines and all; what an answer may have.
+MOST_HEAD_BYTES = 16 * 1024
+
+END = b"\r\n\r\n"
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+USER = "ticket"
+
+# The port in a request for a host by name that means the port of the relay's own file.
+AS_CONFIGURED = 443
+
+_LINE = re.compile(rb"CONNECT ([!-~]{1,300}) HTTP/1\.[01]")
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectRequest:
+    """A request to connect: the next host and its port, as written, the token or None."""
+
+    host: str
+    port: int
+    token: str | None
+
+
+def connect_request(name: str, token: str, port: int = AS_CONFIGURED) -> bytes:
+    """Return the bytes that ask a relay to connect to the next host.
+
+    >>> connect_request("S2", "v4.public.x").splitlines()[0]
+    b'CONNECT S2:443 HTTP/1.1'
+    """
+    target = host_port_text(name, port)
+    if not re.fullmatch(r"[!-~]{1,260}", target):
+        raise ProblemError(f"a name in a request to connect must be plain ASCII, got {shown(name)}")
+    return (
+        f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
+        f"Proxy-Authorization: Bearer {token}\r\n\r\n"
+    ).encode()
+
+
+def parse_connect(head: bytes) -> ConnectRequest:
+    """Return the request to connect; raise `ProblemError` where it is anything else.
+
+    A body, lines that are folded, and whatever else could be read in two ways are refused.
+
+    >>> parse_connect(connect_request("S2", "v4.public.x"))
+    ConnectRequest(host='S2', port=443, token='v4.public.x')
+    """
+    if len(head) > MOST_HEAD_BYTES or not head.endswith(END):
+        raise ProblemError(f"a request to connect has at most {MOST_HEAD_BYTES} bytes")
+    first, *lines = head[: -len(END)].split(b"\r\n")
+    found = _LINE.fullmatch(first)
+    if not found:
+        raise ProblemError("without TLS only CONNECT is answered here")
+    headers: dict[str, str] = {}
+    for line in lines:
+        header = _HEADER.fullmatch(line)
+        if not header:
+            raise ProblemError("a header line is malformed")
+        name = header[1].decode().lower()
+        if name in headers or name in ("content-length", "transfer-encoding"):
+            raise ProblemError(f"header {shown(name)} has no place here, or is given twice")
+        headers[name] = header[2].decode().strip()
+    host, port = _target(found[1].decode())
+    return ConnectRequest(host, port, token_of(headers.get("proxy-authorization")))
+
+
+def token_of(authorization: str | None) -> str | None:
+    """Return the token of a header ``Bearer TOKEN`` or ``Basic``, the token as password.
+
+    >>> token_of("Bearer v4.public.x")
+    'v4.public.x'
+    >>> token_of("Basic " + base64.b64encode(b"ticket:v4.public.x").decode())
+    'v4.public.x'
+    """
+    scheme, _, value = (authorization or "").partition(" ")
+    value = value.strip()
+    if scheme.lower() == "bearer":
+        return value or None
+    if scheme.lower() == "basic":
+        try:
+            user, _, password = base64.b64decode(value, validate=True).decode().partition(":")
+        except (binascii.Error, ValueError):
+            return None
+        return password if user == USER and password else None
+    return None
+
+
+def refusal(status: int, text: str) -> bytes:
+    """Return an answer that refuses, with its reason in one line."""
+    body = f"{text}\n".encode()
+    asks = f'Proxy-Authenticate: Basic realm="{USER}"\r\n' if status == 407 else ""
+    head = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+        f"Content-Type: text/plain; charset=utf-8\r\n{asks}"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def answered_status(head: bytes) -> int:
+    """Return the status of a relay's answer."""
+    found = re.match(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: |\r\n)", head)
+    if not found:
+        raise ProblemError("the answer to CONNECT is not HTTP; is it an agent?")
+    return int(found[1])
+
+
+def _target(text: str) -> tuple[str, int]:
+    try:
+        return host_and_port(text)
+    except ProblemError as error:
+        raise ProblemError(f"what CONNECT names {error}") from None

@@ -1,0 +1,204 @@
+"""Ways to other hosts: plain connections, directly or through relays, each step with a deadline."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import IdentityError, ProblemError, RefusedError, TransferError
+from datacollect.kinds import shown
+from datacollect.net import connect as connecting
+from datacollect.net.http_heads import HeadReader
+from datacollect.net.names import host_port_text
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from datacollect.net.deadline import Deadline
+
+REFUSAL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A relay on the way.
+
+    Attributes
+    ----------
+    name : str
+        As the relay before it calls it; of the first, any.
+    address : tuple of str and int
+        Host and port; used of the first only, the others are reached by name.
+    ticket : str
+        Token of the relay ticket for this relay.
+    """
+
+    name: str
+    address: tuple[str, int]
+    ticket: str
+
+
+def open_way(
+    hops: Sequence[Hop],
+    name: str,
+    address: tuple[str, int],
+    *,
+    deadline: Deadline,
+    congestion: str | None = None,
+) -> socket.socket:
+    """Return a plain connection to `name` through the hops; without hops, to its address.
+
+    Parameters
+    ----------
+    hops : sequence of Hop
+        Relays, the nearest first.
+    name : str
+        The last host, as the last relay calls it (``connect_to``).
+    address : tuple of str and int
+        Its host and port, used without hops.
+    deadline : Deadline
+        Of the whole way.
+    congestion : str or None
+        Congestion control of this host's own connection, such as ``"cubic"``; None: the kernel's.
+
+    Raises
+    ------
+    RefusedError
+        A relay refuses: its status is kept.
+    TransferError
+        The first host cannot be reached, or a relay does not answer.
+    """
+    first = hops[0].address if hops else address
+    names = [*(hop.name for hop in hops), name]
+    connection = dial([first], names[0], deadline, congestion=congestion)
+    try:
+        for hop, target in zip(hops, names[1:], strict=True):
+            with telling(hop.name):
+                connection.settimeout(deadline.left_s())
+                connection.sendall(connecting.connect_request(target, hop.ticket))
+                _require_established(connection, hop.name, target, deadline)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def dial(
+    addresses: Sequence[tuple[str, int]],
+    name: str,
+    deadline: Deadline,
+    *,
+    congestion: str | None = None,
+    what: str = "agent",
+) -> socket.socket:
+    """Return a connection to the first of some addresses that accepts one.
+
+    Raises
+    ------
+    IdentityError
+        No host has the name: to try again is of no use.
+    TransferError
+        None accepts.
+    """
+    why = ""
+    for address in addresses:
+        try:
+            connection = socket.create_connection(address, timeout=deadline.left_s())
+        except socket.gaierror as error:
+            why = f"{address[0]}: {error.strerror}"
+            if error.errno == socket.EAI_NONAME:
+                where = host_port_text(*addresses[0])
+                raise IdentityError(
+                    f"{name}: cannot be reached at {where}: no host has this name; correct its url "
+                    "in the collection's file"
+                ) from None
+        except OSError as error:
+            why = error.strerror or str(error)
+        else:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if congestion is not None:
+                _set_congestion(connection, congestion)
+            return connection
+    raise TransferError(
+        f"{name}: cannot be reached at {host_port_text(*addresses[0])}: {why}; is its {what} "
+        "running, and may this host connect to it?"
+    )
+
+
+def start_tls(
+    plain: socket.socket, context: ssl.SSLContext, host: str, name: str, deadline: Deadline
+) -> ssl.SSLSocket:
+    """Greet as TLS's client over a plain connection, which is closed where that fails."""
+    try:
+        with telling(name):
+            plain.settimeout(deadline.left_s())
+            return context.wrap_socket(plain, server_hostname=host)
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _set_congestion(connection: socket.socket, congestion: str) -> None:
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+    except OSError:
+        connection.close()
+        raise TransferError(
+            f"this kernel has no congestion control {shown(congestion)}; "
+            "/proc/sys/net/ipv4/tcp_available_congestion_control lists those it has"
+        ) from None
+
+
+def _require_established(
+    connection: socket.socket, relay: str, target: str, deadline: Deadline
+) -> None:
+    """Read a relay's answer to its end and not a byte further."""
+    reader = HeadReader()
+    while not reader.is_whole:
+        if reader.is_too_long:
+            raise TransferError(f"{relay}: its answer to CONNECT has no end")
+        connection.settimeout(deadline.left_s())
+        ahead = connection.recv(reader.room_bytes, socket.MSG_PEEK)
+        if not ahead:
+            raise TransferError(f"{relay}: ended the connection instead of connecting to {target}")
+        reader.take(connection.recv(reader.wanted_of(ahead)))
+    with as_failure(relay):
+        status = connecting.answered_status(reader.data)
+    if status != 200:
+        connection.settimeout(deadline.left_s())
+        text = safe_text(connection.recv(REFUSAL_BYTES).decode(errors="replace").strip())
+        raise RefusedError(f"{relay}: does not connect to {target} ({status}): {text}", status)
+
+
+@contextmanager
+def telling(name: str) -> Iterator[None]:
+    """Turn what sockets and TLS raise into our errors, which name the peer."""
+    try:
+        yield
+    except TimeoutError as error:
+        why = str(error) if str(error).startswith("the step") else "nothing moves any more"
+        raise TransferError(f"{name}: {why}; the connection is given up") from None
+    except ssl.SSLCertVerificationError as error:
+        raise IdentityError(f"{name}: its certificate does not count: {_reason(error)}") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise TransferError(f"{name}: the connection failed: {_reason(error)}") from None
+
+
+@contextmanager
+def as_failure(name: str) -> Iterator[None]:
+    """A peer's malformed answer is a failed transfer, not bad input of this program's user."""
+    try:
+        yield
+    except ProblemError as error:
+        raise TransferError(f"{name}: {error}") from None
+
+
+def _reason(error: Any) -> str:
+    reason = getattr(error, "verify_message", None) or getattr(error, "reason", None)
+    return safe_text(str(reason or getattr(error, "strerror", None) or error))

@@ -1,0 +1,141 @@
+"""The client's side of HTTP over one connection: requests out, heads and bodies in, blocking.
+
+For one thread at a time; only `HttpChannel.abort` may be called from another. What is small, heads
+and bodies in JSON, has a deadline of the step that wants it; of the bytes of files each call that
+waits gives up after `timeout_s` seconds in which nothing arrives.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from datacollect.errors import TransferError
+from datacollect.net.dialling import as_failure, telling
+from datacollect.net.http_heads import END, MOST_HEAD_BYTES, response_head
+from datacollect.net.tcp_info import tcp_info
+from datacollect.net.tls import say_goodbye
+
+if TYPE_CHECKING:
+    import ssl
+
+    from datacollect.net.deadline import Deadline
+    from datacollect.net.http_heads import ResponseHead
+
+# One record of TLS.
+RECORD_BYTES = 16 * 1024
+
+
+class HttpChannel:
+    """A connection to a server that speaks HTTP.
+
+    Parameters
+    ----------
+    connection : ssl.SSLSocket or socket.socket
+    name : str
+        The server, for messages.
+    timeout_s : float
+        How long a call for bytes of files waits.
+
+    Attributes
+    ----------
+    received_bytes : int
+        Bytes of files that have arrived; grows while `fill` waits.
+    """
+
+    def __init__(
+        self, connection: ssl.SSLSocket | socket.socket, name: str, timeout_s: float
+    ) -> None:
+        self.received_bytes = 0
+        self._connection, self._name, self._timeout_s = connection, name, timeout_s
+        self._ahead = b""
+        connection.settimeout(timeout_s)
+
+    def send(self, raw: bytes) -> None:
+        """Send a request."""
+        with telling(self._name):
+            self._connection.sendall(raw)
+
+    def head(self, deadline: Deadline | None = None) -> ResponseHead:
+        """Return the head of the next answer.
+
+        Raises
+        ------
+        TransferError
+            The connection is lost, the deadline passes, or the answer is no HTTP.
+        """
+        while END not in self._ahead:
+            if len(self._ahead) > MOST_HEAD_BYTES:
+                raise TransferError(f"{self._name}: its answer's head has no end")
+            data = self._receive(deadline)
+            if not data:
+                raise TransferError(f"{self._name}: ended the connection")
+            self._ahead += data
+        end = self._ahead.index(END) + len(END)
+        raw, self._ahead = self._ahead[:end], self._ahead[end:]
+        with as_failure(self._name):
+            return response_head(raw)
+
+    def body(self, length: int | None, most: int, deadline: Deadline) -> bytes:
+        """Return the body of an answer, which must say how long it is."""
+        if length is None:
+            raise TransferError(f"{self._name}: its answer must say how long it is")
+        if length > most:
+            raise TransferError(f"{self._name}: its answer has {length} bytes, {most} may be")
+        parts = [self._ahead[:length]]
+        self._ahead = self._ahead[length:]
+        left = length - len(parts[0])
+        while left:
+            # Only what comes takes memory, not what a head announces.
+            data = self._receive(deadline, left)
+            if not data:
+                raise TransferError(f"{self._name}: ended the connection within an answer")
+            parts.append(data)
+            left -= len(data)
+        return b"".join(parts)
+
+    def fill(self, view: memoryview, *, counted: bool = True) -> None:
+        """Receive until the view is full."""
+        taken = min(len(self._ahead), len(view))
+        view[:taken] = self._ahead[:taken]
+        self._ahead = self._ahead[taken:]
+        self.received_bytes += taken if counted else 0
+        with telling(self._name):  # once, not for each of a piece's thousand records
+            self._connection.settimeout(self._timeout_s)
+            while taken < len(view):
+                n_bytes = self._connection.recv_into(view[taken:])
+                if n_bytes == 0:
+                    break
+                taken += n_bytes
+                self.received_bytes += n_bytes if counted else 0
+        if taken < len(view):
+            raise TransferError(f"{self._name}: ended the connection within an answer")
+
+    def tcp_info(self) -> dict[str, float]:
+        """Return what the kernel knows of this host's connection: to the server or first relay."""
+        return tcp_info(self._connection)
+
+    def abort(self) -> None:
+        """End it from another thread; what waits in it raises `TransferError`."""
+        with suppress(OSError):  # not connected any more
+            # Not SSLSocket.shutdown, which would take TLS away under the other thread's feet.
+            socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if hasattr(self._connection, "unwrap"):
+            say_goodbye(self._connection)
+        self._connection.close()
+
+    def _receive(self, deadline: Deadline | None, most: int = RECORD_BYTES) -> bytes:
+        with telling(self._name):
+            wait_s = self._timeout_s if deadline is None else deadline.left_s()
+            self._connection.settimeout(wait_s)
+            try:
+                data = self._connection.recv(min(most, RECORD_BYTES))
+            except TimeoutError:
+                raise (TimeoutError() if deadline is None else deadline.passed()) from None
+        if deadline is not None:
+            deadline.came(len(data))
+        return data

@@ -1,0 +1,102 @@
+"""Heads of HTTP messages: where they end, what they say. Bytes only."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.errors import ProblemError
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+END = b"\r\n\r\n"
+# What a head may have, from the first byte to the last.
+MOST_HEAD_BYTES = 16 * 1024
+
+
+class HeadReader:
+    r"""Takes bytes until a head is whole, and not a byte further.
+
+    Examples
+    --------
+    >>> reader = HeadReader()
+    >>> reader.wanted_of(b"CONNECT x"), reader.take(b"CONNECT x"), reader.is_whole
+    (9, None, False)
+    >>> reader.wanted_of(b"\r\n\r\nmore")
+    4
+    """
+
+    def __init__(self, most_bytes: int = MOST_HEAD_BYTES) -> None:
+        self.data = b""
+        self.is_whole = False
+        self._most_bytes = most_bytes
+
+    @property
+    def room_bytes(self) -> int:
+        """How many more bytes it may have."""
+        return self._most_bytes - len(self.data)
+
+    def wanted_of(self, ahead: bytes) -> int:
+        """Return how many of the bytes that come next belong to the head."""
+        end = (self.data[-3:] + ahead).find(END)
+        if end < 0:
+            return min(len(ahead), self.room_bytes)
+        return end + len(END) - len(self.data[-3:])
+
+    def take(self, data: bytes) -> None:
+        """Take bytes, of which `wanted_of` has said that they belong to it."""
+        self.data += data
+        self.is_whole = self.data.endswith(END)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it has all that it may have, and no end."""
+        return not self.is_whole and self.room_bytes <= 0
+
+
+class ResponseHead(NamedTuple):
+    """Status and headers of an answer, names in lowercase; those given twice have both values."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    @property
+    def length(self) -> int | None:
+        """Bytes of the body, where it says so."""
+        text = self.headers.get("content-length", "")
+        return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None
+
+
+def response_head(raw: bytes) -> ResponseHead:
+    r"""Return what the whole head of an answer says.
+
+    Raises
+    ------
+    ProblemError
+        It is no HTTP.
+
+    Examples
+    --------
+    >>> response_head(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").length
+    5
+    """
+    import h11
+
+    view = h11.Connection(h11.CLIENT, max_incomplete_event_size=len(raw) + 1)
+    view.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
+    view.send(h11.EndOfMessage())
+    try:
+        view.receive_data(raw)
+        answer = view.next_event()
+    except h11.RemoteProtocolError as error:
+        raise ProblemError(f"answers no HTTP: {safe_text(str(error))}") from None
+    if not isinstance(answer, h11.Response | h11.InformationalResponse):
+        raise ProblemError("answers out of turn")
+    headers: dict[str, str] = {}
+    for name, value in answer.headers:
+        key = name.decode("ascii", "replace")
+        text = re.sub(r"\s+", " ", value.decode("latin-1"))
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return ResponseHead(answer.status_code, headers)

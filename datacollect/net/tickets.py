@@ -1,0 +1,267 @@
+"""Tickets: what a collector's key allows an agent to do, for whom, how much, how long.
+
+A source ticket lets its holder list and read files of one agent, as often as it likes until it
+expires. A relay ticket opens one connection through one agent to one next host, once, within a
+minute. Both are PASETO v4.public tokens; what they are for is their implicit assertion, so that
+neither counts as the other. Nothing here reads a clock: times are given, in seconds since 1970.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import TicketError
+from datacollect.kinds import shown
+from datacollect.net.keys import sign_token, unverified_payload, verify_token
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from datacollect.net.keys import PrivateKey
+
+SOURCE, RELAY = "source", "relay"
+ASSERTIONS = {SOURCE: "datacollect-source-ticket/1", RELAY: "datacollect-relay-ticket/1"}
+
+# How long a ticket may hold, in seconds, and how far ahead of the agent's clock it may be issued:
+# the collector knows that clock to within a round trip.
+LONGEST_S = {SOURCE: 24 * 3600.0, RELAY: 60.0}
+AHEAD_S = 5.0
+
+NONCE_BYTES = 16
+MOST_AGENTS = 8
+MOST_NAMES = 1000
+# Whole numbers in JSON are exact up to here everywhere.
+NUMBER_STOP = 2**62
+
+
+def new_nonce() -> str:
+    """Return 16 random bytes in Base64."""
+    return base64.b64encode(os.urandom(NONCE_BYTES)).decode()
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a ticket says.
+
+    Attributes
+    ----------
+    issuer : str
+        The collector's public key.
+    audience : str
+        The agent that it is for.
+    kind : str
+        ``"source"`` or ``"relay"``.
+    collection : str
+        Which collection, as the collector calls it.
+    issued_s, expires_s : float
+        By the agent's clock, seconds since 1970.
+    inventory, source : str or None
+        Which list of files, and whose; for the collector's own records and the agent's log.
+    files : tuple of str or None
+        Patterns of the files that may be read; None: all.
+    via : tuple of str
+        The relays between collector and source.
+    egress : str or None
+        Of relay tickets: the next host, as the agent's ``connect_to`` names it.
+    most_bytes : int or None
+        Bytes that may be moved with it; None: any number.
+    most_sockets : int
+        Connections that may be open with it at a time; of relay tickets: of this collection.
+    nonce : str
+        16 random bytes in Base64, which tell it from all others.
+    agents : tuple of str
+        Of relay tickets: the chain of agents from the first to this one.
+    """
+
+    issuer: str
+    audience: str
+    kind: str
+    collection: str
+    issued_s: float
+    expires_s: float
+    inventory: str | None = None
+    source: str | None = None
+    files: tuple[str, ...] | None = None
+    via: tuple[str, ...] = ()
+    egress: str | None = None
+    most_bytes: int | None = None
+    most_sockets: int = 1
+    nonce: str = field(default_factory=new_nonce)
+    agents: tuple[str, ...] = ()
+
+
+def sign_ticket(ticket: Ticket, key: PrivateKey) -> str:
+    """Return the token of a ticket, signed by its issuer.
+
+    Examples
+    --------
+    >>> from datacollect.net.keys import new_private_key
+    >>> key = new_private_key()
+    >>> ticket = Ticket(key.public, "S1", "source", "c1", issued_s=1000.0, expires_s=1060.0)
+    >>> read_ticket(sign_ticket(ticket, key), "source", [key.public]) == ticket
+    True
+    """
+    claims = json.dumps(_claims(ticket), separators=(",", ":"), ensure_ascii=False)
+    return sign_token(key, claims.encode(), ASSERTIONS[ticket.kind])
+
+
+def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
+    """Return the ticket of a token that one of the collectors has signed for this kind of use.
+
+    Raises
+    ------
+    TicketError
+        Nobody known has signed it, or it was signed for something else, or says what no ticket
+        can say.
+    """
+    issuer = _tree(unverified_payload(token)).get("iss")
+    if not isinstance(issuer, str) or issuer not in collectors:
+        raise TicketError("its issuer is none of the agent's collectors")
+    # Only what the signature covers counts from here on.
+    ticket = _ticket(_tree(verify_token(token, issuer, ASSERTIONS[kind])))
+    if ticket.issuer != issuer or ticket.kind != kind:
+        raise TicketError(f"it is not a {kind} ticket")
+    return ticket
+
+
+def judge_ticket(ticket: Ticket, agent: str, now_s: float) -> None:
+    """Raise `TicketError` unless the ticket counts at this agent now.
+
+    Parameters
+    ----------
+    ticket : Ticket
+    agent : str
+        Name of the agent that judges.
+    now_s : float
+        Its clock, seconds since 1970.
+    """
+    if ticket.audience != agent:
+        raise TicketError(f"it is for agent {shown(ticket.audience)}, this is {shown(agent)}")
+    if ticket.source not in (None, agent) and ticket.kind == SOURCE:
+        raise TicketError(f"it is for files of {shown(ticket.source)}, this is {shown(agent)}")
+    life_s = ticket.expires_s - ticket.issued_s
+    if not 0 < life_s <= LONGEST_S[ticket.kind]:
+        most = f"{LONGEST_S[ticket.kind]:g} s at most"
+        raise TicketError(f"a {ticket.kind} ticket holds {most}, this one {life_s:g} s")
+    if ticket.issued_s > now_s + AHEAD_S:
+        raise TicketError(f"it is issued {ticket.issued_s - now_s:.0f} s after the agent's time")
+    if now_s >= ticket.expires_s:
+        raise TicketError(f"it has expired {now_s - ticket.expires_s:.0f} s ago")
+    if ticket.kind == RELAY:
+        _judge_way(ticket, agent)
+
+
+def _judge_way(ticket: Ticket, agent: str) -> None:
+    if not ticket.agents or len(ticket.agents) > MOST_AGENTS or ticket.agents[-1] != agent:
+        raise TicketError(
+            f"its agents must be the chain of at most {MOST_AGENTS} that ends with {shown(agent)}"
+        )
+    if len({*ticket.agents, ticket.egress}) <= len(ticket.agents):
+        raise TicketError("its way is a loop: it passes an agent twice")
+
+
+def _claims(ticket: Ticket) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "iss": ticket.issuer,
+        "aud": ticket.audience,
+        "kind": ticket.kind,
+        "collection": ticket.collection,
+        "inventory": ticket.inventory,
+        "source": ticket.source,
+        "files": None if ticket.files is None else list(ticket.files),
+        "via": list(ticket.via),
+        "egress": ticket.egress,
+        "most_bytes": ticket.most_bytes,
+        "most_sockets": ticket.most_sockets,
+        "nonce": ticket.nonce,
+        "iat": ticket.issued_s,
+        "exp": ticket.expires_s,
+        "agents": list(ticket.agents),
+    }
+
+
+def _tree(payload: bytes) -> dict[str, Any]:
+    try:
+        tree = json.loads(payload, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        tree = None
+    if not isinstance(tree, dict):
+        raise TicketError("it holds no JSON object")
+    return tree
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        raise ValueError("a key is given twice")
+    return tree
+
+
+def _ticket(tree: dict[str, Any]) -> Ticket:
+    if tree.pop("v", None) != 1:
+        raise TicketError("its version must be 1; is the collector newer than the agent?")
+    expected = _claims(_EMPTY).keys() - {"v"}
+    if tree.keys() != expected:
+        odd = ", ".join(sorted(tree.keys() ^ expected))
+        raise TicketError(f"its fields are not a ticket's: {shown(odd)}")
+    for name in ("iss", "aud", "kind", "collection"):
+        _require(isinstance(tree[name], str) and tree[name], name)
+    for name in ("inventory", "source", "egress"):
+        _require(tree[name] is None or (isinstance(tree[name], str) and tree[name]), name)
+    for name in ("iat", "exp"):
+        _require(_is_number(tree[name]), name)
+    for name, least in (("most_bytes", 0), ("most_sockets", 1)):
+        allowed = name == "most_bytes" and tree[name] is None
+        _require(allowed or (type(tree[name]) is int and least <= tree[name] < NUMBER_STOP), name)
+    _require(_is_nonce(tree["nonce"]), "nonce")
+    return Ticket(
+        issuer=tree["iss"],
+        audience=tree["aud"],
+        kind=tree["kind"],
+        collection=tree["collection"],
+        issued_s=float(tree["iat"]),
+        expires_s=float(tree["exp"]),
+        inventory=tree["inventory"],
+        source=tree["source"],
+        files=None if tree["files"] is None else _names(tree, "files"),
+        via=_names(tree, "via"),
+        egress=tree["egress"],
+        most_bytes=tree["most_bytes"],
+        most_sockets=tree["most_sockets"],
+        nonce=tree["nonce"],
+        agents=_names(tree, "agents"),
+    )
+
+
+def _names(tree: dict[str, Any], key: str) -> tuple[str, ...]:
+    names = tree[key]
+    _require(isinstance(names, list) and len(names) <= MOST_NAMES, key)
+    _require(all(isinstance(name, str) and name for name in names), key)
+    return tuple(names)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < NUMBER_STOP
+
+
+def _is_nonce(value: Any) -> bool:
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        return False
+    # One text for one nonce: Base64 of other lengths has spare bits that could vary.
+    return len(raw) == NONCE_BYTES and base64.b64encode(raw).decode() == value
+
+
+def _require(fits: Any, name: str) -> None:
+    if not fits:
+        raise TicketError(f"its field {name} is not what a ticket has there")
+
+
+_EMPTY = Ticket("", "", SOURCE, "", 0.0, 0.0, nonce="")

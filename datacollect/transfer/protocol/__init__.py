@@ -1,0 +1,1 @@
+"""What agents and collectors say to each other: messages, patterns, names of files."""

@@ -1,0 +1,263 @@
+"""What every kind of source has in common: the words for files, and the protocol to follow.
+
+A collector reaches a source, lists it, opens sessions with it and asks them for segments of files.
+It knows nothing else of agents, web servers or whatever comes. `datacollect.transfer.sources.kinds`
+has the table of kinds.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from datacollect.net.deadline import Deadline
+
+
+class Verdict(Enum):
+    """What an answer to a request is worth."""
+
+    VERIFIED = "verified"  # its hash is right, its files are as listed, and it is written
+    CHANGED = "changed"  # a file is not as it was listed
+    UNREADABLE = "unreadable"  # the source could not read a file to its end
+    CORRUPT = "corrupt"  # the bytes are not those that the source hashed
+    REFUSED = "refused"  # the source will not give the file of this piece: to ask again is no use
+
+
+class Listed(NamedTuple):
+    """A file as its source lists it.
+
+    Attributes
+    ----------
+    path : str
+        Below the source's folder, parts divided by ``/``.
+    n_bytes : int
+    mtime_ns : int
+        Time of the last change, nanoseconds since 1970, of any size; 0 where it is not known.
+    inode : int
+        The file's number at its host; 0 where it is not known.
+    tag : str or None
+        What a server knows its version by. Only compared, never read, outside that kind of source.
+    sha256 : str or None
+        Of the whole file, in lowercase hexadecimal, where it is known beforehand.
+    mode : int or None
+        Permission bits at its host; None where they are not known.
+    extents : tuple of (int, int), or None
+        Offset and length of each range that holds data, where the file has holes; None: no holes.
+    """
+
+    path: str
+    n_bytes: int
+    mtime_ns: int
+    inode: int
+    tag: str | None = None
+    sha256: str | None = None
+    mode: int | None = None
+    extents: tuple[tuple[int, int], ...] | None = None
+
+
+class ListedFolder(NamedTuple):
+    """A folder as its source lists it: path, permission bits, time of the last change."""
+
+    path: str
+    mode: int | None
+    mtime_ns: int | None
+
+
+class LeftOut(NamedTuple):
+    """Something that is not collected, and why.
+
+    Attributes
+    ----------
+    name : str
+        Escaped where it is not UTF-8.
+    why : str
+    name_hex : str or None
+        The bytes of a name that is not UTF-8, in hexadecimal.
+    """
+
+    name: str
+    why: str
+    name_hex: str | None = None
+
+
+class Page(NamedTuple):
+    """A part of a source's list, in the order of the paths' bytes."""
+
+    files: Sequence[Listed]
+    left_out: Sequence[LeftOut] = ()
+    folders: Sequence[ListedFolder] = ()
+
+
+class Span(NamedTuple):
+    """Part of a file that lies in a piece: which file, from where, how much."""
+
+    file: int
+    offset_bytes: int
+    n_bytes: int
+
+
+class Segment(NamedTuple):
+    """A span of a file that is to be read, with all that its source needs to know."""
+
+    span: Span
+    file: Listed
+
+
+class Answer(NamedTuple):
+    """What came of a request: the bytes are in the buffer."""
+
+    n_bytes: int
+    verdict: Verdict
+    digest: bytes
+    why: str = ""
+
+
+class Confirmation(NamedTuple):
+    """Which files, by number, are not as they were listed; unreadable ones with the reason."""
+
+    changed: Sequence[int] = ()
+    gone: Sequence[int] = ()
+    unreadable: Sequence[tuple[int, str]] = ()
+
+
+class Peer(Protocol):
+    """A source at the other end of a session. All but `abort` is for one thread."""
+
+    @property
+    def received_bytes(self) -> int:
+        """All bytes so far, also of the answer that is under way."""
+
+    def has_room(self, segments: Sequence[Segment]) -> bool:
+        """Whether it may be asked for segments before an answer is received."""
+
+    def request(self, segments: Sequence[Segment]) -> None:
+        """Ask for segments; answers come in the order of requests."""
+
+    def receive(self, buffer: memoryview) -> Answer:
+        """Wait for the next answer."""
+
+    def confirm(self, segments: Sequence[Segment]) -> Confirmation:
+        """Return which files are not as listed any more; nothing is under way."""
+
+    def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
+        """Return the BLAKE3 of each segment at the source, None for those that it cannot tell.
+
+        None in all: this source hashes nothing without sending it.
+        """
+
+    def abort(self) -> None:
+        """Let whatever is under way fail at once; from any thread."""
+
+    def close(self) -> None:
+        """End."""
+
+
+class Reached(NamedTuple):
+    """What a source has said when it was reached.
+
+    Attributes
+    ----------
+    relays : tuple of str
+        Over which it was reached, the nearest first; none: directly.
+    serves : bool
+        Whether there are files to collect.
+    relays_to : tuple of str
+        The hosts that it connects others to.
+    clock_ahead_s : float or None
+        Its clock less ours, where it has told.
+    """
+
+    relays: tuple[str, ...]
+    serves: bool
+    relays_to: tuple[str, ...] = ()
+    clock_ahead_s: float | None = None
+
+
+class Source(Protocol):
+    """One host of a collection that bytes come from. Any thread may call its methods.
+
+    Attributes
+    ----------
+    name : str
+    is_cut_by_file : bool
+        Whether a request, and so a piece, is of one file.
+    """
+
+    name: str
+    is_cut_by_file: bool
+
+    def reach(self, deadline: Deadline) -> Reached:
+        """Contact it, directly or over the relays that are known by now.
+
+        Raises
+        ------
+        TransferError
+            It cannot be reached; `is_final` where another try cannot help.
+        """
+
+    def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+        """Yield what it has, page by page; it was reached before.
+
+        Parameters
+        ----------
+        known : mapping of str to Listed
+            Its files as earlier starts knew them, by path.
+        """
+
+    def open(self, relays: tuple[str, ...]) -> Peer:
+        """Open a session over relays, the nearest first."""
+
+    def assurance(self, tags: Mapping[str | None, int]) -> Assurance | None:
+        """Return what is known of files that have come: by tags, how many.
+
+        None: all of them are verified by hash.
+        """
+
+
+_UNSURE = "changes while they came cannot be excluded"
+
+
+class Assurance(NamedTuple):
+    """What is known of the files that a server has sent; agents hash all they send.
+
+    Attributes
+    ----------
+    source : str
+    hashed_files : int
+        Whose SHA-256 is the one that the manifest says.
+    tagged_files : int
+        Of which no hash is known: all parts are of one version, by a strong ETag.
+    unsure_files : int
+        Of which parts may be of several versions: there is neither.
+    is_protected : bool
+        Whether they came by TLS.
+    """
+
+    source: str
+    hashed_files: int
+    tagged_files: int
+    unsure_files: int
+    is_protected: bool
+
+    @property
+    def text(self) -> str:
+        """What to know of them, in words.
+
+        >>> Assurance("W", 2, 0, 0, True).text
+        '2 files have the SHA-256 of the manifest'
+        """
+        words = [
+            f"{n} {'file has' if n == 1 else 'files have'} {what}"
+            for n, what in (
+                (self.hashed_files, "the SHA-256 of the manifest"),
+                (self.tagged_files, "no known hash, and one strong ETag throughout"),
+                (self.unsure_files, f"no known hash and no strong ETag: {_UNSURE}"),
+            )
+            if n
+        ]
+        if not self.is_protected:
+            words.append("without TLS: anybody on the way could read and change what came")
+        return "; ".join(words)

@@ -1,0 +1,1 @@
+"""The collector: lists sources, plans, fetches every byte once, survives whatever is killed."""

@@ -1,0 +1,118 @@
+"""What a pull says in the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datacollect.transfer.protocol.source import Assurance
+    from datacollect.transfer.store.state import Missing
+
+
+def missing_entry(entry: Missing) -> dict[str, str]:
+    """Return what is missing as plain data; names that are not UTF-8 have their bytes, too."""
+    return {key: value for key, value in entry._asdict().items() if value is not None}
+
+
+@dataclass(frozen=True)
+class RouteUse:
+    """What a route has brought.
+
+    Attributes
+    ----------
+    source : str
+    hosts : tuple of str
+        From the source to the destination.
+    n_bytes : int
+        New bytes, of this start.
+    connections : int
+        Most chains over it at a time.
+    """
+
+    source: str
+    hosts: tuple[str, ...]
+    n_bytes: int
+    connections: int
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What came of a pull.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether every wanted source was listed to its end, and each of its files is there, verified
+        when it came.
+    listed : bool
+        Whether every wanted source was listed to its end.
+    n_bytes, n_files : int
+        What is there, verified, under its final name; of all starts.
+    predicted_makespan_s : float or None
+        By the first plan on known bandwidths, from this start; None where there was none.
+    makespan_s : float
+        From this start to the last byte recorded.
+    method : str
+    routes : tuple of RouteUse
+    refetched : dict of str to int
+        Bytes that came in vain, by the reason.
+    missing : tuple of Missing
+        What could not be had, and why.
+    assurances : tuple of Assurance
+        What was verified of files of other servers, for each of them that has sent any.
+    """
+
+    complete: bool
+    n_bytes: int
+    n_files: int
+    predicted_makespan_s: float | None
+    makespan_s: float
+    method: str
+    routes: tuple[RouteUse, ...]
+    refetched: dict[str, int]
+    missing: tuple[Missing, ...]
+    assurances: tuple[Assurance, ...] = ()
+    listed: bool = True
+
+    @property
+    def refetched_bytes(self) -> int:
+        """All bytes that came in vain."""
+        return sum(self.refetched.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, as ``pull --json`` prints it.
+
+        Returns
+        -------
+        dict
+            ``bytes`` and ``files`` for `n_bytes` and `n_files`, otherwise the attributes' names.
+
+        Examples
+        --------
+        >>> found = Pulled(True, 5, 1, None, 2.0, "direct", (), {"changed": 3}, ())
+        >>> found.to_dict()["refetched_bytes"]
+        3
+        """
+        return {
+            "complete": self.complete,
+            "listed": self.listed,
+            "bytes": self.n_bytes,
+            "files": self.n_files,
+            "predicted_makespan_s": self.predicted_makespan_s,
+            "makespan_s": self.makespan_s,
+            "method": self.method,
+            "routes": [
+                {
+                    "source": use.source,
+                    "hosts": list(use.hosts),
+                    "bytes": use.n_bytes,
+                    "connections": use.connections,
+                }
+                for use in self.routes
+            ],
+            "refetched_bytes": self.refetched_bytes,
+            "refetched": dict(self.refetched),
+            "missing": [missing_entry(entry) for entry in self.missing],
+            "assurances": [each._asdict() | {"text": each.text} for each in self.assurances],
+        }

@@ -1,0 +1,492 @@
+"""One start of a pull: sources get ready each by itself, and what is ready is planned and fetched.
+
+While bytes flow others get ready; then the round ends once what it has asked for is there, and all
+is planned again. Complete is what the state says in the end, never the absence of a complaint.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datacollect.control.learning import LearningController
+from datacollect.errors import InfeasibleError, StoreError, TransferError
+from datacollect.net.fan_out import Outcome, begin
+from datacollect.net.safe_text import safe_text
+from datacollect.transfer.pull.answer import Pulled, RouteUse
+from datacollect.transfer.pull.books import SourceWork
+from datacollect.transfer.pull.core import CollectorCore
+from datacollect.transfer.pull.planning import planned, possible_links, problem_of, says_links
+from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
+from datacollect.transfer.pull.rounds import Round
+from datacollect.transfer.store.history import planned_routes
+from datacollect.transfer.store.log import without_secrets
+from datacollect.transfer.store.pieces import piece_size
+from datacollect.transfer.store.state import FileState, Missing
+from datacollect.units import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from datacollect.choices import RunMethod
+    from datacollect.transfer.protocol.source import Reached, Source
+    from datacollect.transfer.pull.config import Collection
+    from datacollect.transfer.pull.planning import Planned
+    from datacollect.transfer.sources.agent.network import Network
+    from datacollect.transfer.store.log import Log
+    from datacollect.transfer.store.store import Store
+
+# So often in one start a source whose files have changed is listed and fetched again.
+MOST_RELISTINGS = 3
+# Rates that were observed longer ago are learned anew.
+OLDEST_RATES_S = 24 * 3600.0
+# Once a source is ready, others that are as quick may join the first plan.
+SETTLE_S = 0.5
+# A round goes on for so long at least before more is planned; for longer, the more often it was.
+REGROUP_S = 1.0
+# After a round that has brought nothing.
+IDLE_S = 0.5
+# Where nothing comes for so long by the links of the file, others are tried.
+STRANDED_S = 8.0
+
+
+@dataclass
+class Collecting:
+    """One start of a collection.
+
+    Parameters
+    ----------
+    collection : Collection
+    sources : mapping of str to Source
+        All hosts of the collection: also those that only relay.
+    network : Network
+    store : Store
+    log : Log
+    method : str
+    watch : callable or None
+        Called several times a second with the core of a round.
+    tell : callable
+        Takes lines that a user wants to know at once.
+    """
+
+    collection: Collection
+    sources: Mapping[str, Source]
+    network: Network
+    store: Store
+    log: Log
+    method: RunMethod
+    watch: Callable[[CollectorCore], None] | None
+    tell: Callable[[str], None]
+    begun_s: float = field(default_factory=time.monotonic)
+    gate: Gate = field(default_factory=Gate)
+    predicted_s: float | None = None
+    reached: dict[str, Reached] = field(default_factory=dict)
+    _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
+    _preparing: set[str] = field(default_factory=set)
+    _ready: set[str] = field(default_factory=set)
+    _new: set[str] = field(default_factory=set)
+    _ended: dict[str, str] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
+    _relistings: Counter[str] = field(default_factory=Counter)
+    _last_resorts: set[str] = field(default_factory=set)
+    _waited_s: dict[str, float] = field(default_factory=dict)
+    _left: dict[str, set[int]] = field(default_factory=dict)
+    _n_regroups: int = 0
+    _piece_bytes: int = 0
+    _routes: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _refetched: Counter[str] = field(default_factory=Counter)
+
+    def run(self, *, plan_only: bool = False) -> Pulled:
+        """Carry it out.
+
+        Raises
+        ------
+        StoreError
+            The destination folder fails, or nothing of all that is wanted fits into it.
+        KeyboardInterrupt
+            What is verified is recorded.
+        """
+        try:
+            self._begin()
+            if plan_only:
+                self._plan_only()
+            else:
+                self._collect()
+            for name in sorted(self._ready):
+                self.store.finish(name)
+            return self._answer()
+        finally:
+            self.gate.close()
+
+    # Getting ready ----------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Write down what is wanted, before anybody is asked; then ask all at once."""
+        self.log.write("pull begins", method=self.method, folder=str(self.store.folder))
+        state = self.store.state
+        if self.collection.sources is None:
+            wanted = [n for n in self.sources if state.fact(f"serves {n}") != 0]
+        else:
+            wanted = list(self.collection.sources)
+        state.begin_start(wanted)
+        lost = self.store.mend()
+        if lost:
+            self.log.write("files are to be fetched again: they are not there any more", n=lost)
+        self.store.clean()
+        for name in self.sources:
+            self._prepare(name)
+
+    def _prepare(self, name: str) -> None:
+        limits = self.collection.limits
+        preparation = Preparation(
+            self.sources[name],
+            self.store,
+            self.network,
+            self.gate,
+            limits.patience_s,
+            limits.timeout_s,
+            lambda error: self._trouble(name, error),
+            lambda reached: self._reached(name, reached),
+            self._size_of_pieces,
+        )
+        self._preparing.add(name)
+        self._ready.discard(name)
+        begin(name, lambda _: preparation.run(), self._outcomes.put)
+
+    def _reached(self, name: str, reached: Reached) -> bool:
+        """Note what a host has said; return whether its files are wanted. From its own thread."""
+        self.reached[name] = reached
+        ahead_s = reached.clock_ahead_s
+        self.log.write(
+            "host reached",
+            host=name,
+            over=list(reached.relays),
+            clock_ahead_s=None if ahead_s is None else round(ahead_s, 3),
+            relays_to=list(reached.relays_to),
+        )
+        if self.collection.sources is not None:
+            return name in self.collection.sources
+        with self.gate:
+            self.store.state.set_fact(f"serves {name}", int(reached.serves))
+            self.store.state.set_wanted(name, reached.serves)
+        return reached.serves
+
+    def _trouble(self, name: str, error: BaseException) -> None:
+        """Note why a try has failed, and say so the first time. From the source's own thread."""
+        why = without_secrets(_in_words(error))
+        self.log.write("not reached", host=name, why=why)
+        with self.gate:
+            self.store.state.note_trouble(name, why)
+        if name not in self._told:
+            self._told.add(name)
+            patience_s = self.collection.limits.patience_s
+            self.tell(f"note: {_named(name, why)}; it is tried again for {patience_s:g} s")
+
+    def _size_of_pieces(self, name: str) -> int:
+        """Return how the files of a source are cut, from what it has listed."""
+        given = self.collection.limits.piece_bytes
+        if given is not None:
+            return given
+        return piece_size(self.store.state.wanted_bytes(name))
+
+    def _take(self, outcome: Outcome[bool]) -> None:
+        """Take in what became of a source."""
+        name, error = outcome.name, outcome.error
+        self._preparing.discard(name)
+        if isinstance(error, StoreError):
+            raise error
+        if isinstance(error, Cancelled):
+            return
+        if error is None:
+            if outcome.value:
+                self._ready.add(name)
+                self._new.add(name)
+                self._left.pop(name, None)
+            return
+        if self._is_wanted(name):
+            self._end(name, _in_words(error))
+        else:
+            self.log.write("not reached", host=name, why=_in_words(error))
+
+    def _is_wanted(self, name: str) -> bool:
+        return any(each.name == name for each in self.store.state.wanted())
+
+    def _end(self, name: str, why: str) -> None:
+        """Give a source up, and say so at once."""
+        why = without_secrets(why)
+        self._ended[name] = why
+        self.store.state.note_trouble(name, why)
+        self.log.write("source given up", source=name, why=why)
+        self.tell(f"given up: {_named(name, why)}")
+
+    def _await(self, *, everything: bool = False) -> None:
+        """Wait until something is ready to be fetched, and what is as quick; or nothing comes."""
+        since_s: float | None = None
+        while self._preparing:
+            if self._new and not everything:
+                since_s = since_s or time.monotonic()
+                left_s = since_s + SETTLE_S - time.monotonic()
+                if left_s <= 0:
+                    return
+            else:
+                left_s = 1.0  # so that an interruption is noticed
+            try:
+                self._take(self._outcomes.get(timeout=left_s))
+            except queue.Empty:
+                continue
+            if not self._new and self._has_work() and not everything:
+                return
+
+    def _has_work(self) -> bool:
+        return any(self._needed(name) for name in self._fetchable())
+
+    def _needed(self, name: str) -> frozenset[int]:
+        """Return the pieces of a source that are to be fetched; refused ones are not asked again."""
+        needed = frozenset(self.store.needed(name))
+        return needed & self._left[name] if name in self._left else needed
+
+    def _fetchable(self) -> list[str]:
+        known = set(self.store.known_sources())
+        return sorted(known & self._ready - self._ended.keys())
+
+    # Plan and fetch ---------------------------------------------------------------------------
+
+    def _plan_only(self) -> None:
+        self._await(everything=True)
+        self._require_any_room()
+        if (work := self._work()) and (found := self._plan(work)):
+            self.predicted_s = found.predicted_s
+
+    def _collect(self) -> None:
+        while True:
+            self._await()
+            self._new.clear()
+            work = self._work()
+            if work:
+                for name in self._round(work):
+                    self._relist(name)
+            self._require_any_room()
+            if not work and not self._preparing:
+                break
+        self.store.settle_rest()
+
+    def _relist(self, name: str) -> None:
+        """List a source again whose files have changed meanwhile."""
+        if self._relistings[name] >= MOST_RELISTINGS or name in self._ended:
+            return
+        self._relistings[name] += 1
+        self._prepare(name)
+
+    def _require_any_room(self) -> None:
+        """Stop where nothing of all that is wanted fits."""
+        if self._preparing or self._routes:
+            return
+        put_off = self.store.put_off_sources()
+        if put_off and put_off.keys() >= {n for n in self._ready if self._lacks(n)}:
+            raise StoreError("; ".join(put_off.values()))
+
+    def _lacks(self, name: str) -> bool:
+        return any(row[0] == name for row in self.store.state.waiting()) or name in (
+            self.store.put_off_sources()
+        )
+
+    def _work(self) -> dict[str, SourceWork]:
+        work = {}
+        for name in self._fetchable():
+            needed = self._needed(name)
+            if needed:
+                layout = self.store.layout(name)
+                pieces = tuple(layout.pieces.tolist()), tuple(layout.piece_bytes.tolist())
+                work[name] = SourceWork(*pieces, needed)
+        return work
+
+    def _plan(self, work: dict[str, SourceWork]) -> Planned | None:
+        """Plan; sources without a way are given up."""
+        links = possible_links(self.collection.destination, dict(self.reached))
+        rates = self._remembered()
+        is_known = says_links(self.collection) or all(
+            any(source == name for source, _ in rates) for name in work
+        )
+        if is_known and not says_links(self.collection):
+            links = [link for link in links if link in rates]
+        while work:
+            resorts = [link for link in links if link[0] in self._last_resorts]
+            problem = problem_of(self.collection, work, links, rates, resorts)
+            try:
+                return planned(
+                    problem,
+                    self.method,
+                    connections=self.collection.limits.connections,
+                    piece_bytes=self._largest_piece(work),
+                    is_known=is_known,
+                )
+            except InfeasibleError as error:
+                hosts = [host for host in error.hosts if host in work]
+                if not hosts:
+                    raise
+                for host in hosts:
+                    if host not in self._last_resorts and says_links(self.collection):
+                        self._last_resorts.add(host)
+                    else:
+                        self._end(host, f"there is no way from it to the destination: {error}")
+                        del work[host]
+        return None
+
+    def _largest_piece(self, work: Mapping[str, SourceWork]) -> int:
+        return max((size for each in work.values() for size in each.sizes), default=1)
+
+    def _round(self, work: dict[str, SourceWork]) -> set[str]:
+        """Fetch what is needed; return the sources whose files have changed meanwhile."""
+        found = self._plan(work)
+        if found is None:
+            return set()
+        if found.predicted_s is not None and (self.predicted_s is None or self._n_regroups):
+            self.predicted_s = time.monotonic() - self.begun_s + found.predicted_s
+        self.log.write(
+            "planned",
+            method=self.method,
+            makespan_s=found.predicted_s,
+            routes=[list(route.hosts) for route in found.schedule.routes],
+            expected=planned_routes(found.schedule) if found.predicted_s is not None else [],
+        )
+        limits = self.collection.limits
+        core = CollectorCore(
+            work,
+            found.controller,
+            in_flight_bytes=limits.in_flight_bytes,
+            patience_s=limits.patience_s,
+            waited_s=self._waited_s,
+            stranded_after_s=self._may_strand(work),
+        )
+        try:
+            changed = Round(
+                core,
+                self.store,
+                lambda source, relays: self.sources[source].open(relays),
+                self.log,
+                found.plan_rest,
+                self.watch,
+                self._is_more,
+            ).run()
+        finally:
+            self._note_round(core)
+        if isinstance(found.controller, LearningController):
+            self._remember(found.controller)
+        for name, why in core.given_up.items():
+            self._end(name, why)
+        if not core.route_bytes and any(core.todo.values()):
+            time.sleep(IDLE_S)
+        return changed - core.given_up.keys()
+
+    def _may_strand(self, work: Mapping[str, SourceWork]) -> dict[str, float]:
+        """Return the sources that have links which the file does not name, and were not tried."""
+        if not says_links(self.collection):
+            return {}
+        patience_s = self.collection.limits.patience_s
+        return {
+            name: min(STRANDED_S, patience_s / 3) for name in work if name not in self._last_resorts
+        }
+
+    def _note_round(self, core: CollectorCore) -> None:
+        self._waited_s = {name: core.waits_s(name) for name in core.work}
+        self._left |= {name: set(todo) for name, todo in core.todo.items()}
+        self._last_resorts |= core.stranded
+        self._routes.update(core.route_bytes)
+        self._refetched.update(core.refetched)
+        for hosts, n in core.route_sessions.items():
+            self._route_sessions[hosts] = max(n, self._route_sessions[hosts])
+
+    def _is_more(self, round_s: float) -> bool:
+        """Whether more is ready, and the round is to end so that all is planned again."""
+        try:
+            while True:
+                self._take(self._outcomes.get_nowait())
+        except queue.Empty:
+            pass
+        if not self._new or round_s < REGROUP_S * (1 + self._n_regroups):
+            return False
+        if not any(self._needed(name) for name in self._new & set(self._fetchable())):
+            self._new.clear()
+            return False
+        self._n_regroups += 1
+        return True
+
+    def _remember(self, learned: LearningController) -> None:
+        """Keep what was learned for the next start, and the prediction that it allowed."""
+        self.store.state.set_rates(learned.link_rates())
+        if self.predicted_s is None and learned.predicted_end_s is not None:
+            self.predicted_s = learned.predicted_end_s
+
+    def _remembered(self) -> dict[tuple[str, str], float]:
+        """Return what was observed on links not too long ago."""
+        return {
+            (hosts[0], hosts[1]): rate
+            for hosts, (rate, age_s) in self.store.state.rates().items()
+            if age_s <= OLDEST_RATES_S and rate > 0
+        }
+
+    # The end ----------------------------------------------------------------------------------
+
+    def _answer(self) -> Pulled:
+        state = self.store.state
+        done = [each[FileState.DONE] for each in state.counts().values() if FileState.DONE in each]
+        missing = [*state.missing(), *self._not_here()]
+        routes = [
+            RouteUse(hosts[0], hosts, n_bytes, self._route_sessions[hosts])
+            for hosts, n_bytes in self._routes.items()
+        ]
+        tags: dict[str, dict[str | None, int]] = {}
+        for name, tag, n in state.tags():
+            tags.setdefault(name, {})[tag] = n
+        assurances = (
+            self.sources[name].assurance(found)
+            for name, found in sorted(tags.items())
+            if name in self.sources
+        )
+        is_complete = state.is_complete()
+        if not is_complete and not missing:
+            missing = [Missing(each.name, "", "all of it: not fetched") for each in state.wanted()]
+        answer = Pulled(
+            complete=is_complete,
+            n_bytes=sum(n_bytes for _, n_bytes in done),
+            n_files=sum(n for n, _ in done),
+            predicted_makespan_s=self.predicted_s,
+            makespan_s=time.monotonic() - self.begun_s,
+            method=self.method,
+            routes=tuple(routes),
+            refetched={why: n for why, n in self._refetched.items() if n},
+            missing=tuple(missing),
+            assurances=tuple(each for each in assurances if each is not None),
+            listed=all(each.is_listed for each in state.wanted()),
+        )
+        self.log.write("pull ends", **answer.to_dict())
+        return answer
+
+    def _not_here(self) -> list[Missing]:
+        """Return what is missing as a whole: of sources not listed, or not fetched to the end."""
+        waiting = {name: (n, n_bytes) for name, n, n_bytes in self.store.state.waiting()}
+        found = []
+        for each in self.store.state.wanted():
+            n, n_bytes = waiting.get(each.name, (0, 0))
+            if each.is_listed and not n:
+                continue
+            what = f"{counted(n, 'file')}, {format_bytes(n_bytes)}" if n else "all of it"
+            why = self._ended.get(each.name) or each.why
+            why = why or ("not fetched yet" if each.is_listed else "not listed to its end")
+            found.append(Missing(each.name, "", without_secrets(f"{what}: {why}")))
+        return found
+
+
+def _in_words(error: BaseException) -> str:
+    """Return what to say of an error: ours as they are, others as what they are, a mistake here."""
+    if isinstance(error, TransferError):
+        return str(error)
+    return safe_text(f"internal error: {type(error).__name__}: {error}; please report it")
+
+
+def _named(name: str, why: str) -> str:
+    return why if why.startswith((f"{name}:", f"agent {name!r}")) else f"{name}: {why}"

@@ -1,0 +1,459 @@
+"""The collector's core: events in, actions out. No clock, no threads, no sockets, no disk.
+
+A controller (`datacollect.control`) decides on routes, connections and ranges of bytes. The core
+makes sessions and requests for pieces of its decisions, judges answers and sessions, and tells the
+controller what has become of them. Its copy by `copy.deepcopy` goes on as the original would.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any
+
+from datacollect.control.decisions import Close, Decision, Open, PlanRest, Send, WakeMe, refuse
+from datacollect.control.events import (
+    BytesMoved,
+    ConnectionClosed,
+    ConnectionOpened,
+    ConnectionStalled,
+    RangeArrived,
+    RestPlanned,
+    Timer,
+)
+from datacollect.transfer.protocol.source import Verdict
+from datacollect.transfer.pull.books import AskedRange, Session, SourceWork
+from datacollect.transfer.pull.messages import (
+    Abandon,
+    Action,
+    Answered,
+    Ask,
+    CloseSession,
+    Confirmed,
+    Event,
+    Finish,
+    Interrupted,
+    Note,
+    OpenSession,
+    Plan,
+    Planned,
+    RegroupAsked,
+    Request,
+    Retire,
+    SessionEnded,
+    SessionOpened,
+    SetAside,
+    StoreFailed,
+    Ticked,
+    Unreadable,
+    Wake,
+    Woken,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from datacollect.control.controller import Controller
+    from datacollect.control.events import Event as ControlEvent
+
+# A session is asked for so many seconds of its rate ahead, as libtorrent does, yet for no more
+# requests than the other side keeps in mind.
+AHEAD_S, MOST_REQUESTS = 3.0, 32
+LEAST_AHEAD_BYTES = 2**20
+# Rates are remembered for about so long.
+RATE_MEMORY_S = 2.0
+# A session that brings less than this for so long is stuck.
+STALL_S, LEAST_BYTES_PER_S = 10.0, 512.0
+# A piece whose answers are no good so often in a row is given up.
+MOST_TRIES = 5
+# Before more is planned, what was asked for may take so long to come.
+DRAIN_S = 3.0
+
+
+class CollectorCore:
+    """Fetch all needed pieces, by the decisions of a controller.
+
+    Parameters
+    ----------
+    work : mapping of str to SourceWork
+    controller : Controller
+        Of chains only: all its connections end at the destination.
+    in_flight_bytes : int
+        Most that is asked for and has not come.
+    patience_s : float
+        A source from which nothing comes for so long is given up.
+    waited_s : mapping of str to float
+        How long nothing has come from sources before the start already.
+    stranded_after_s : mapping of str to float
+        Sources for which there is another way than those that the controller knows: where nothing
+        comes from one for so long, the core ends, so that more can be planned.
+
+    Attributes
+    ----------
+    todo : dict of str to set of int
+        Pieces that are not verified yet.
+    given_up : dict of str to str
+        Sources from which nothing more can be had, and why.
+    route_bytes : Counter
+        New bytes by hosts of the route.
+    route_sessions : Counter
+        Most sessions at a time on each route.
+    refetched : Counter
+        Bytes that came in vain, by the reason.
+    finished : str or None
+        Why it has ended.
+    stranded : set of str
+        Sources for which it has ended early.
+    """
+
+    def __init__(
+        self,
+        work: Mapping[str, SourceWork],
+        controller: Controller,
+        *,
+        in_flight_bytes: int = 256 * 2**20,
+        patience_s: float = 60.0,
+        waited_s: Mapping[str, float] | None = None,
+        stranded_after_s: Mapping[str, float] | None = None,
+    ) -> None:
+        self.work = dict(work)
+        self.todo = {source: set(each.needed) for source, each in work.items()}
+        self.given_up: dict[str, str] = {}
+        self.route_bytes: Counter[tuple[str, ...]] = Counter()
+        self.route_sessions: Counter[tuple[str, ...]] = Counter()
+        self.refetched: Counter[str] = Counter()
+        self.finished: str | None = None
+        self._controller = controller
+        self._in_flight_bytes, self._patience_s = in_flight_bytes, patience_s
+        self._sessions: dict[int, Session] = {}
+        self._asked_bytes = 0
+        self._tries: Counter[tuple[str, int]] = Counter()
+        self._heard_s = {source: -(waited_s or {}).get(source, 0.0) for source in work}
+        self._stranded_after_s = dict(stranded_after_s or {})
+        self.stranded: set[str] = set()
+        self._drains_until_s: float | None = None
+        self._last_trouble: dict[str, str] = {}
+        self._news: deque[ControlEvent] = deque()
+        self._actions: list[Action] = []
+        self._now_s = 0.0
+
+    def start(self) -> list[Action]:
+        """Return the first actions, at time 0."""
+        self._obey(self._controller.start())
+        return self._decided()
+
+    def handle(self, event: Event) -> list[Action]:
+        """Return what to do after an event."""
+        self._now_s = max(self._now_s, event.time_s)
+        if self.finished is not None:
+            return []
+        match event:
+            case Answered():
+                self._answered(event)
+            case Ticked():
+                self._ticked(event)
+            case Confirmed():
+                self._confirmed(event)
+            case SessionOpened():
+                self._opened(event.session)
+            case SessionEnded():
+                self._ended(event)
+            case Woken():
+                self._news.append(Timer(self._now_s, event.tag))
+            case Planned(_, number, schedule):
+                self._news.append(RestPlanned(self._now_s, number, schedule))
+            case RegroupAsked():
+                self._drain()
+            case StoreFailed(why=why):
+                self._finish(why)
+            case Interrupted():
+                self._finish("interrupted")
+        # Of `Recorded` nothing follows: what is verified is not asked for again.
+        return self._decided()
+
+    def waits_s(self, source: str) -> float:
+        """Return for how long nothing has come from a source."""
+        return self._now_s - self._heard_s[source]
+
+    @property
+    def left_bytes(self) -> int:
+        """What has yet to come."""
+        return sum(self.work[s].sizes[piece] for s, todo in self.todo.items() for piece in todo)
+
+    # What happens -----------------------------------------------------------------------------
+
+    def _opened(self, number: int) -> None:
+        session = self._sessions.get(number)
+        if session is None or session.is_closing:
+            return
+        session.is_open = True
+        session.seen_s = session.mark_s = self._now_s
+        on_route = sum(s.is_open and s.hosts == session.hosts for s in self._sessions.values())
+        self.route_sessions[session.hosts] = max(self.route_sessions[session.hosts], on_route)
+        self._note("session opened", session)
+        self._news.append(ConnectionOpened(self._now_s, number))
+        self._request(session)
+
+    def _ended(self, event: SessionEnded) -> None:
+        session = self._sessions.pop(event.session, None)
+        if session is None:
+            return
+        self._asked_bytes -= session.asked_bytes
+        source = session.source
+        self._note("session ended", session, why=event.why)
+        if not session.is_closing and event.why:
+            self._last_trouble[source] = event.why
+        if event.is_final and source not in self.given_up:
+            self._give_up(source, event.why)
+        self._news.append(ConnectionClosed(self._now_s, event.session))
+        self._request_all()
+
+    def _answered(self, event: Answered) -> None:
+        session = self._sessions.get(event.session)
+        self._heard_s[event.source] = self._now_s
+        if session is not None and event.piece in session.asked:
+            n_bytes = session.asked.pop(event.piece)
+            session.asked_bytes -= n_bytes
+            self._asked_bytes -= n_bytes
+        if event.verdict is Verdict.VERIFIED:
+            self._verified(event, session)
+        else:
+            self._no_good(event, session)
+        if session is not None:
+            self._request(session)
+
+    def _verified(self, event: Answered, session: Session | None) -> None:
+        self.todo[event.source].discard(event.piece)
+        self._tries.pop((event.source, event.piece), None)
+        if not event.is_new:
+            self.refetched["sent twice"] += event.n_bytes
+        elif session is not None:
+            self.route_bytes[session.hosts] += event.n_bytes
+        if session is not None:
+            self._came(session, event.piece)
+
+    def _no_good(self, event: Answered, session: Session | None) -> None:
+        key = (event.source, event.piece)
+        self._tries[key] += 1
+        self.refetched[event.verdict.value] += event.n_bytes
+        about = {"source": event.source, "why": event.why or event.verdict.value}
+        self._actions.append(Note("answer refused", about))
+        if event.verdict is Verdict.REFUSED and event.file is not None:
+            self.todo[event.source].difference_update(event.pieces)
+            self._actions.append(SetAside(event.source, event.file, event.why))
+            if session is not None:
+                self._came(session, event.piece)
+        elif self._tries[key] > MOST_TRIES:
+            self._abandon(event.source, event.piece, event.why or _TROUBLES[event.verdict])
+            if session is not None:
+                self._came(session, event.piece)
+        elif session is None or session.is_closing:
+            return  # its range goes to another connection
+        elif event.piece not in self.todo[event.source]:
+            self._came(session, event.piece)  # its file was set aside meanwhile
+        elif event.verdict is Verdict.CORRUPT:
+            session.queue.appendleft(event.piece)
+        else:
+            self._actions.append(Ask(session.number, event.source, event.piece))
+
+    def _confirmed(self, event: Confirmed) -> None:
+        source = event.source
+        if event.changed:
+            self._actions.append(Retire(source, event.changed, "changed while it was fetched"))
+        if event.gone:
+            self._actions.append(Retire(source, event.gone, "gone from the source"))
+        if event.unreadable:
+            self._actions.append(Unreadable(source, event.unreadable))
+        session = self._sessions.get(event.session)
+        if session is None:
+            return
+        session.queue.appendleft(event.piece)
+        self._request(session)
+
+    def _came(self, session: Session, piece: int) -> None:
+        """Tell the controller of ranges that are entirely there."""
+        for each in session.ranges_of.pop(piece, ()):
+            each.left -= 1
+        while session.ranges and not session.ranges[0].left:
+            send = session.ranges.popleft().send
+            self._news.append(
+                RangeArrived(
+                    self._now_s,
+                    session.number,
+                    session.hosts[-1],
+                    send.source,
+                    send.offset_bytes,
+                    send.n_bytes,
+                )
+            )
+        if session.drains and not session.ranges:
+            self._close(session)
+
+    def _ticked(self, event: Ticked) -> None:
+        for number, arrived in event.arrived_bytes.items():
+            session = self._sessions.get(number)
+            if session is not None and session.is_open:
+                self._observe(session, arrived)
+                self._news.append(BytesMoved(self._now_s, number, arrived))
+        self._request_all()
+        for source, todo in self.todo.items():
+            if not todo or source in self.given_up:
+                continue
+            waits_s = self.waits_s(source)
+            if waits_s > self._patience_s:
+                trouble = self._last_trouble.get(source, "no answer")
+                self._give_up(source, f"nothing has come for {waits_s:.0f} s: {trouble}")
+            elif waits_s > self._stranded_after_s.get(source, waits_s):
+                self.stranded.add(source)
+                self._drain()
+
+    def _observe(self, session: Session, arrived_bytes: int) -> None:
+        """Learn a session's rate; say so where it is stuck."""
+        passed_s = self._now_s - session.seen_s
+        if passed_s > 0:
+            weight = min(1.0, passed_s / RATE_MEMORY_S)
+            rate = (arrived_bytes - session.arrived_bytes) / passed_s
+            session.rate_bytes_per_s += weight * (rate - session.rate_bytes_per_s)
+        if arrived_bytes > session.arrived_bytes:
+            self._heard_s[session.source] = self._now_s
+        session.arrived_bytes, session.seen_s = arrived_bytes, self._now_s
+        if not session.asked:
+            session.mark_s, session.mark_bytes = self._now_s, arrived_bytes
+        elif self._now_s - session.mark_s >= STALL_S:
+            least = LEAST_BYTES_PER_S * (self._now_s - session.mark_s)
+            if arrived_bytes - session.mark_bytes < least:
+                self._last_trouble[session.source] = "stuck"
+                self._note("session stuck", session)
+                self._news.append(ConnectionStalled(self._now_s, session.number))
+            session.mark_s, session.mark_bytes = self._now_s, arrived_bytes
+
+    # What the controller wants ----------------------------------------------------------------
+
+    def _drain(self) -> None:
+        if self._drains_until_s is None:
+            self._drains_until_s = self._now_s + DRAIN_S
+
+    def _decided(self) -> list[Action]:
+        while self._news and self.finished is None:
+            self._obey(self._controller.handle(self._news.popleft()))
+        if self.finished is None and all(
+            not todo or source in self.given_up for source, todo in self.todo.items()
+        ):
+            self._finish("all there" if not self.given_up else "nothing more can be had")
+        elif self.finished is None and self._controller.finished and not self._sessions:
+            self._finish("the controller has ended")
+        elif self.finished is None and self._drains_until_s is not None:
+            is_dry = not any(session.asked for session in self._sessions.values())
+            if is_dry or self._now_s >= self._drains_until_s:
+                self._finish("more is to be planned")
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _obey(self, decisions: Iterable[Decision]) -> None:
+        for decision in decisions:
+            match decision:
+                case Open():
+                    self._open(decision)
+                case Send():
+                    self._send(decision)
+                case Close():
+                    self._let_go(decision)
+                case WakeMe(time_s, tag):
+                    self._actions.append(Wake(time_s, tag))
+                case PlanRest(number, progress):
+                    self._actions.append(Plan(number, progress))
+
+    def _open(self, wanted: Open) -> None:
+        source, *relays, _ = wanted.hosts
+        if source not in self.work:
+            refuse(wanted, f"{source!r} is no source: relays hold nothing")
+        self._sessions[wanted.connection] = Session(wanted.connection, wanted.hosts)
+        self._actions.append(OpenSession(wanted.connection, source, tuple(reversed(relays))))
+
+    def _send(self, send: Send) -> None:
+        session = self._sessions.get(send.connection)
+        if session is None:
+            return  # it ended, and the controller is about to hear of it
+        todo, work = self.todo[send.source], self.work[send.source]
+        pieces = [p for p in work.beginning_in(send.offset_bytes, send.n_bytes) if p in todo]
+        asked = AskedRange(send, len(pieces))
+        session.ranges.append(asked)
+        for piece in pieces:
+            session.ranges_of[piece].append(asked)
+        session.queue.extend(pieces)
+        if not pieces:
+            self._came(session, -1)
+        self._request(session)
+
+    def _let_go(self, close: Close) -> None:
+        session = self._sessions.get(close.connection)
+        if session is None:
+            return
+        if close.drop_queue or not session.ranges:
+            self._close(session)
+        session.drains = True
+
+    def _close(self, session: Session) -> None:
+        if not session.is_closing:
+            session.is_closing = True
+            self._actions.append(CloseSession(session.number))
+
+    def _request_all(self) -> None:
+        for session in self._sessions.values():
+            self._request(session)
+
+    def _request(self, session: Session) -> None:
+        """Ask for pieces, as many as keep the session busy."""
+        sizes, todo = self.work[session.source].sizes, self.todo[session.source]
+        while (
+            session.is_open
+            and not session.is_closing
+            and self._drains_until_s is None
+            and session.queue
+            and len(session.asked) < MOST_REQUESTS
+        ):
+            piece = session.queue[0]
+            n_bytes = sizes[piece]
+            ahead = max(2 * n_bytes, LEAST_AHEAD_BYTES, AHEAD_S * session.rate_bytes_per_s)
+            over = self._asked_bytes + n_bytes > self._in_flight_bytes
+            if session.asked and (session.asked_bytes + n_bytes > ahead or over):
+                return
+            session.queue.popleft()
+            if piece in session.asked:
+                continue
+            if piece not in todo:
+                self._came(session, piece)
+                continue
+            session.asked[piece] = n_bytes
+            session.asked_bytes += n_bytes
+            self._asked_bytes += n_bytes
+            self._actions.append(Request(session.number, session.source, piece))
+
+    # Ends -------------------------------------------------------------------------------------
+
+    def _abandon(self, source: str, piece: int, why: str) -> None:
+        self.todo[source].discard(piece)
+        self._actions.append(Abandon(source, piece, why))
+
+    def _give_up(self, source: str, why: str) -> None:
+        self.given_up[source] = why
+        self._actions.append(Note("source given up", {"source": source, "why": why}))
+        for session in list(self._sessions.values()):
+            if session.source == source:
+                self._close(session)
+
+    def _finish(self, why: str) -> None:
+        self.finished = why
+        for session in self._sessions.values():
+            self._close(session)
+        self._actions.append(Finish(why))
+
+    def _note(self, what: str, session: Session, **about: Any) -> None:
+        facts = {"session": session.number, "hosts": list(session.hosts), **about}
+        self._actions.append(Note(what, facts))
+
+
+_TROUBLES = {
+    Verdict.CORRUPT: "its bytes were not those that the source had hashed, time after time",
+    Verdict.CHANGED: "it changes while it is fetched, time after time",
+    Verdict.UNREADABLE: "the source cannot read it to its end",
+}

@@ -1,0 +1,266 @@
+"""From what is to be fetched and what is known of links to a plan, and to who carries it out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.chained import ChainedController
+from datacollect.control.connections import Recovery
+from datacollect.control.learning import LearningController
+from datacollect.control.relaying import CHAINS
+from datacollect.errors import DatacollectError, ProblemError
+from datacollect.methods.carrying import ExecutionOptions
+from datacollect.methods.choice import plan
+from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.problem.problem import Problem
+from datacollect.schedule.progress import Progress, remaining_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from datacollect.choices import RunMethod
+    from datacollect.control.controller import Controller
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.transfer.protocol.source import Reached
+    from datacollect.transfer.pull.books import SourceWork
+    from datacollect.transfer.pull.config import Collection
+
+METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
+# What links count for as long as nobody knows: one as much as another.
+UNKNOWN_BYTES_PER_S = 1e6
+# Hosts that come back are used again: they are tried for ever, ever more seldom up to a limit.
+RETRY_S, LONGEST_WAIT_S, MOST_RETRIES = 0.5, 5.0, 2**30
+
+
+class Planned(NamedTuple):
+    """A plan and what carries it out.
+
+    ``predicted_s`` is None where bandwidths are not known.
+    """
+
+    problem: Problem
+    schedule: Schedule
+    controller: Controller
+    predicted_s: float | None
+    plan_rest: Callable[[Progress], Schedule]
+
+
+# Where no row of the file names a link, it counts for so little of the slowest that is named: it is
+# a last resort.
+LAST_RESORT_PART = 1e-3
+
+
+def possible_links(destination: str, reached: Mapping[str, Reached]) -> list[tuple[str, str]]:
+    """Return the links that hosts allow: to the destination, and to relays that reach a source."""
+    links = [(name, destination) for name, each in reached.items() if not each.relays]
+    for relay, each in reached.items():
+        known = (name for name in each.relays_to if name in reached)
+        links += [(name, relay) for name in known if name not in (relay, destination)]
+    return links
+
+
+def problem_of(
+    collection: Collection,
+    work: Mapping[str, SourceWork],
+    links: Iterable[tuple[str, str]],
+    rates: Mapping[tuple[str, str], float],
+    last_resorts: Iterable[tuple[str, str]] = (),
+) -> Problem:
+    """Return the problem: what is to be fetched counts as backlog, what is there as held.
+
+    Parameters
+    ----------
+    collection : Collection
+    work : mapping of str to SourceWork
+    links : iterable of (str, str)
+        That agents allow; used where the collection file says nothing of links.
+    rates : mapping of (str, str) to float
+        Observed bytes per second.
+    last_resorts : iterable of (str, str)
+        Links that agents allow and the file does not name, which are to be used where nothing else
+        is left.
+    """
+    network, destination = collection.network, collection.destination
+    hosts: dict[str, dict[str, Any]] = {destination: {}}
+    hosts |= {name: {} for name in (*collection.hosts, *(collection.sources or {}), *work)}
+    for name, entry in network["hosts"].items():
+        given = _given(entry)
+        hosts[name] = {k: v for k, v in given.items() if k not in ("backlog_bytes", "release_s")}
+    held = []
+    for source, each in work.items():
+        hosts[source]["backlog_bytes"] = each.starts[-1] + each.sizes[-1] if each.starts else 0
+        held += [
+            {"host": destination, "source": source, "offset_bytes": offset, "bytes": n_bytes}
+            for offset, n_bytes in _there(each)
+        ]
+    tree: dict[str, Any] = {"destination": destination, "hosts": hosts, "held": held}
+    if says_links(collection):
+        tree["bandwidth_csv"] = network["bandwidth_csv"]
+        tree["links"] = [_given(link) for link in network["links"]]
+        tree["shared"] = [_given(shared) for shared in network["shared"]]
+        tree = {key: value for key, value in tree.items() if value is not None}
+        named = Problem.from_dict(tree, base_dir=collection.folder)
+        more = _last_resorts(named, last_resorts)
+        if not more:
+            return named
+        tree["links"] += more
+    else:
+        tree["links"] = [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": rates.get((a, b), UNKNOWN_BYTES_PER_S)}
+            for a, b in dict.fromkeys(links)
+        ]
+    return Problem.from_dict(tree, base_dir=collection.folder)
+
+
+def _last_resorts(named: Problem, links: Iterable[tuple[str, str]]) -> list[dict[str, str | float]]:
+    """Return links that the file does not name, far slower than any that it names."""
+    names = named.names
+    ends = zip(named.link_from.tolist(), named.link_to.tolist(), strict=True)
+    there = {(names[tail], names[head]) for tail, head in ends}
+    rates = named.bandwidth_bytes_per_s
+    slowest = float(rates[rates > 0].min()) if (rates > 0).any() else UNKNOWN_BYTES_PER_S
+    rate = slowest * LAST_RESORT_PART
+    return [
+        {"from": tail, "to": head, "bandwidth_bytes_per_s": rate}
+        for tail, head in dict.fromkeys(links)
+        if (tail, head) not in there and {tail, head} <= set(names)
+    ]
+
+
+def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table of a file says, without what it leaves out."""
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+# What sessions, tickets, the state and the name service import on first use.
+_NEEDED_LATER = (
+    "apsw",
+    "blake3",
+    "cryptography.exceptions",
+    "cryptography.hazmat.primitives.asymmetric.ed25519",
+    "encodings.idna",
+    "h11",
+)
+
+
+def warm_up(collection: Collection, method: RunMethod) -> None:
+    """Import what a pull needs: plan a byte, so that all that planning imports is there, too.
+
+    Whatever is imported later has to open files, of which a busy process may have none left. What
+    is wrong with solvers the plan itself will say.
+    """
+    for name in _NEEDED_LATER:
+        import_module(name)
+    shared = [{"name": "all", "links": [["S", "D"]], "bandwidth_bytes_per_s": 1.0}]
+    tree = {
+        "destination": "D",
+        "hosts": {"S": {"backlog_bytes": 2}, "R": {}, "D": {}},
+        "links": [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": 1.0}
+            for a, b in (("S", "D"), ("S", "R"), ("R", "D"))
+        ],
+        "shared": shared if collection.network["shared"] else [],
+    }
+    with suppress(DatacollectError):
+        problem = Problem.from_dict(tree)
+        planned(problem, method, connections=4, piece_bytes=1, is_known=says_links(collection))
+
+
+def says_links(collection: Collection) -> bool:
+    """Whether the collection file says what links there are."""
+    return bool(collection.network["links"]) or collection.network["bandwidth_csv"] is not None
+
+
+def planned(
+    problem: Problem, method: RunMethod, *, connections: int, piece_bytes: int, is_known: bool
+) -> Planned:
+    """Plan, and choose who carries the plan out.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+    connections : int
+        Most at a time.
+    piece_bytes : int
+        How data are cut.
+    is_known : bool
+        Whether its bandwidths mean anything.
+
+    Raises
+    ------
+    ProblemError
+        There is no such method.
+    InfeasibleError
+        A source has no way to the destination.
+    """
+    if method not in METHODS:
+        raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    recovery = Recovery(retry_s=RETRY_S, most_retries=MOST_RETRIES, longest_wait_s=LONGEST_WAIT_S)
+    schedule: Schedule
+    controller: Controller
+    if is_known or method == DIRECT:
+        schedule = plan(problem, ExecutionOptions(name=method).planning())
+        controller = ChainedController(
+            problem, schedule, piece_bytes=piece_bytes, recovery=recovery, connections=connections
+        )
+        if method == ADAPTIVE and connections >= _fewest(schedule):
+            controller = AdaptiveController(
+                problem,
+                connections,
+                relays=CHAINS,
+                piece_bytes=piece_bytes,
+                recovery=recovery,
+            )
+    else:
+        # As all links count alike, the way of fewest hops: straight, where there is a link.
+        schedule = plan(problem, ExecutionOptions(name=BEST_PATH).planning())
+        controller = LearningController(
+            problem,
+            schedule,
+            _trials(problem, {route.hosts for route in schedule.routes}),
+            piece_bytes=piece_bytes,
+            recovery=recovery,
+            connections=connections,
+        )
+
+    def plan_rest(progress: Progress) -> Schedule:
+        rest = remaining_problem(problem, progress)
+        return plan(rest, ExecutionOptions(name=method).planning())
+
+    predicted_s = schedule.makespan_s if is_known else None
+    return Planned(problem, schedule, controller, predicted_s, plan_rest)
+
+
+def _fewest(schedule: Schedule) -> int:
+    """Return how many connections a plan's longest chain takes."""
+    return max((len(route.hosts) - 1 for route in schedule.routes), default=1)
+
+
+def _trials(problem: Problem, used: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the chains over one relay that nobody has planned to use."""
+    destination, names = problem.destination, problem.names
+    ends = zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True)
+    links = {(names[tail], names[head]) for tail, head in ends}
+    chains = [
+        (source, relay, destination)
+        for source, relay in sorted(links)
+        if (relay, destination) in links and relay != destination
+    ]
+    return [hosts for hosts in chains if hosts not in used]
+
+
+def _there(work: SourceWork) -> list[tuple[int, int]]:
+    """Return the ranges of a source that need not be fetched."""
+    ranges: list[tuple[int, int]] = []
+    for piece, (start, size) in enumerate(zip(work.starts, work.sizes, strict=True)):
+        if piece in work.needed:
+            continue
+        if ranges and sum(ranges[-1]) == start:
+            ranges[-1] = (ranges[-1][0], ranges[-1][1] + size)
+        else:
+            ranges.append((start, size))
+    return ranges

@@ -1,0 +1,181 @@
+"""Getting one source ready: reached, listed to its end, compared with what is there already.
+
+Each source does so in a thread of its own, and waits for no other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from datacollect.errors import StoreError, TransferError
+from datacollect.net.deadline import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from datacollect.transfer.protocol.source import Peer, Reached, Segment, Source
+    from datacollect.transfer.sources.agent.network import Network
+    from datacollect.transfer.store.store import Store
+
+# Between two tries, at least and at most.
+RETRY_S, LONGEST_RETRY_S = 0.5, 5.0
+
+
+class Cancelled(BaseException):
+    """The pull is over: nothing more is to be done to its folder."""
+
+
+@dataclass
+class Gate:
+    """Lets threads into the store one at a time, and none any more once the pull is over."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_over: bool = False
+
+    def __enter__(self) -> None:
+        """Wait for one's turn."""
+        self.lock.acquire()
+        if self.is_over:
+            self.lock.release()
+            raise Cancelled
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        with self.lock:
+            self.is_over = True
+
+    def require_open(self) -> None:
+        """Raise `Cancelled` where the pull is over."""
+        if self.is_over:
+            raise Cancelled
+
+
+@dataclass
+class Preparation:
+    """One source on its way to being ready.
+
+    Attributes
+    ----------
+    source : Source
+    store : Store
+    network : Network
+        Tells when a relay becomes known over which the source might be reached.
+    gate : Gate
+    patience_s, timeout_s : float
+    tell_trouble : callable
+        Takes why a try has failed.
+    tell_reached : callable
+        Takes what the source has said, as soon as it is reached; whether its files are wanted.
+    piece_bytes : callable
+        Takes the bytes that a source has listed; returns how they are cut.
+    """
+
+    source: Source
+    store: Store
+    network: Network
+    gate: Gate
+    patience_s: float
+    timeout_s: float
+    tell_trouble: Callable[[TransferError], None]
+    tell_reached: Callable[[Reached], bool]
+    piece_bytes: Callable[[str], int]
+    _best_pages: int = 0
+
+    def run(self) -> bool:
+        """Return whether the source is ready; False: nothing is wanted of it.
+
+        Raises
+        ------
+        StoreError
+            The destination folder fails.
+        TransferError
+            The source cannot be had: nothing has got on for `patience_s`, or another try cannot
+            help.
+        """
+        until_s, wait_s, seen = time.monotonic() + self.patience_s, RETRY_S, 0
+        while True:
+            self.gate.require_open()
+            seen = self.network.wait_for_news(-1, 0.0)
+            best_pages = self._best_pages
+            try:
+                return self._try(max(0.5, min(self.timeout_s, until_s - time.monotonic())))
+            except StoreError:
+                raise
+            except TransferError as error:
+                if error.is_final:
+                    raise
+                self.tell_trouble(error)
+                if self._best_pages > best_pages:  # it got further than ever: that is life
+                    until_s, wait_s = time.monotonic() + self.patience_s, RETRY_S
+                left_s = until_s - time.monotonic()
+                if left_s <= 0:
+                    raise
+            # Whatever was missing: a relay that becomes known may be the way.
+            self.network.wait_for_news(seen, min(wait_s, left_s))
+            wait_s = min(2 * wait_s, LONGEST_RETRY_S)
+
+    def _try(self, timeout_s: float) -> bool:
+        reached = self.source.reach(Deadline(timeout_s))
+        if not self.tell_reached(reached):
+            return False
+        self._list()
+        self._settle_in(reached.relays)
+        return True
+
+    def _list(self) -> None:
+        """List it, page by page into the state."""
+        name = self.source.name
+        with self.gate:
+            listing = self.store.listing(name)
+            known = self.store.state.known_files(name) if self.source.is_cut_by_file else {}
+        for n_pages, page in enumerate(self.source.list(known), 1):
+            with self.gate:
+                listing.take(page)
+            self._best_pages = max(self._best_pages, n_pages)
+        with self.gate:
+            listing.end()
+
+    def _settle_in(self, relays: tuple[str, ...]) -> None:
+        """Find out what is there already, and whether there is room for the rest."""
+        name = self.source.name
+        size = self.piece_bytes(name)
+        with self.gate:
+            rows = self.store.prepare(name, size, apart=self.source.is_cut_by_file)
+        if rows:
+            asking = _Asking(self.source, relays, self.gate)
+            try:
+                self.store.compare(name, rows, asking.digests)
+            finally:
+                asking.close()
+        with self.gate:
+            why = self.store.why_no_room(name)
+            if why is None:
+                self.store.know(name)
+            else:
+                self.store.put_off(name, why)
+
+
+class _Asking:
+    """Asks a source for hashes, over a session that is opened when it is needed."""
+
+    def __init__(self, source: Source, relays: tuple[str, ...], gate: Gate) -> None:
+        self._source, self._relays, self._gate = source, relays, gate
+        self._peer: Peer | None = None
+
+    def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
+        """Return the BLAKE3 of segments at the source."""
+        self._gate.require_open()
+        if self._peer is None:
+            self._peer = self._source.open(self._relays)
+        return self._peer.digests(segments)
+
+    def close(self) -> None:
+        """End the session."""
+        if self._peer is not None:
+            self._peer.close()

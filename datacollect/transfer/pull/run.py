@@ -1,0 +1,152 @@
+"""Pulling a collection: ``dc.pull``."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datacollect.errors import ProblemError, nearest_hint
+from datacollect.methods.names import ADAPTIVE
+from datacollect.net.keys import read_private_key
+from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.pull.collecting import Collecting
+from datacollect.transfer.pull.config import Collection
+from datacollect.transfer.pull.planning import METHODS, warm_up
+from datacollect.transfer.sources.agent.network import Network
+from datacollect.transfer.sources.kinds import AGENTS, KINDS, Surroundings
+from datacollect.transfer.store.log import Log
+from datacollect.transfer.store.store import Store, StoreOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from os import PathLike
+    from typing import Any
+
+    from datacollect.choices import RunMethod
+    from datacollect.net.keys import PrivateKey
+    from datacollect.transfer.protocol.source import Source
+    from datacollect.transfer.pull.answer import Pulled
+    from datacollect.transfer.pull.core import CollectorCore
+
+
+def pull(
+    collection: Collection | str | PathLike[str] | Mapping[str, Any],
+    into: str | PathLike[str],
+    method: RunMethod = ADAPTIVE,
+    *,
+    plan_only: bool = False,
+    verify: bool = False,
+    overwrite: bool = False,
+    modes: bool = True,
+    times: bool = True,
+    watch: Callable[[CollectorCore], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Pulled:
+    """Collect for real: fetch, verify and keep every file of a collection.
+
+    Files of source ``S`` arrive as ``into/S/path``. Whatever ends it, started again it goes on;
+    what is verified is not fetched again. Files that have changed at their source since, and new
+    ones, are fetched.
+
+    Parameters
+    ----------
+    collection : Collection, path-like or mapping
+        A collection file, or what it says.
+    into : path-like
+        The destination folder; made where it is absent.
+    method : str, optional
+        ``adaptive``, ``coordinated``, ``best-path`` or ``direct``.
+    plan_only : bool, optional
+        List and plan, move nothing.
+    verify : bool, optional
+        Read all that has come before again, and fetch what is not as it was verified.
+    overwrite : bool, optional
+        Replace what lies where a file belongs and is not the collection's, or was altered;
+        otherwise it is kept, and the file is named as missing.
+    modes, times : bool, optional
+        Whether files and folders get the permission bits and times that they have at their source.
+    watch : callable, optional
+        Called several times a second with the core, to show what is going on.
+    tell : callable, optional
+        Takes lines that somebody would want to know at once, such as why a source is not reached.
+
+    Returns
+    -------
+    Pulled
+
+    Raises
+    ------
+    ProblemError
+        The collection, its key or the folder are not what they should be.
+    InfeasibleError
+        No source has a way to the destination.
+    TransferError
+        There is no room, or the disk fails.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> dc.pull("nowhere.toml", "here")
+    Traceback (most recent call last):
+    datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
+    """
+    if method not in METHODS:
+        raise ProblemError(
+            f"method must be one of {', '.join(METHODS)}, got {method!r}"
+            + nearest_hint(str(method), METHODS)
+        )
+    if not isinstance(collection, Collection):
+        if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
+            collection = Collection.from_file(collection)
+        else:
+            collection = Collection.from_dict(collection)
+    key = read_private_key(collection.key)
+    # All that a pull needs is imported before anybody is asked: later there may be no room for it.
+    warm_up(collection, method)
+    store = Store(Path(into), StoreOptions(overwrite=overwrite, modes=modes, times=times))
+    try:
+        log = Log(store.folder / STATE_FOLDER / "log.jsonl")
+        try:
+            if verify:
+                store.verify(lambda *_: None)
+            sources, network = _sources_of(collection, key, _number(store))
+            return Collecting(
+                collection, sources, network, store, log, method, watch, tell or (lambda _: None)
+            ).run(plan_only=plan_only)
+        finally:
+            log.close()
+    finally:
+        store.close()
+
+
+def _number(store: Store) -> str:
+    """Return what the collection is called in tickets: the same in all starts."""
+    number: str | None = store.state.fact("number")
+    if number is None:
+        number = secrets.token_hex(8)
+        store.state.set_fact("number", number)
+    return number
+
+
+def _sources_of(
+    collection: Collection, key: PrivateKey, number: str
+) -> tuple[dict[str, Source], Network]:
+    """Return all hosts of a collection by name, and the ways through those that relay."""
+    limits = collection.limits
+    network = Network(
+        collection.entries[AGENTS],
+        key,
+        number,
+        timeout_s=limits.timeout_s,
+        connections=limits.connections,
+    )
+    sources = {
+        name: kind.make(
+            entry,
+            Surroundings(network, collection.patterns(name), limits.timeout_s, limits.patience_s),
+        )
+        for kind in KINDS
+        for name, entry in collection.entries[kind.key].items()
+    }
+    return sources, network

@@ -1,0 +1,240 @@
+"""Sessions: one thread for each, which connects, asks, receives, verifies and writes.
+
+They carry out the core's actions and tell it what came of them; they decide nothing.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from datacollect.errors import DatacollectError
+from datacollect.transfer.protocol.source import Confirmation, Verdict
+from datacollect.transfer.pull.messages import (
+    Answered,
+    Ask,
+    Confirmed,
+    Event,
+    OpenSession,
+    Request,
+    SessionEnded,
+    SessionOpened,
+)
+from datacollect.transfer.store.pieces import MOST_BYTES
+from datacollect.transfer.store.store import PieceKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.transfer.protocol.source import Peer, Segment
+    from datacollect.transfer.store.store import Store
+
+    # Opens the way to a source, over relays.
+    OpenPeer: TypeAlias = Callable[[str, tuple[str, ...]], Peer]
+
+
+class Sessions:
+    """All sessions of a collection, as long as the core knows them.
+
+    A session is known from `open` until `forget`, which is called when the core is told of its end:
+    whatever its thread has come to, the core may name it until then.
+
+    Parameters
+    ----------
+    open_peer : callable
+    store : Store
+    tell : callable
+        Takes an event, from any thread.
+    now_s : callable
+        Seconds since the core's start.
+    """
+
+    def __init__(
+        self,
+        open_peer: OpenPeer,
+        store: Store,
+        tell: Callable[[Event], None],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._open_peer, self._store, self._tell, self._now_s = open_peer, store, tell, now_s
+        self._threads: dict[int, _SessionThread] = {}
+
+    def open(self, wanted: OpenSession) -> None:
+        """Open a session in a thread of its own."""
+        thread = _SessionThread(wanted, self._open_peer, self._store, self._tell, self._now_s)
+        self._threads[wanted.session] = thread
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads to be had
+            self._tell(SessionEnded(self._now_s(), wanted.session, str(error)))
+
+    def do(self, wanted: Request | Ask) -> None:
+        """Let a session's thread carry an action out after those before."""
+        self._threads[wanted.session].wanted.put(wanted)
+
+    def close(self, session: int) -> None:
+        """End a session at once."""
+        self._threads[session].end()
+
+    def forget(self, session: int) -> int:
+        """A session's end is told to the core; return what it has received in all."""
+        return self._threads.pop(session).received_bytes
+
+    def arrived_bytes(self) -> dict[int, int]:
+        """Return what each session has received."""
+        return {number: thread.received_bytes for number, thread in self._threads.items()}
+
+    def end(self, patience_s: float = 2.0) -> None:
+        """End all; those that are still connecting are left to end by themselves."""
+        for thread in self._threads.values():
+            thread.end()
+        for thread in self._threads.values():
+            if thread.is_connected:
+                thread.join(patience_s)
+
+
+class _SessionThread(threading.Thread):
+    """One session; what it is to do comes by the queue `wanted`, None ends it."""
+
+    def __init__(
+        self,
+        opening: OpenSession,
+        open_peer: OpenPeer,
+        store: Store,
+        tell: Callable[[Event], None],
+        now_s: Callable[[], float],
+    ) -> None:
+        super().__init__(name=f"session-{opening.session}", daemon=True)
+        self._opening, self._open_peer = opening, open_peer
+        self._store, self._tell, self._now_s = store, tell, now_s
+        self.wanted: queue.SimpleQueue[Request | Ask | None] = queue.SimpleQueue()
+        self._asked: deque[tuple[Request, list[Segment]]] = deque()
+        self._peer: Peer | None = None
+        self._has_ended = False
+        self._buffer = bytearray()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._peer is not None
+
+    @property
+    def received_bytes(self) -> int:
+        return 0 if self._peer is None else self._peer.received_bytes
+
+    def end(self) -> None:
+        """Let it end at once, whatever it waits for; from any thread."""
+        self._has_ended = True
+        self.wanted.put(None)
+        if self._peer is not None:
+            self._peer.abort()
+
+    def run(self) -> None:
+        number, why, is_final = self._opening.session, "", False
+        try:
+            self._peer = self._open_peer(self._opening.source, self._opening.relays)
+            self._tell(SessionOpened(self._now_s(), number))
+            while not self._has_ended:
+                self._work(self._peer)
+        except (DatacollectError, OSError) as error:
+            why, is_final = str(error), is_final_error(error)
+        except Exception as error:  # noqa: BLE001 - the core is to know, whatever it is
+            why = f"{type(error).__name__}: {error}"
+        finally:
+            if self._peer is not None:
+                with suppress(Exception):
+                    self._peer.close()
+        self._tell(SessionEnded(self._now_s(), number, why, is_final))
+
+    def _work(self, peer: Peer) -> None:
+        """Do what is wanted; with nothing wanted receive an answer, or wait."""
+        try:
+            wanted = self.wanted.get(block=not self._asked)
+        except queue.Empty:
+            self._receive(peer)
+            return
+        match wanted:
+            case Request():
+                self._request(peer, wanted)
+            case Ask():
+                while self._asked:
+                    self._receive(peer)
+                self._ask(peer, wanted)
+            case None:
+                self._has_ended = True
+
+    def _request(self, peer: Peer, wanted: Request) -> None:
+        segments = self._store.segments(PieceKey(wanted.source, wanted.piece))
+        while self._asked and not peer.has_room(segments):
+            self._receive(peer)
+        if segments:
+            peer.request(segments)
+            self._asked.append((wanted, segments))
+        else:  # all its files are waited for no more
+            while self._asked:
+                self._receive(peer)
+            self._put(wanted, segments, memoryview(b""), b"")
+
+    def _receive(self, peer: Peer) -> None:
+        wanted, segments = self._asked.popleft()
+        if not self._buffer:
+            self._buffer = bytearray(MOST_BYTES)
+        view = memoryview(self._buffer)
+        answer = peer.receive(view)
+        if answer.verdict is Verdict.VERIFIED:
+            self._put(wanted, segments, view[: answer.n_bytes], answer.digest)
+        else:
+            self._tell(
+                Answered(
+                    self._now_s(),
+                    wanted.session,
+                    wanted.source,
+                    wanted.piece,
+                    answer.n_bytes,
+                    answer.verdict,
+                    why=answer.why,
+                    **self._refused_file(wanted, segments, answer.verdict),
+                )
+            )
+
+    def _refused_file(
+        self, wanted: Request, segments: list[Segment], verdict: Verdict
+    ) -> dict[str, Any]:
+        """Return what an event tells of a refused file: of other servers a piece is of one."""
+        if verdict is not Verdict.REFUSED:
+            return {}
+        file = segments[0].span.file
+        return {"file": file, "pieces": self._store.pieces_of(wanted.source, file)}
+
+    def _put(
+        self, wanted: Request, segments: list[Segment], data: memoryview, digest: bytes
+    ) -> None:
+        key = PieceKey(wanted.source, wanted.piece)
+        is_new = self._store.put(key, [segment.span for segment in segments], data, digest)
+        self._tell(
+            Answered(
+                self._now_s(), wanted.session, *key, len(data), Verdict.VERIFIED, is_new=is_new
+            )
+        )
+
+    def _ask(self, peer: Peer, wanted: Ask) -> None:
+        segments = self._store.segments(PieceKey(wanted.source, wanted.piece))
+        found = peer.confirm(segments) if segments else Confirmation()
+        self._tell(
+            Confirmed(
+                self._now_s(),
+                wanted.session,
+                wanted.source,
+                wanted.piece,
+                tuple(found.changed),
+                tuple(found.gone),
+                tuple(found.unreadable),
+            )
+        )
+
+
+def is_final_error(error: BaseException) -> bool:
+    """Whether a source is of no use any more, by whichever route."""
+    return bool(getattr(error, "is_final", False))

@@ -1,0 +1,100 @@
+"""What collection files say of agents."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from datacollect.errors import ProblemError
+from datacollect.field_tables import Field, Table
+from datacollect.kinds import Text, join, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
+
+AGENT = Table(
+    "the agent",
+    "A host that runs `datacollect agent`.",
+    (
+        Field(
+            "url",
+            Text(),
+            "Where the agent listens: https://host:port, as it says when it is ready.",
+            required=True,
+        ),
+        Field(
+            "fingerprint",
+            Text(),
+            "Of its certificate: sha256: and 64 hexadecimal digits, as it says when it is ready.",
+        ),
+        Field("ca", Text(), "File of the authority that signed its certificate, instead."),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class AgentEntry:
+    """Where an agent is, and how to know that it is the one.
+
+    Attributes
+    ----------
+    name : str
+    address : (str, int)
+    fingerprint : str or None
+        ``sha256:`` and hexadecimal digits.
+    ca : Path or None
+    """
+
+    name: str
+    address: tuple[str, int]
+    fingerprint: str | None = None
+    ca: Path | None = None
+
+
+def agent_of(name: str, entry: Mapping[str, Any], base: Path) -> AgentEntry:
+    """Return what the table of an agent says.
+
+    Raises
+    ------
+    ProblemError
+    """
+    place = join("agents", name)
+    address = _address(entry["url"], f"{place}.url")
+    fingerprint, ca = entry["fingerprint"], entry["ca"]
+    if (fingerprint is None) == (ca is None):
+        given = "neither" if ca is None else "both"
+        raise ProblemError(
+            f"{place}: must have either fingerprint or ca, got {given}; the agent says its "
+            "fingerprint when it is ready"
+        )
+    require_fingerprint_text(fingerprint, place, "copy what the agent says when it is ready")
+    return AgentEntry(name, address, fingerprint, None if ca is None else base / ca)
+
+
+def require_fingerprint_text(fingerprint: str | None, place: str, remedy: str) -> None:
+    """Raise `ProblemError` unless a fingerprint is written as one."""
+    if fingerprint is not None and not FINGERPRINT.fullmatch(fingerprint):
+        raise wrong(
+            f"{place}.fingerprint",
+            "must be sha256: and 64 lowercase hexadecimal digits",
+            fingerprint,
+            remedy,
+        )
+
+
+def _address(url: str, place: str) -> tuple[str, int]:
+    rule, remedy = "must be https://HOST:PORT", "copy what the agent says when it is ready"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise wrong(place, rule, url, remedy) from None
+    is_bare = not parts.query and not parts.fragment and parts.username is None
+    if parts.scheme != "https" or not host or parts.path not in ("", "/") or not is_bare:
+        raise wrong(place, rule, url, remedy)
+    return host, 443 if port is None else port

@@ -1,0 +1,204 @@
+"""The agents of a collection: addresses, clocks, what they say of themselves, tickets for them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datacollect.errors import IdentityError, TransferError
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import Hop
+from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
+from datacollect.net.tls import client_context
+from datacollect.transfer.sources.agent.session import connect
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping, Sequence
+
+    from datacollect.net.keys import PrivateKey
+    from datacollect.transfer.protocol.messages import AgentFacts
+    from datacollect.transfer.sources.agent.entries import AgentEntry
+    from datacollect.transfer.sources.agent.session import SourceSession
+
+# Relay tickets are used at once. Source tickets outlast a session that goes on over night.
+RELAY_TICKET_S, SOURCE_TICKET_S = 50.0, 12 * 3600.0
+
+
+@dataclass(frozen=True)
+class Contact:
+    """What an agent has said, and over which relays it was reached.
+
+    Attributes
+    ----------
+    facts : AgentFacts
+    relays : tuple of str
+    clock_ahead_s : float
+        Its clock less ours, which never jumps.
+    """
+
+    facts: AgentFacts
+    relays: tuple[str, ...]
+    clock_ahead_s: float
+
+
+class Network:
+    """Opens sessions with agents, and ways through them. Any thread may call its methods.
+
+    Parameters
+    ----------
+    agents : mapping of str to AgentEntry
+    key : PrivateKey
+        The collector's.
+    number : str
+        What the collection is called in tickets.
+    timeout_s : float
+        Of each step.
+    connections : int
+        Most at a time, as tickets say.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, AgentEntry],
+        key: PrivateKey,
+        number: str,
+        *,
+        timeout_s: float,
+        connections: int,
+    ) -> None:
+        self._agents, self._key, self._number = agents, key, number
+        self._timeout_s, self._connections = timeout_s, connections
+        self._tls = {name: client_context(entry.ca) for name, entry in agents.items()}
+        self._known: dict[str, Contact] = {}
+        self._news = threading.Condition()
+        self._n_news = 0
+
+    @property
+    def known(self) -> dict[str, Contact]:
+        """The agents that have answered, as they are known now."""
+        with self._news:
+            return dict(self._known)
+
+    def ways_to(self, name: str) -> list[tuple[str, ...]]:
+        """Return the ways to a host: directly, then over each relay that leads to it."""
+        relays = [relay for relay, c in self.known.items() if name in c.facts.relays_to]
+        return [(), *((relay,) for relay in relays if relay != name)]
+
+    def wait_for_news(self, seen: int, timeout_s: float) -> int:
+        """Wait until an agent becomes known, or the time has passed; return what is seen then."""
+        with self._news:
+            self._news.wait_for(lambda: self._n_news != seen, timeout_s)
+            return self._n_news
+
+    def ask(
+        self, name: str, relays: tuple[str, ...] = (), deadline: Deadline | None = None
+    ) -> Contact:
+        """Ask an agent for its facts: its time above all.
+
+        Raises
+        ------
+        IdentityError
+            Another answers, by its certificate or its name.
+        TransferError
+        """
+        deadline = deadline or Deadline(self._timeout_s)
+        session = self._connect(name, relays, deadline)
+        try:
+            asked_s = time.monotonic()
+            facts = session.agent(deadline)
+            # Between question and answer the clocks agree best in the middle.
+            ahead_s = facts.time_s - (asked_s + time.monotonic()) / 2
+        finally:
+            session.close()
+        if facts.name != name:
+            raise IdentityError(
+                f"agent {name!r} calls itself {facts.name!r}: give it the name in its own file"
+            )
+        contact = Contact(facts, relays, ahead_s)
+        self._learn(name, contact)
+        return contact
+
+    def open(
+        self, name: str, relays: tuple[str, ...], patterns: Sequence[str] | None
+    ) -> tuple[SourceSession, str]:
+        """Open a session with a source; return it with the ticket for its files."""
+        session = self._connect(name, relays, Deadline(self._timeout_s))
+        try:
+            return session, self._source_ticket(name, relays, patterns)
+        except BaseException:
+            session.close()
+            raise
+
+    def features(self, name: str) -> tuple[str, ...]:
+        """Return what an agent can do besides what all of them can."""
+        contact = self.known.get(name)
+        return () if contact is None else contact.facts.features
+
+    def hops(self, relays: tuple[str, ...], to: str) -> list[Hop]:
+        """Return the relays on the way, each with its ticket."""
+        hops = []
+        for i, relay in enumerate(relays):
+            egress = relays[i + 1] if i + 1 < len(relays) else to
+            if relay not in self._agents:
+                raise TransferError(f"{relay}: is no agent of the collection, and cannot relay")
+            now_s = self._time_at(relay, relays[:i])
+            ticket = Ticket(
+                issuer=self._key.public,
+                audience=relay,
+                kind=RELAY,
+                collection=self._number,
+                issued_s=now_s,
+                expires_s=now_s + RELAY_TICKET_S,
+                source=to,
+                via=relays,
+                egress=egress,
+                most_sockets=self._connections,
+                agents=relays[: i + 1],
+            )
+            hops.append(Hop(relay, self._agents[relay].address, sign_ticket(ticket, self._key)))
+        return hops
+
+    def _connect(self, name: str, relays: tuple[str, ...], deadline: Deadline) -> SourceSession:
+        agent = self._agents[name]
+        tls: ssl.SSLContext = self._tls[name]
+        return connect(
+            self.hops(relays, name),
+            name,
+            agent.address,
+            tls,
+            agent.fingerprint,
+            timeout_s=self._timeout_s,
+            deadline=deadline,
+        )
+
+    def _source_ticket(
+        self, source: str, relays: tuple[str, ...], patterns: Sequence[str] | None
+    ) -> str:
+        now_s = self._time_at(source, relays)
+        ticket = Ticket(
+            issuer=self._key.public,
+            audience=source,
+            kind=SOURCE,
+            collection=self._number,
+            issued_s=now_s,
+            expires_s=now_s + SOURCE_TICKET_S,
+            source=source,
+            files=None if patterns is None else tuple(patterns),
+            via=relays,
+            most_sockets=self._connections + 4,
+        )
+        return sign_ticket(ticket, self._key)
+
+    def _time_at(self, name: str, relays: tuple[str, ...]) -> float:
+        """Return an agent's time, which it is asked for where it is not known."""
+        contact = self.known.get(name) or self.ask(name, relays)
+        return contact.clock_ahead_s + time.monotonic()
+
+    def _learn(self, name: str, contact: Contact) -> None:
+        with self._news:
+            self._known[name] = contact
+            self._n_news += 1
+            self._news.notify_all()

@@ -1,0 +1,111 @@
+"""A session with an agent: what is asked of it, and what its answers are worth."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from datacollect.errors import TransferError
+from datacollect.transfer.protocol.messages import AS_LISTED, CHANGED, HASHES, FileEntry, Read
+from datacollect.transfer.protocol.messages import Segment as WireSegment
+from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.transfer.protocol.source import Listed, Segment
+    from datacollect.transfer.sources.agent.session import SourceSession
+
+
+class AgentPeer:
+    """An agent, by its session and the ticket for its files.
+
+    Parameters
+    ----------
+    session : SourceSession
+    ticket : str or None
+    features : sequence of str
+        What the agent can do besides what all of them can.
+    """
+
+    def __init__(
+        self, session: SourceSession, ticket: str | None, features: Sequence[str] = ()
+    ) -> None:
+        # The first request brings the ticket: to judge it again would cost a signature's check.
+        self._session, self._ticket, self._features = session, ticket, features
+        self._asked: deque[Sequence[Segment]] = deque()
+        self._prepared: tuple[Sequence[Segment], Read] | None = None
+
+    @property
+    def received_bytes(self) -> int:
+        """All bytes so far."""
+        return self._session.received_bytes
+
+    def has_room(self, segments: Sequence[Segment]) -> bool:
+        """Whether it may be asked for segments before an answer is received."""
+        return self._session.has_room(self._read_of(segments))
+
+    def request(self, segments: Sequence[Segment]) -> None:
+        """Ask for segments."""
+        self._session.send_read(self._read_of(segments), self._ticket)
+        self._ticket = None
+        self._asked.append(segments)
+
+    def receive(self, buffer: memoryview) -> Answer:
+        """Wait for the next answer, and compare the source's hash with our own."""
+        from blake3 import blake3
+
+        segments = self._asked.popleft()
+        n_bytes = sum(span.n_bytes for span, _ in segments)
+        answer = self._session.receive_into(buffer[:n_bytes])
+        if answer.status != AS_LISTED:
+            verdict = Verdict.CHANGED if answer.status == CHANGED else Verdict.UNREADABLE
+            return Answer(answer.n_bytes, verdict, b"")
+        if answer.n_bytes != n_bytes:
+            raise TransferError(f"asked for {n_bytes} bytes, got {answer.n_bytes}")
+        digest = blake3(buffer[:n_bytes]).digest()
+        verdict = Verdict.VERIFIED if digest == answer.blake3 else Verdict.CORRUPT
+        return Answer(n_bytes, verdict, digest)
+
+    def confirm(self, segments: Sequence[Segment]) -> Confirmation:
+        """Return which files have changed, are gone, or cannot be read."""
+        numbers = {file.path: span.file for span, file in segments}
+        found = self._session.confirm([_entry(file) for _, file in segments], self._ticket)
+        self._ticket = None
+        return Confirmation(
+            [numbers[path] for path in found.changed if path in numbers],
+            [numbers[path] for path in found.gone if path in numbers],
+            [(numbers[path], why) for path, why in found.unreadable if path in numbers],
+        )
+
+    def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
+        """Return the BLAKE3 of each segment at the agent, where it can tell without sending."""
+        if HASHES not in self._features:
+            return None
+        found = self._session.digests(_read(segments), self._ticket)
+        self._ticket = None
+        return list(found)
+
+    def abort(self) -> None:
+        """Let whatever is under way fail at once."""
+        self._session.abort()
+
+    def close(self) -> None:
+        """End."""
+        self._session.close()
+
+    def _read_of(self, segments: Sequence[Segment]) -> Read:
+        """Return the request for segments, made once for the question whether there is room."""
+        if self._prepared is None or self._prepared[0] is not segments:
+            self._prepared = segments, _read(segments)
+        return self._prepared[1]
+
+
+def _read(segments: Sequence[Segment]) -> Read:
+    return Read(
+        tuple(WireSegment(_entry(file), span.offset_bytes, span.n_bytes) for span, file in segments)
+    )
+
+
+def _entry(file: Listed) -> FileEntry:
+    return FileEntry(file.path, file.n_bytes, file.mtime_ns, file.inode)

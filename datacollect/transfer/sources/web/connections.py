@@ -1,0 +1,109 @@
+"""Connections to other servers: directly or through relays, with the usual checks of TLS."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datacollect.documents import document_name
+from datacollect.errors import IdentityError, ProblemError
+from datacollect.net.addresses import addresses_of
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import Hop, dial, open_way, start_tls
+from datacollect.net.tls import require_fingerprint
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from datacollect.transfer.sources.web.messages import Connect
+
+
+def web_context(ca: Path | None, fingerprint: str | None) -> ssl.SSLContext:
+    """Return what sessions with a server need: usual checks, or those of a pinned fingerprint.
+
+    Parameters
+    ----------
+    ca : Path or None
+        Who has signed its certificate, PEM; None: whom this host trusts.
+    fingerprint : str or None
+        Who has signed it does not matter; the caller compares.
+    """
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        name = "" if ca is None else f"{document_name(ca)}: "
+        raise ProblemError(f"{name}must hold certificates, PEM: {reason}") from None
+    if fingerprint is not None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+@dataclass(frozen=True)
+class Dialler:
+    """Opens connections for the sessions of one server, over one way.
+
+    Attributes
+    ----------
+    name : str
+        The server, as relays call it, and messages.
+    tls, usual_tls : ssl.SSLContext
+        For the server itself, and for where it leads on.
+    fingerprint : str or None
+    hops : callable
+        Returns the relays on the way, each with a new ticket.
+    timeout_s : float
+    """
+
+    name: str
+    tls: ssl.SSLContext
+    usual_tls: ssl.SSLContext
+    fingerprint: str | None
+    hops: Callable[[], Sequence[Hop]]
+    timeout_s: float
+
+    def dial(self, wanted: Connect, deadline: Deadline | None = None) -> socket.socket:
+        """Connect.
+
+        Raises
+        ------
+        TransferError
+            It cannot be reached, or is another.
+        """
+        origin = wanted.origin
+        deadline = deadline or Deadline(self.timeout_s)
+        plain = self._plain(wanted, deadline)
+        if origin.scheme == "http":
+            plain.settimeout(self.timeout_s)
+            return plain
+        context = self.usual_tls if wanted.is_elsewhere else self.tls
+        try:
+            connection = start_tls(plain, context, origin.host, self.name, deadline)
+        except IdentityError as error:
+            if wanted.is_elsewhere:
+                raise
+            raise IdentityError(
+                f"{error}; where it is the right server, name who signed it by ca, or its "
+                "fingerprint"
+            ) from None
+        connection.settimeout(self.timeout_s)
+        if self.fingerprint is not None and not wanted.is_elsewhere:
+            try:
+                require_fingerprint(connection, self.fingerprint, self.name)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _plain(self, wanted: Connect, deadline: Deadline) -> socket.socket:
+        host, port = wanted.origin.host, wanted.origin.port
+        if hops := self.hops():
+            return open_way(hops, self.name, (host, port), deadline=deadline)
+        # What the collection's file names counts as written; where an answer leads to does not.
+        places = addresses_of(host, port) if wanted.is_elsewhere else [(host, port)]
+        return dial(places, self.name, deadline, what="server")

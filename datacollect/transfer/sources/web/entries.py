@@ -1,0 +1,260 @@
+"""What collection files say of other servers: where they are, and which files they have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from datacollect.documents import document_name, read_text
+from datacollect.errors import ProblemError, naming
+from datacollect.field_tables import Field, Table
+from datacollect.kinds import Flag, ListOf, Text, Whole, join, shown, wrong
+from datacollect.problem.manifest import read_manifest
+from datacollect.transfer.protocol.file_names import why_not_written
+from datacollect.transfer.sources.agent.entries import require_fingerprint_text
+from datacollect.transfer.sources.web.urls import Target, file_below, name_in, target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from datacollect.transfer.sources.web.urls import Origin
+
+COLUMNS = ("url", "path", "bytes", "sha256")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+
+SERVER = Table(
+    "the server",
+    "Another web server, which knows ranges: nginx, an object store.",
+    (
+        Field("url", Text(), "Folder below which the files lie: https://host/folder/."),
+        Field(
+            "manifest",
+            Text(),
+            "CSV file: host, path, bytes and, optionally, sha256; rows of this server count.",
+        ),
+        Field("paths", ListOf(Text(), 1), "Its files, where no manifest lists them."),
+        Field(
+            "urls",
+            Text(),
+            "CSV file of whole URLs, such as presigned ones, instead of url: url and, optionally, "
+            "path, bytes, sha256.",
+        ),
+        Field(
+            "fingerprint",
+            Text(),
+            "Of its certificate: sha256: and 64 hexadecimal digits; the usual checks if absent.",
+        ),
+        Field("ca", Text(), "File of the authority that signed its certificate, instead."),
+        Field(
+            "plain_http",
+            Flag(),
+            "Whether it may do without TLS: anybody on the way can read and change what comes.",
+            default=False,
+        ),
+        Field(
+            "redirects_to",
+            ListOf(Text()),
+            "Hosts that its answers may lead on to, such as *.cdn.example; none if absent.",
+            default=(),
+        ),
+    ),
+)
+
+
+class ServerFile(NamedTuple):
+    """A file of another server; `place` is where the collection says so."""
+
+    path: str
+    target: Target
+    n_bytes: int | None
+    sha256: str | None
+    place: str
+
+    @property
+    def is_known(self) -> bool:
+        """Whether size and hash are said: then nothing need be asked."""
+        return self.n_bytes is not None and self.sha256 is not None
+
+
+@dataclass(frozen=True)
+class ServerEntry:
+    """Another server, and its files.
+
+    Attributes
+    ----------
+    name : str
+    origin : Origin
+        Where all its files are.
+    files : tuple of ServerFile
+    fingerprint : str or None
+    ca : Path or None
+    plain_http : bool
+    redirects_to : tuple of str
+    """
+
+    name: str
+    origin: Origin
+    files: tuple[ServerFile, ...]
+    fingerprint: str | None = None
+    ca: Path | None = None
+    plain_http: bool = False
+    redirects_to: tuple[str, ...] = ()
+
+    @cached_property
+    def targets(self) -> Mapping[str, Target]:
+        """Where each path lies; the empty path: the server itself."""
+        targets = {file.path: file.target for file in self.files}
+        return targets | {"": Target(self.origin, "/")}
+
+
+def server_of(name: str, entry: Mapping[str, Any], base: Path) -> ServerEntry:
+    """Return what the table of a server says, and the files that it names.
+
+    Raises
+    ------
+    ProblemError
+        No message holds the query or the password of a URL.
+    """
+    place = join("servers", name)
+    require_fingerprint_text(
+        entry["fingerprint"], place, "`openssl x509 -fingerprint -sha256` tells it, in other words"
+    )
+    files = tuple(_files(name, entry, base, place))
+    if not files:
+        raise ProblemError(f"{place}: it has no files; name some, or leave the server out")
+    _require_distinct(files)
+    origins = list(dict.fromkeys(file.target.origin for file in files))
+    if len(origins) > 1:
+        raise ProblemError(
+            f"{place}: all its URLs must lead to one server, got {origins[0].authority} and "
+            f"{origins[1].authority}; make it two [servers.NAME]"
+        )
+    _require_protected(entry, origins[0], files, place)
+    ca = entry["ca"]
+    return ServerEntry(
+        name,
+        origins[0],
+        files,
+        entry["fingerprint"],
+        None if ca is None else base / ca,
+        entry["plain_http"],
+        tuple(entry["redirects_to"]),
+    )
+
+
+def _files(name: str, entry: Mapping[str, Any], base: Path, place: str) -> Iterator[ServerFile]:
+    ways = [key for key in ("manifest", "paths", "urls") if entry[key] is not None]
+    if len(ways) != 1:
+        raise ProblemError(
+            f"{place}: must have one of manifest, paths and urls, got "
+            f"{' and '.join(ways) or 'none'}; they say which files it has"
+        )
+    if (entry["url"] is None) != (ways == ["urls"]):
+        rule = "must not have url beside urls" if entry["url"] else "must have url: its folder"
+        raise ProblemError(f"{place}: {rule}; urls are whole, paths lie below url")
+    if ways == ["urls"]:
+        yield from _of_urls(base / entry["urls"])
+        return
+    with naming(f"{place}.url"):
+        folder = target_of(entry["url"])
+    if ways == ["paths"]:
+        for i, path in enumerate(entry["paths"]):
+            yield ServerFile(path, file_below(folder, path), None, None, f"{place}.paths[{i}]")
+        return
+    manifest = base / entry["manifest"]
+    held = read_manifest(manifest)
+    if name not in held:
+        raise ProblemError(
+            f"{document_name(manifest)}: has no files of {name!r}; the column host must name the "
+            "server"
+        )
+    files = held[name]
+    for path, n_bytes, sha256 in zip(
+        files.paths, files.n_bytes.tolist(), files.sha256, strict=True
+    ):
+        where = document_name(manifest)
+        yield ServerFile(path, file_below(folder, path), n_bytes, sha256 or None, where)
+
+
+def _of_urls(path: Path) -> Iterator[ServerFile]:
+    """Read a CSV file of URLs."""
+    name = document_name(path)
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        header = [cell.strip() for cell in next(rows, [])]
+        if "url" not in header or len(set(header)) < len(header) or not set(header) <= set(COLUMNS):
+            raise ProblemError(
+                f"{name}, line 1: must be a header of url and, if they are known, path, bytes and "
+                "sha256; begin with a line `url`, or `url,path`"
+            )
+        for row in rows:
+            if not row:
+                continue
+            place = f"{name}, line {rows.line_num}"
+            if len(row) != len(header):
+                raise ProblemError(
+                    f"{place}: must have {len(header)} cells, got {len(row)}; put what holds a "
+                    "comma in double quotes"
+                )
+            with naming(place):
+                yield _row(dict(zip(header, row, strict=True)), place)
+    except csv.Error as error:
+        raise ProblemError(f"{name}, line {rows.line_num}: not valid CSV: {error}") from None
+
+
+def _row(cells: Mapping[str, str], place: str) -> ServerFile:
+    with naming("url"):
+        target = target_of(cells["url"].strip())
+    path = cells.get("path", "") or name_in(target)
+    text = cells.get("bytes", "").strip()
+    if text and not text.isdecimal():
+        raise wrong("bytes", "must be a whole number", text, "leave it out if it is not known")
+    sha256 = cells.get("sha256", "").strip()
+    if sha256 and not _SHA256.fullmatch(sha256):
+        raise wrong("sha256", "must be 64 hexadecimal digits", sha256, "or leave it empty")
+    n_bytes = Whole("bytes").read(int(text), "bytes") if text else None
+    return ServerFile(path, target, n_bytes, sha256.lower() or None, place)
+
+
+def _require_distinct(files: Sequence[ServerFile]) -> None:
+    seen: dict[str, str] = {}
+    for file in files:
+        if why := why_not_written(file.path):
+            raise ProblemError(
+                f"{file.place}: the file {shown(file.path)} cannot be written: {why}; give it "
+                "another path"
+            )
+        other = seen.setdefault(file.path, file.place)
+        if other is not file.place:
+            raise ProblemError(
+                f"{file.place}: the path {shown(file.path)} is given twice, also at {other}; "
+                "give each file a path of its own"
+            )
+
+
+def _require_protected(
+    entry: Mapping[str, Any], origin: Origin, files: Sequence[ServerFile], place: str
+) -> None:
+    is_plain = origin.scheme == "http"
+    if is_plain and not entry["plain_http"]:
+        raise ProblemError(
+            f"{place}: its URL must begin with https://; anybody on the way reads and changes what "
+            "comes without TLS. Where that does not matter, write plain_http = true"
+        )
+    pinned = [key for key in ("fingerprint", "ca") if entry[key] is not None]
+    if is_plain and pinned:
+        raise ProblemError(
+            f"{place}: must not have {pinned[0]}: without TLS there is no certificate"
+        )
+    if len(pinned) > 1:
+        raise ProblemError(f"{place}: must have fingerprint or ca, not both; leave one out")
+    if is_plain and any(file.target.authorization for file in files):
+        raise ProblemError(
+            f"{place}: must not have a password in its URL, which anybody could read"
+        )

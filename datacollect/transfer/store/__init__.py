@@ -1,0 +1,1 @@
+"""The destination folder: what has come, written, synced, recorded, verified; what it says."""

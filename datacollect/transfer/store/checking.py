@@ -1,0 +1,93 @@
+"""Whole files against hashes that a manifest says, in a thread of its own: large ones take long."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.transfer.protocol.source import Listed
+
+
+class Check(NamedTuple):
+    """A file in the folder of what is not whole yet, and the SHA-256 that it must have."""
+
+    source: str
+    file: int
+    sha256: str
+
+
+class Checks:
+    """Hashes files one after the other.
+
+    Parameters
+    ----------
+    folder_of : callable
+        Returns the descriptor of the folder in which a source's files lie under their numbers.
+    tell : callable
+        Called by the thread when a check is done.
+
+    Attributes
+    ----------
+    n_under_way : int
+        Checks that are wanted, less those that `tell` has taken off.
+    verdicts : dict of int to (str or None)
+        Why files that were checked are not what they should be; None where they are.
+    """
+
+    def __init__(self, folder_of: Callable[[str], int], tell: Callable[[Check], None]) -> None:
+        self._folder_of, self._tell = folder_of, tell
+        self.n_under_way = 0
+        self.verdicts: dict[int, str | None] = {}
+        self._wanted: queue.SimpleQueue[Check | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def take(self, source: str, file: int, listed: Listed) -> bool:
+        """Have a whole file checked, if a hash of it is known and it was not checked before."""
+        if listed.sha256 is None or file in self.verdicts:
+            return False
+        self.n_under_way += 1
+        self._add(Check(source, file, listed.sha256))
+        return True
+
+    def _add(self, check: Check) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="checks", daemon=True)
+            self._thread.start()
+        self._wanted.put(check)
+
+    def close(self) -> None:
+        """End once all is checked."""
+        if self._thread is not None:
+            self._wanted.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while (check := self._wanted.get()) is not None:
+            self.check(check)
+
+    def check(self, check: Check) -> None:
+        """Check a file now."""
+        self.verdicts[check.file] = self._why_not(check)
+        self._tell(check)
+
+    def _why_not(self, check: Check) -> str | None:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            fd = os.open(str(check.file), flags, dir_fd=self._folder_of(check.source))
+            with os.fdopen(fd, "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            return f"it cannot be read to be checked: {error.strerror}"
+        if found == check.sha256:
+            return None
+        return (
+            f"its SHA-256 must be {check.sha256}, as the manifest says, and is {found}; the server "
+            "has another version, or the manifest is old"
+        )

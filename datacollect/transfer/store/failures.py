@@ -1,0 +1,145 @@
+"""What goes wrong with the destination folder, in words: the only place that knows SQLite's errors.
+
+A full disk, one that fails and one that may not be written are told apart from damage. Only damage
+asks for anything to be taken away, and even then it is the state alone: files stay.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import apsw
+
+from datacollect.errors import DatacollectError, ProblemError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# A file system with less than this left is full to SQLite: it writes whole pages, and many.
+LEAST_FREE_BYTES = 64 * 1024
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+_REMEDY = "nothing verified is lost: make room, or mend the disk, and start the same command again"
+
+
+def not_written(error: BaseException, folder: Path) -> DatacollectError:
+    """Return what to say where the destination folder cannot be written.
+
+    >>> print(not_written(OSError(28, "No space left on device"), "into"))
+    into: cannot be written: No space left on device; nothing verified is lost: make room, or mend \
+the disk, and start the same command again
+    """
+    if isinstance(error, DatacollectError):
+        return error
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+    else:
+        reason = f"{type(error).__name__}: {error}"
+    return StoreError(f"{folder}: cannot be written: {reason}; {_REMEDY}")
+
+
+@contextmanager
+def passing_over(numbers: Collection[int]) -> Iterator[None]:
+    """Go on after errors of the system with some numbers."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise
+
+
+class DiskErrors:
+    """What fails inside is told as `StoreError`; for use around whatever touches the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: object,
+    ) -> None:
+        """Turn an error of the system into ours."""
+        if isinstance(error, OSError):
+            raise not_written(error, self._folder) from error
+
+
+class StateErrors:
+    """What SQLite raises inside is told as our errors.
+
+    Parameters
+    ----------
+    path : Path
+        Of the state, below the destination folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.db: apsw.Connection | None = None
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: object,
+    ) -> None:
+        """Turn an error of SQLite into ours."""
+        if isinstance(error, apsw.Error):
+            raise self.of(error) from error
+
+    def of(self, error: apsw.Error) -> DatacollectError:
+        """Return our error for one of SQLite's."""
+        if isinstance(error, _DAMAGE) or "malformed" in str(error):
+            return self.damaged(str(error))
+        return StoreError(f"{self._folder}: cannot be written: {self._reason(error)}; {_REMEDY}")
+
+    def damaged(self, why: str) -> ProblemError:
+        """Return what to say of a file that is no state: only that file is to make way."""
+        return ProblemError(
+            f"{self._path}: is not the state of a collection, or damaged: {why}; move "
+            f"{self._path.name} and its neighbours {self._path.name}-* away, and nothing else: "
+            "files that are there are then compared by hash, and not fetched again"
+        )
+
+    @property
+    def _folder(self) -> Path:
+        return self._path.parent.parent
+
+    def _reason(self, error: apsw.Error) -> str:
+        # A disk that is full when SQLite syncs is an I/O error to it.
+        if isinstance(error, apsw.FullError) or self._errno() in NO_ROOM or self._is_full():
+            return (
+                "no room is left on its disk, or for temporary files (SQLITE_TMPDIR, /var/tmp, "
+                "/tmp)"
+            )
+        if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+            return "another program has its state open"
+        if isinstance(error, (apsw.ReadOnlyError, apsw.PermissionsError)):
+            return "it, or its disk, is read-only"
+        if isinstance(error, (apsw.IOError, apsw.CantOpenError)) and (number := self._errno()):
+            return f"{error} ({os.strerror(number)})"
+        return str(error)
+
+    def _errno(self) -> int:
+        try:
+            return 0 if self.db is None else self.db.system_errno
+        except apsw.Error:  # closed meanwhile
+            return 0
+
+    def _is_full(self) -> bool:
+        try:
+            found = os.statvfs(self._path.parent)
+        except OSError:
+            return False
+        return found.f_blocks > 0 and found.f_bavail * found.f_frsize < LEAST_FREE_BYTES

@@ -1,0 +1,235 @@
+"""What a pull's log tells of rates over time: what was planned, what came, what went wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from datacollect.errors import ProblemError
+from datacollect.transfer.protocol.file_names import STATE_FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from os import PathLike
+
+    from datacollect.arrays import FloatArray
+    from datacollect.schedule.schedule import Schedule
+
+# What has come is noted so often, and less often the longer a pull takes.
+NOTED_S, NOTED_PART = 0.5, 1 / 500
+MOVED = "bytes by route"
+# What is drawn where it happened.
+TROUBLES = {
+    "session ended": "connection lost",
+    "session stuck": "connection stuck",
+    "source given up": "source given up",
+    "files retired": "files changed",
+    "file set aside": "file refused",
+}
+
+
+class Moved:
+    """Adds up what arrives on each route, and says when that is to be noted.
+
+    Examples
+    --------
+    >>> moved = Moved()
+    >>> moved.opened(1, ("S1", "R"))
+    >>> moved.arrived({1: 700})
+    >>> moved.line()
+    [[['S1', 'R'], 700]]
+    """
+
+    def __init__(self) -> None:
+        self._routes: dict[int, tuple[str, ...]] = {}
+        self._seen: Counter[int] = Counter()
+        self._bytes: Counter[tuple[str, ...]] = Counter()
+        self._next_s = 0.0
+
+    def opened(self, session: int, hosts: tuple[str, ...]) -> None:
+        """Note which hosts a session passes, the destination aside."""
+        self._routes[session] = hosts
+
+    def arrived(self, arrived_bytes: Mapping[int, int]) -> None:
+        """Note all that sessions have received since they were opened."""
+        for session, n_bytes in arrived_bytes.items():
+            self._bytes[self._routes[session]] += n_bytes - self._seen[session]
+            self._seen[session] = n_bytes
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether to note it now."""
+        if now_s < self._next_s:
+            return False
+        self._next_s = now_s + max(NOTED_S, now_s * NOTED_PART)
+        return True
+
+    def line(self) -> list[list[Any]]:
+        """Return what a log's line says: hosts and bytes of each route, since the round's start."""
+        return [[list(hosts), n_bytes] for hosts, n_bytes in sorted(self._bytes.items())]
+
+
+def planned_routes(schedule: Schedule) -> list[list[Any]]:
+    """Return what a log's line says of a plan: hosts, bytes, start and end of each route."""
+    found: dict[tuple[str, ...], list[float]] = {}
+    columns = schedule.columns
+    for number, hop, n_bytes, start_s, finish_s in zip(
+        columns.route.tolist(),
+        columns.hop.tolist(),
+        columns.n_bytes.tolist(),
+        columns.start_s.tolist(),
+        columns.finish_s.tolist(),
+        strict=True,
+    ):
+        route = schedule.routes[number].hosts
+        if hop != len(route) - 2:
+            continue
+        total = found.setdefault(route, [0, start_s, finish_s])
+        total[0] += n_bytes
+        total[1:] = min(total[1], start_s), max(total[2], finish_s)
+    return [
+        [list(route[:-1]), int(n_bytes), float(start_s), float(finish_s)]
+        for route, (n_bytes, start_s, finish_s) in sorted(found.items())
+    ]
+
+
+@dataclass(frozen=True)
+class PlannedRoute:
+    """What a plan expected of a route: so many bytes between two instants."""
+
+    hosts: tuple[str, ...]
+    n_bytes: int
+    start_s: float
+    finish_s: float
+
+
+@dataclass
+class History:
+    """One start of a pull.
+
+    Attributes
+    ----------
+    method : str
+    times_s : list of float
+        When was noted what had come, seconds from the start.
+    arrived_bytes : dict of tuple of str to list of int
+        What had come by each route by then, in all; a route is its hosts but the destination.
+    planned : list of PlannedRoute
+        By the first plan on known bandwidths; empty where there was none.
+    predicted_s : float or None
+        When the end was expected.
+    ended_s : float or None
+        When it ended; None: it was killed, or is at work.
+    troubles : list of (float, str)
+    """
+
+    method: str = ""
+    times_s: list[float] = field(default_factory=list)
+    arrived_bytes: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    planned: list[PlannedRoute] = field(default_factory=list)
+    predicted_s: float | None = None
+    ended_s: float | None = None
+    troubles: list[tuple[float, str]] = field(default_factory=list)
+
+    def rates(self) -> dict[tuple[str, ...], FloatArray]:
+        """Return bytes per second of each route, shape (n_times - 1,), between two notes."""
+        spans = np.diff(np.array(self.times_s))
+        return {
+            hosts: np.diff(np.array(n_bytes, dtype=float)) / spans
+            for hosts, n_bytes in self.arrived_bytes.items()
+        }
+
+    def planned_rate(self, time_s: float) -> float:
+        """Return the bytes per second that the plan expected at an instant, on all routes."""
+        return sum(
+            each.n_bytes / (each.finish_s - each.start_s)
+            for each in self.planned
+            if each.start_s <= time_s < each.finish_s
+        )
+
+    def note(self, time_s: float, routes: list[Any], before: Mapping[tuple[str, ...], int]) -> None:
+        """Take a line in; `before`: what earlier rounds of this start had brought."""
+        if self.times_s and time_s <= self.times_s[-1]:
+            return
+        now = {tuple(hosts): int(n) for hosts, n in routes}
+        self.times_s.append(time_s)
+        for hosts in self.arrived_bytes.keys() | now.keys() | before.keys():
+            row = self.arrived_bytes.setdefault(hosts, [0] * (len(self.times_s) - 1))
+            row.append(before.get(hosts, 0) + now.get(hosts, 0))
+
+
+def history_of(folder: str | PathLike[str]) -> History:
+    """Return the last start of the pull into a folder by which anything came.
+
+    Raises
+    ------
+    ProblemError
+        Nothing has ever come there.
+    """
+    path = Path(folder) / STATE_FOLDER / "log.jsonl"
+    found = None
+    for history in _starts(path):
+        if len(history.times_s) > 1:
+            found = history
+    if found is None:
+        raise ProblemError(
+            f"{folder}: nothing has come into it that could be drawn; name the folder of "
+            "`datacollect pull --into`"
+        )
+    return found
+
+
+def _starts(path: Path) -> Iterator[History]:
+    """Yield what each start has logged, as far as its lines are whole."""
+    history, before = History(), Counter[tuple[str, ...]]()
+    last: dict[tuple[str, ...], int] = {}
+    for line in _lines(path):
+        what, time_s = line.get("what"), float(line.get("s", 0.0))
+        if what == "pull begins":
+            yield history
+            history, before, last = History(str(line.get("method", ""))), Counter(), {}
+        elif what == "planned":
+            before.update(last)  # each round counts anew
+            last = {}
+            _take_plan(history, line, time_s)
+        elif what == MOVED:
+            history.note(time_s, line["routes"], before)
+            last = {tuple(hosts): int(n) for hosts, n in line["routes"]}
+        elif what == "pull ends":
+            history.ended_s = time_s
+            if history.predicted_s is None and line.get("predicted_makespan_s") is not None:
+                # Told from when the pull began to work, and it worked for makespan_s.
+                begun_s = time_s - float(line["makespan_s"])
+                history.predicted_s = begun_s + float(line["predicted_makespan_s"])
+        elif what in TROUBLES and (what != "session ended" or line.get("why")):
+            history.troubles.append((time_s, TROUBLES[what]))
+    yield history
+
+
+def _take_plan(history: History, line: Mapping[str, Any], time_s: float) -> None:
+    if history.planned or line.get("makespan_s") is None:
+        return
+    history.predicted_s = time_s + float(line["makespan_s"])
+    history.planned = [
+        PlannedRoute(tuple(hosts), int(n_bytes), time_s + start_s, time_s + finish_s)
+        for hosts, n_bytes, start_s, finish_s in line.get("expected", [])
+        if finish_s > start_s
+    ]
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for line in text.splitlines():
+        try:
+            found = json.loads(line)
+        except ValueError:  # half a line: it was killed
+            continue
+        if isinstance(found, dict):
+            yield found

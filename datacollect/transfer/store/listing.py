@@ -1,0 +1,158 @@
+"""Listing what sources hold: page by page into the state, each entry judged on its way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from datacollect.errors import TransferError
+from datacollect.kinds import BYTES_STOP, shown
+from datacollect.transfer.protocol.file_names import why_not_written
+from datacollect.transfer.protocol.source import LeftOut
+from datacollect.transfer.store.holes import are_ranges
+from datacollect.transfer.store.state import storable
+from datacollect.units import format_bytes
+
+if TYPE_CHECKING:
+    from datacollect.transfer.protocol.source import Listed, ListedFolder, Page
+    from datacollect.transfer.store.paths import Folding
+    from datacollect.transfer.store.state import State
+
+# A source that lists more lies, or is to be collected in parts.
+MOST_FILES = 20_000_000
+MOST_LEFT_OUT = 100_000
+# So many pages in a row that bring nothing are no list.
+MOST_EMPTY_PAGES = 10_000
+# No file system that is used for data holds larger files; a sparse one says any size.
+LARGEST_FILE_BYTES = 2**44
+_NUMBER_STOP = 2**63
+
+
+class Listing:
+    """Takes the listing of one source in.
+
+    Parameters
+    ----------
+    state : State
+    source : str
+    folding : Folding
+        Which names the destination's file system takes for the same.
+    """
+
+    def __init__(self, state: State, source: str, folding: Folding) -> None:
+        self._state, self._source, self._folding = state, source, folding
+        self._number = state.source_id(source)
+        self._last: bytes | None = None
+        self._seen: dict[str, str] = {}
+        self._n_files = self._n_left_out = self._n_folders = self._bytes = 0
+        self._n_empty_pages = 0
+        state.begin_listing(self._number)
+
+    def take(self, page: Page) -> None:
+        """Take a page in.
+
+        Raises
+        ------
+        TransferError
+            Names are not sorted, there is more than can be, or pages bring nothing.
+        """
+        self._require_progress(page)
+        files: list[Listed] = []
+        left_out = [_storable(entry) for entry in page.left_out]
+        for entry in page.files:
+            self._require_order(entry)
+            why = self._why_left_out(entry)
+            if why is None:
+                files.append(_sound(entry))
+            else:
+                left_out.append(_storable(LeftOut(entry.path, why)))
+        folders: list[ListedFolder] = []
+        for folder in page.folders:
+            why = why_not_written(folder.path) or _why_no_time(folder.mtime_ns)
+            if why is None:
+                folders.append(folder._replace(mode=_sound_mode(folder.mode)))
+            else:
+                left_out.append(_storable(LeftOut(folder.path, why)))
+        self._n_files += len(files)
+        self._n_left_out += len(left_out)
+        self._n_folders += len(folders)
+        self._bytes += sum(file.n_bytes for file in files)
+        self._require_possible()
+        self._state.add_page(self._number, files, left_out, folders)
+
+    def end(self) -> None:
+        """Compare it with what is known: the source is listed to its end."""
+        self._state.end_listing(self._number)
+
+    def _require_progress(self, page: Page) -> None:
+        is_empty = not (page.files or page.left_out or page.folders)
+        self._n_empty_pages = self._n_empty_pages + 1 if is_empty else 0
+        if self._n_empty_pages >= MOST_EMPTY_PAGES:
+            raise TransferError(
+                f"{self._source}: its inventory does not get on: {MOST_EMPTY_PAGES} pages in a row "
+                "were empty"
+            )
+
+    def _require_order(self, entry: Listed) -> None:
+        name = entry.path.encode(errors="surrogatepass")
+        if self._last is not None and name <= self._last:
+            raise TransferError(
+                f"{self._source}: its inventory must be sorted, every name once; "
+                f"{shown(storable(entry.path))} is out of place"
+            )
+        self._last = name
+
+    def _require_possible(self) -> None:
+        n_names = max(self._n_files, self._n_folders)
+        if n_names > MOST_FILES or self._n_left_out > MOST_LEFT_OUT:
+            raise TransferError(
+                f"{self._source}: it lists more than {MOST_FILES} files, or leaves out more than "
+                f"{MOST_LEFT_OUT}; collect it in parts, by patterns in [sources.{self._source}]"
+            )
+        if self._bytes >= BYTES_STOP:
+            raise TransferError(f"{self._source}: it lists more bytes than there can be")
+
+    def _why_left_out(self, entry: Listed) -> str | None:
+        why = why_not_written(entry.path)
+        if why is not None:
+            return why
+        if not 0 <= entry.n_bytes <= LARGEST_FILE_BYTES:
+            return (
+                f"it has {format_bytes(entry.n_bytes)}; files are collected up to "
+                f"{format_bytes(LARGEST_FILE_BYTES)}"
+            )
+        if not 0 <= entry.inode < _NUMBER_STOP:
+            return f"its number at its host, {entry.inode}, must be below 2**63"
+        return _why_no_time(entry.mtime_ns) or self._why_taken(entry.path)
+
+    def _why_taken(self, path: str) -> str | None:
+        if not self._folding.any:
+            return None
+        key = self._folding.key(path)
+        other = self._seen.setdefault(key, path)
+        if other == path:
+            return None
+        return f"the destination's file system takes it for {shown(other)}, which comes first"
+
+
+def _why_no_time(mtime_ns: int | None) -> str | None:
+    """Return why a time cannot be noted: its seconds must fit into 64 bits."""
+    if mtime_ns is None or -_NUMBER_STOP <= mtime_ns // 10**9 < _NUMBER_STOP:
+        return None
+    return "the time of its last change lies further away than 2**63 seconds"
+
+
+def _sound(entry: Listed) -> Listed:
+    """Return a file with what is optional left out where it cannot be."""
+    extents = entry.extents
+    if extents is not None and not are_ranges(extents, entry.n_bytes):
+        extents = None
+    tag = None if entry.tag is None else storable(entry.tag)
+    return entry._replace(mode=_sound_mode(entry.mode), extents=extents, tag=tag)
+
+
+def _sound_mode(mode: int | None) -> int | None:
+    return mode if mode is not None and 0 <= mode <= 0o7777 else None
+
+
+def _storable(entry: LeftOut) -> LeftOut:
+    return LeftOut(storable(entry.name), storable(entry.why), entry.name_hex)

@@ -1,0 +1,264 @@
+"""What lies where files belong: whether it may be replaced, and giving whole files their names.
+
+A file that lies there is ours as long as it looks as it did when it got its name. What is not, or
+was altered since, is kept, unless the user has it overwritten. It is asked twice: before a byte
+moves, and when a file is to get its name.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.transfer.store.attributes import is_as_placed
+from datacollect.transfer.store.paths import Folders
+
+if TYPE_CHECKING:
+    from datacollect.transfer.store.attributes import StoreOptions
+    from datacollect.transfer.store.state import State
+
+_OVERWRITE = "move it away, or start with --overwrite, which replaces it"
+_ABOUT_NAMES = (
+    errno.ENOTDIR,
+    errno.ELOOP,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.EINVAL,
+    errno.EILSEQ,
+    errno.ENOTEMPTY,
+    errno.EEXIST,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EBUSY,
+    errno.EXDEV,
+)
+
+
+class Kind(Enum):
+    """What was found on the way to a place, or at it."""
+
+    NOTHING = "nothing"
+    FILE = "a file"
+    FOLDER = "a folder"
+    LINK = "a link"
+    OTHER = "no regular file"
+    MOUNT = "a file system of its own"
+    CLOSED = "closed"
+
+
+class Found(NamedTuple):
+    """What lies at a place, or keeps from it.
+
+    Attributes
+    ----------
+    kind : Kind
+    at : str
+        Where it lies, below the destination folder.
+    stat : os.stat_result or None
+    why : str
+        In the system's words, where it is closed.
+    """
+
+    kind: Kind
+    at: str
+    stat: os.stat_result | None = None
+    why: str = ""
+
+
+class Taken(NamedTuple):
+    """Why a place cannot be had; `may_equal`: there is a file that may be the wanted one."""
+
+    why: str
+    may_equal: bool = False
+
+
+class Places:
+    """Places of one destination folder. Not for several threads.
+
+    Parameters
+    ----------
+    root_fd : int
+    state : State
+    options : StoreOptions
+    """
+
+    def __init__(self, root_fd: int, state: State, options: StoreOptions) -> None:
+        self._state, self._options = state, options
+        self.folders = Folders(root_fd)
+
+    def look(self, source: str, path: str) -> Found:
+        """Return what lies where a file belongs.
+
+        Raises
+        ------
+        OSError
+            What is wrong has nothing to do with the name.
+        """
+        *above, last = (source, *path.split("/"))
+        at = f"{source}/{path}"
+        try:
+            fd = self.folders.open(tuple(above), make=False)
+            return self._at(fd, last, at)
+        except FileNotFoundError:
+            return Found(Kind.NOTHING, at)
+        except OSError as error:
+            if error.errno not in _ABOUT_NAMES:
+                raise
+            blocked = str(error.filename or at)
+            if error.errno == errno.EXDEV:
+                return Found(Kind.MOUNT, blocked)
+            if error.errno in (errno.ENOTDIR, errno.ELOOP) and blocked != at:
+                return self._blocking(blocked)
+            return Found(Kind.CLOSED, blocked, why=os.strerror(error.errno))
+
+    def taken(self, number: int, source: str, path: str, n_bytes: int) -> Taken | None:
+        """Return why a file cannot be placed; None where it can.
+
+        Parameters
+        ----------
+        number : int
+            The source's.
+        source, path : str
+        n_bytes : int
+            The file's size.
+        """
+        return self._judged(self.look(source, path), number, source, path, n_bytes)
+
+    def place(
+        self, number: int, source: str, path: str, n_bytes: int, staging: tuple[int, str]
+    ) -> str | None:
+        """Rename a whole file to where it belongs; return why it cannot be there, or None.
+
+        `staging` is the descriptor of the folder that it lies in, and its name there.
+
+        Raises
+        ------
+        OSError
+            What is wrong has nothing to do with the name.
+        """
+        *above, last = (source, *path.split("/"))
+        found = self.look(source, path)
+        taken = self._judged(found, number, source, path, n_bytes)
+        if taken is not None and not (taken.may_equal and self._options.overwrite):
+            return taken.why
+        fd_from, name = staging
+        try:
+            if found.kind is Kind.FOLDER or found.at != f"{source}/{path}":
+                self._clear(found, number, staging)
+            fd = self.folders.open(tuple(above), make=True)
+            os.rename(name, last, src_dir_fd=fd_from, dst_dir_fd=fd)
+        except OSError as error:
+            if error.errno in _ABOUT_NAMES:
+                return (
+                    f"{source}/{path} cannot be written: {os.strerror(error.errno)}; mend that, "
+                    "and start the same command again"
+                )
+            raise
+        self.folders.changed.add(tuple(above))
+        return None
+
+    def close(self) -> None:
+        """Close what is open."""
+        self.folders.close()
+
+    # What is found ----------------------------------------------------------------------------
+
+    def _at(self, fd: int, name: str, at: str) -> Found:
+        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        if stat.S_ISREG(found.st_mode):
+            return Found(Kind.FILE, at, found)
+        if stat.S_ISDIR(found.st_mode):
+            return Found(Kind.FOLDER, at, found)
+        return Found(Kind.LINK if stat.S_ISLNK(found.st_mode) else Kind.OTHER, at, found)
+
+    def _blocking(self, at: str) -> Found:
+        """Return what lies where a folder is wanted."""
+        *above, last = at.split("/")
+        return self._at(self.folders.open(tuple(above), make=False), last, at)
+
+    def _judged(
+        self, found: Found, number: int, source: str, path: str, n_bytes: int
+    ) -> Taken | None:
+        if found.kind is Kind.NOTHING:
+            return None
+        if found.kind is Kind.CLOSED:
+            return Taken(
+                f"{found.at} cannot be written: {found.why}; mend that, and start the same "
+                "command again"
+            )
+        if found.kind is Kind.MOUNT:
+            return Taken(
+                f"{found.at} is a file system of its own, and no file can be renamed into it: "
+                f"unmount it, or mount it at {source} itself"
+            )
+        if found.at == source:
+            return Taken(
+                f"{source} is {found.kind.value} where the folder of this source is wanted; links "
+                "are not followed: move it away, or mount there what it is to lead to"
+            )
+        if found.at != f"{source}/{path}":
+            return self._judged_way(found, number, source)
+        if found.kind is Kind.FILE:
+            return self._judged_file(found, number, path, n_bytes)
+        if self._options.overwrite:
+            return None
+        if found.kind is Kind.FOLDER:
+            return Taken(
+                f"{found.at} is a folder here, and a file at the source: {_OVERWRITE}, with all "
+                "that lies in it"
+            )
+        return Taken(f"{found.at} is there already and is {found.kind.value}: {_OVERWRITE}")
+
+    def _judged_way(self, found: Found, number: int, source: str) -> Taken | None:
+        """Judge what lies where a folder is wanted: a file of ours that is gone makes way."""
+        path = found.at.removeprefix(f"{source}/")
+        if found.kind is Kind.FILE and self._is_ours(found, number, path):
+            if not self._state.is_expected(number, path):
+                return None
+            return Taken(f"{found.at} is both a file and a folder at the source")
+        if self._options.overwrite and not self._state.is_expected(number, path):
+            return None
+        return Taken(
+            f"{found.at} is {found.kind.value} where a folder is wanted"
+            + ("; links are not followed: " if found.kind is Kind.LINK else ": ")
+            + _OVERWRITE
+        )
+
+    def _judged_file(self, found: Found, number: int, path: str, n_bytes: int) -> Taken | None:
+        assert found.stat is not None
+        if self._is_ours(found, number, path):
+            return None
+        may_equal = found.stat.st_size == n_bytes
+        if self._options.overwrite and not may_equal:
+            return None
+        return Taken(why_kept(found.at, altered=bool(self._state.stamps(number, path))), may_equal)
+
+    def _is_ours(self, found: Found, number: int, path: str) -> bool:
+        assert found.stat is not None
+        stamps = self._state.stamps(number, path)
+        return any(is_as_placed(found.stat, stamp) for stamp in stamps)
+
+    def _clear(self, found: Found, number: int, staging: tuple[int, str]) -> None:
+        """Take away what is to make way: forgotten first, so that no crash finds it lost."""
+        if found.kind is Kind.NOTHING:
+            return
+        source, *rest = found.at.split("/")
+        above, path = (source, *rest[:-1]), "/".join(rest)
+        if found.kind is Kind.FOLDER:
+            self.folders.close()
+        fd = self.folders.open(above, make=False)
+        self._state.make_way(number, path)
+        if found.kind is Kind.FOLDER:
+            os.rename(rest[-1], f"replaced-{staging[1]}", src_dir_fd=fd, dst_dir_fd=staging[0])
+        else:
+            os.unlink(rest[-1], dir_fd=fd)
+        self.folders.changed.add(above)
+
+
+def why_kept(at: str, *, altered: bool) -> str:
+    """Return why a file that lies at a place is kept."""
+    what = "was altered after it came" if altered else "is there already and is another file"
+    return f"{at} {what}: {_OVERWRITE}"

@@ -1,0 +1,240 @@
+"""Before a byte moves: what lies in the folder is compared with what the state and sources say."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from datacollect.transfer.store.attributes import (
+    file_mode,
+    is_as_placed,
+    stamp_of,
+)
+from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
+from datacollect.transfer.store.failures import not_written, passing_over
+from datacollect.transfer.store.paths import names_in
+from datacollect.transfer.store.pieces import touched, whole_files
+from datacollect.transfer.store.places import Found, Kind, Places
+from datacollect.transfer.store.state import FileState, Settled
+from datacollect.transfer.store.syncing import sync_placed
+from datacollect.transfer.store.verifying import is_as_recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from datacollect.transfer.store.attributes import StoreOptions
+    from datacollect.transfer.store.comparing import Digests
+    from datacollect.transfer.store.opening import Staging
+    from datacollect.transfer.store.reading import PlacedRow
+    from datacollect.transfer.store.state import FileRow, State
+
+_CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+# So many files are settled, or adopted, at a time.
+GROUP = 1000
+
+
+class Preparing:
+    """Judges what lies in the destination folder.
+
+    Parameters
+    ----------
+    root_fd : int
+    folder : Path
+    staging : Staging
+    state : State
+    options : StoreOptions
+    """
+
+    def __init__(
+        self,
+        root_fd: int,
+        folder: Path,
+        staging: Staging,
+        state: State,
+        options: StoreOptions,
+    ) -> None:
+        self._root_fd, self._folder = root_fd, folder
+        self._staging, self._state, self._options = staging, state, options
+        self._places = Places(root_fd, state, options)
+
+    # After a crash, or a hand's work ----------------------------------------------------------
+
+    def mend(self) -> int:
+        """Bring the state in line with what lies in the folder; return how many files were lost."""
+        try:
+            return sum(
+                self._mend_done(number, name) + self._mend_begun(number, name)
+                for number, name in self._state.source_names().items()
+            )
+        finally:
+            self._places.close()
+
+    def _mend_done(self, number: int, name: str) -> int:
+        settled, lost = [], []
+        for row in self._state.placed(number):
+            found = self._places.look(name, row.listed.path)
+            if found.stat is not None and found.kind is Kind.FILE:
+                is_same = found.at == f"{name}/{row.listed.path}"
+                if is_same and is_as_placed(found.stat, row.placed):
+                    if row.placed.mtime_ns is None:  # an old state did not note it
+                        stamp = stamp_of(found.stat)
+                        settled.append(Settled(row.number, FileState.DONE, None, stamp))
+                    continue
+            after = self._after_change(number, name, row, found)
+            if after is None:
+                lost.append(row.number)
+            else:
+                settled.append(after)
+        self._state.settle(settled)
+        self._state.again(lost)
+        return len(lost)
+
+    def _after_change(self, number: int, name: str, row: PlacedRow, found: Found) -> Settled | None:
+        """Return what is to become of a file that is not as it was placed; None: fetched anew."""
+        path, n_bytes = row.listed.path, row.listed.n_bytes
+        if found.kind is Kind.FILE and found.at == f"{name}/{path}":
+            with suppress(OSError), open_placed(self._places.folders, name, path) as fd:
+                hashes = self._state.hashes_of(row.number)
+                if is_as_recorded(fd, n_bytes, hashes):
+                    stamp = stamp_of(os.fstat(fd))
+                    return Settled(row.number, FileState.DONE, None, stamp, row.set_mode)
+        if row.is_gone:
+            return Settled(row.number, FileState.OLD)
+        if found.kind is Kind.NOTHING or self._options.overwrite:
+            return None
+        taken = self._places.taken(number, name, path, n_bytes)
+        return None if taken is None else Settled(row.number, FileState.KEPT, taken.why)
+
+    def _mend_begun(self, number: int, name: str) -> int:
+        """Find out which unfinished files are there no more: they have their names, or are lost."""
+        there: set[str] = set()
+        with passing_over(_CLOSED):
+            there = set(names_in(self._staging.of(name)))
+        layout = self._state.layout(number)
+        with_data = set(self._state.recorded(number, data_only=True))
+        if not with_data:
+            return 0
+        begun = set(layout.files[touched(layout, with_data)].tolist())
+        all_recorded = whole_files(layout, set(self._state.recorded(number)))
+        settled, lost = [], []
+        for row in self._state.files_in(number, FileState.WAITING):
+            if row.number not in begun or str(row.number) in there:
+                continue
+            found = self._places.look(name, row.listed.path)
+            size = None if found.kind is not Kind.FILE or found.stat is None else found.stat.st_size
+            if row.number in all_recorded and size == row.listed.n_bytes and found.stat is not None:
+                stamp = stamp_of(found.stat)
+                settled.append(Settled(row.number, FileState.DONE, None, stamp))
+            else:
+                lost.append(row.number)
+        self._state.settle(settled)
+        self._state.again(lost)
+        return len(lost)
+
+    # Places -----------------------------------------------------------------------------------
+
+    def prepare(self, name: str) -> list[FileRow]:
+        """Judge all places of a source; return the files to be compared with what is there."""
+        number = self._state.source_id(name)
+        rows = self._state.files_in(number, FileState.WAITING, FileState.KEPT)
+        kept = {row.number for row in self._state.files_in(number, FileState.KEPT)}
+        settled, free, to_compare = [], [], []
+        why_closed = self._why_closed(name)
+        try:
+            for row in sorted(rows, key=lambda row: row.listed.path):
+                path, n_bytes = row.listed.path, row.listed.n_bytes
+                taken = self._places.taken(number, name, path, n_bytes)
+                if taken is not None and taken.may_equal:
+                    to_compare.append(row)
+                why = why_closed if taken is None else taken.why
+                if why is not None:
+                    settled.append(Settled(row.number, FileState.KEPT, why))
+                elif row.number in kept:
+                    free.append(row.number)
+            self._state.settle(settled)
+            self._state.release(free)
+            self._apply_modes(number, name)
+        finally:
+            self._places.close()
+        return to_compare
+
+    def _why_closed(self, name: str) -> str | None:
+        """Return why nothing at all can be placed for a source."""
+        try:
+            self._staging.of(name)
+        except OSError as error:
+            if error.errno not in _CLOSED:
+                raise
+            reason = os.strerror(error.errno or 0)
+            return (
+                f"{name} is a file system of its own, and its unfinished files cannot be written "
+                f"there: {reason}; mend that, and start the same command again"
+            )
+        return None
+
+    def _apply_modes(self, number: int, name: str) -> None:
+        """Give files that are done the modes that they have at their source by now."""
+        if not self._options.modes:
+            return
+        settled = []
+        for row in self._state.placed(number):
+            mode = row.listed.mode
+            if row.is_gone or mode is None or mode == row.set_mode:
+                continue
+            path = row.listed.path
+            with passing_over(_CLOSED), open_placed(self._places.folders, name, path) as fd:
+                os.fchmod(fd, file_mode(mode))
+                os.fsync(fd)
+                settled.append(Settled(row.number, FileState.DONE, None, row.placed, mode))
+        self._state.settle(settled)
+
+    # Comparing --------------------------------------------------------------------------------
+
+    def compare(self, name: str, rows: Sequence[FileRow], digests: Digests) -> None:
+        """Adopt the files that are what a source has; keep and name others, or have them fetched.
+
+        Raises
+        ------
+        StoreError
+            The disk fails.
+        TransferError
+            The source does not answer; what was compared by then stands.
+        """
+        number = self._state.source_id(name)
+        comparing = Comparing(self._places.folders, name, self._options, digests)
+        adopted: list[Adopted] = []
+        try:
+            for row, found in comparing.all(rows):
+                if isinstance(found, Adopted):
+                    adopted.append(found)
+                    if len(adopted) >= GROUP:
+                        self._adopt(name, adopted)
+                        adopted = []
+                elif self._options.overwrite:
+                    self._state.release([row.number])
+                else:
+                    taken = self._places.taken(number, name, row.listed.path, row.listed.n_bytes)
+                    why = found if taken is None else f"{taken.why}{found and f' ({found})'}"
+                    self._state.settle([Settled(row.number, FileState.KEPT, why)])
+        finally:
+            try:
+                self._adopt(name, adopted)
+            finally:
+                self._places.close()
+
+    def _adopt(self, name: str, adopted: list[Adopted]) -> None:
+        """Make sure that files are on disk, then note that they are there."""
+        if not adopted:
+            return
+        try:
+            sync_placed(self._places.folders, name, [each.row.listed.path for each in adopted])
+        except OSError as error:
+            raise not_written(error, self._folder) from error
+        self._state.record([], (span for each in adopted for span in each.hashes))
+        self._state.settle(
+            Settled(each.row.number, FileState.DONE, None, each.stamp, each.set_mode)
+            for each in adopted
+        )

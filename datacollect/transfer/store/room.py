@@ -1,0 +1,66 @@
+"""Whether there is room for what a source still needs, beside what others need."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from datacollect.transfer.store.paths import names_in
+from datacollect.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from datacollect.transfer.store.opening import Staging
+    from datacollect.transfer.store.state import State
+
+# Room that is left free, for the state and for others.
+SPARE_BYTES = 16 * 2**20
+
+
+def why_no_room(
+    folder: Path, state: State, staging: Staging, source: str, others: Sequence[str]
+) -> str | None:
+    """Return why what a source needs does not fit beside what others need, or None.
+
+    Holes of sparse files take no room. Each file system counts by itself.
+    """
+    fd = staging.of(source)
+    device = os.fstat(fd).st_dev
+    sharing = [source] + [
+        other for other in others if other != source and _device(staging, other) == device
+    ]
+    n_files, n_bytes = state.needs(sharing)
+    if not state.needs([source])[0]:
+        return None
+    n_bytes = max(0, n_bytes - _begun_bytes(state, staging, sharing))
+    found = os.fstatvfs(fd)
+    free = found.f_bavail * found.f_frsize - SPARE_BYTES
+    if n_bytes > free:
+        return (
+            f"{folder}: must have room for {format_bytes(n_bytes)} more, has it for "
+            f"{format_bytes(max(0, free))}; make room, name another folder with --into, or collect "
+            "in parts, by patterns in [sources.NAME]"
+        )
+    if found.f_files and n_files > found.f_favail:
+        return (
+            f"{folder}: must have room for {n_files} more files, its disk takes {found.f_favail}; "
+            "take files away, or name another folder with --into"
+        )
+    return None
+
+
+def _device(staging: Staging, source: str) -> int:
+    return os.fstat(staging.of(source)).st_dev
+
+
+def _begun_bytes(state: State, staging: Staging, sources: Sequence[str]) -> int:
+    """Return how much of the room is taken by what has come of files."""
+    total = 0
+    for fd in {staging.of(source) for source in sources}:
+        for number in state.begun(sources, names_in(fd)):
+            with suppress(FileNotFoundError):
+                total += os.stat(str(number), dir_fd=fd).st_blocks * 512
+    return total

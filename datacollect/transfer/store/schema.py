@@ -1,0 +1,124 @@
+"""The tables of a state, and how an older state becomes one of today's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import apsw
+
+VERSION = 2
+
+_FACTS = "CREATE TABLE IF NOT EXISTS facts (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+
+# Times are two integers, seconds and the nanoseconds beyond: SQLite's have 64 bits.
+# placed_*: size and time of a file when it got its name: it is ours, and unaltered, as long as it
+# has them. set_mode: the bits that it got. is_gone: done, and not listed by its source any more.
+_FILES = """
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, source INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,
+    mtime_s INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, tag TEXT,
+    sha256 TEXT, mode INTEGER, extents TEXT, data_bytes INTEGER NOT NULL,
+    offset INTEGER, state INTEGER NOT NULL DEFAULT 0, why TEXT,
+    placed_bytes INTEGER, placed_s INTEGER, placed_ns INTEGER, set_mode INTEGER,
+    is_gone INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX files_by_path ON files (source, path);
+"""
+_REST = """
+CREATE TABLE left_out (
+    source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, path_hex TEXT
+);
+CREATE TABLE folders (
+    source INTEGER NOT NULL, path TEXT NOT NULL, mode INTEGER, mtime_s INTEGER, mtime_ns INTEGER,
+    why TEXT, PRIMARY KEY (source, path)
+) WITHOUT ROWID;
+CREATE TABLE hashes (
+    file INTEGER NOT NULL, offset INTEGER NOT NULL, bytes INTEGER NOT NULL, hash BLOB NOT NULL,
+    PRIMARY KEY (file, offset)
+) WITHOUT ROWID;
+"""
+_NEW = f"""
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, is_wanted INTEGER NOT NULL DEFAULT 0,
+    is_listed INTEGER NOT NULL DEFAULT 0, why TEXT
+);
+{_FILES}
+CREATE TABLE pieces (
+    source INTEGER NOT NULL, piece INTEGER NOT NULL, offset INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, hash BLOB, PRIMARY KEY (source, piece)
+) WITHOUT ROWID;
+CREATE TABLE rates (
+    hosts TEXT PRIMARY KEY, bytes_per_s REAL NOT NULL, at_unix_s REAL NOT NULL
+) WITHOUT ROWID;
+{_REST}
+INSERT INTO facts VALUES ('version', {VERSION});
+"""
+
+# SQLite divides towards zero, and times before 1970 are negative.
+_FROM_1 = f"""
+ALTER TABLE sources ADD COLUMN is_wanted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sources ADD COLUMN is_listed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sources ADD COLUMN why TEXT;
+DROP INDEX files_by_path;
+ALTER TABLE files RENAME TO files_1;
+{_FILES}
+INSERT INTO files (id, source, path, bytes, mtime_s, mtime_ns, inode, tag, data_bytes, offset,
+    state, why, placed_bytes)
+SELECT id, source, path, bytes,
+    (mtime_ns - (mtime_ns % 1000000000 + 1000000000) % 1000000000) / 1000000000,
+    (mtime_ns % 1000000000 + 1000000000) % 1000000000, inode, tag, bytes, offset, state, why,
+    CASE state WHEN 1 THEN bytes END
+FROM files_1;
+DROP TABLE files_1;
+ALTER TABLE left_out RENAME TO left_out_1;
+{_REST}
+INSERT INTO left_out (source, path, why) SELECT source, path, why FROM left_out_1;
+DROP TABLE left_out_1;
+UPDATE facts SET value = {VERSION} WHERE key = 'version';
+"""
+
+# What a listing says until it has come to its end.
+LISTED = """
+CREATE TEMP TABLE listed (
+    source INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL,
+    mtime_s INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, tag TEXT,
+    sha256 TEXT, mode INTEGER, extents TEXT, data_bytes INTEGER NOT NULL,
+    PRIMARY KEY (source, path)
+) WITHOUT ROWID;
+CREATE TEMP TABLE listed_out (
+    source INTEGER NOT NULL, path TEXT NOT NULL, why TEXT NOT NULL, path_hex TEXT
+);
+CREATE TEMP TABLE listed_folders (
+    source INTEGER NOT NULL, path TEXT NOT NULL, mode INTEGER, mtime_s INTEGER, mtime_ns INTEGER,
+    PRIMARY KEY (source, path)
+) WITHOUT ROWID;
+"""
+
+_OF_1 = {"facts", "sources", "files", "files_by_path", "pieces", "left_out", "rates"}
+
+
+def version_of(db: apsw.Connection) -> object:
+    """Return the version of an open state; None: there are no tables in it."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'facts'").fetchall():
+        return None
+    rows = db.execute("SELECT value FROM facts WHERE key = 'version'").fetchall()
+    return rows[0][0] if rows else None
+
+
+def bring_up(db: apsw.Connection) -> object:
+    """Make the tables, or bring older ones up, in the caller's transaction; return the version."""
+    version = version_of(db)
+    if version is None:
+        # A start that ended before its version was written has left tables without a row.
+        there = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
+        if not there <= _OF_1:
+            return "of another program"
+        for name in there - {"files_by_path"}:
+            db.execute(f"DROP TABLE {name}")
+        db.execute(_FACTS + _NEW)
+        return VERSION
+    if version == 1:
+        db.execute(_FROM_1)
+        return VERSION
+    return version

@@ -1,0 +1,186 @@
+"""How far a collection is: what its folder says, while a pull is at work there or not.
+
+Nothing is written here, but notes of what was read again (`verify_of`), where they can be.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, StoreError
+from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.store.reading import FileState, Missing, Wanted
+from datacollect.transfer.store.snapshot import snapshot_of
+from datacollect.transfer.store.verifying import verified_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from os import PathLike
+
+    from datacollect.transfer.store.reading import Reading
+    from datacollect.transfer.store.verifying import Progress, Verified
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """How far one source is.
+
+    Attributes
+    ----------
+    name : str
+    done_files, done_bytes : int
+        There, and verified when they came.
+    waiting_files, waiting_bytes : int
+        Waited for.
+    missing_files : int
+        That cannot be had, or not be placed.
+    wanted : bool
+        Whether the last start asked for it.
+    listed : bool
+        Whether it was listed to its end in the last start.
+    trouble : str or None
+        What was wrong with it the last time.
+    """
+
+    name: str
+    done_files: int
+    done_bytes: int
+    waiting_files: int
+    waiting_bytes: int
+    missing_files: int
+    wanted: bool = True
+    listed: bool = True
+    trouble: str | None = None
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a collection is.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether each wanted source was listed to its end, and all is there, by the last start.
+    at_work : bool
+        Whether a pull is at work in the folder.
+    sources : tuple of SourceStatus
+    recorded_bytes : int
+        Verified and on disk, also of files that are not whole.
+    missing : tuple of Missing
+    rates : dict of tuple of str to (float, float)
+        Observed on routes: bytes per second, and how long ago in seconds.
+    """
+
+    complete: bool
+    at_work: bool
+    sources: tuple[SourceStatus, ...]
+    recorded_bytes: int
+    missing: tuple[Missing, ...]
+    rates: dict[tuple[str, ...], tuple[float, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "complete": self.complete,
+            "at_work": self.at_work,
+            "recorded_bytes": self.recorded_bytes,
+            "sources": [asdict(source) for source in self.sources],
+            "missing": [entry._asdict() for entry in self.missing],
+            "rates": [
+                {"hosts": list(hosts), "bytes_per_s": rate, "age_s": age_s}
+                for hosts, (rate, age_s) in self.rates.items()
+            ],
+        }
+
+
+def status_of(folder: str | PathLike[str]) -> Status:
+    """Return how far the collection in a folder is. Nothing is written.
+
+    Raises
+    ------
+    ProblemError
+        Nothing was ever pulled into the folder, or its state is damaged.
+    StoreError
+        The disk fails.
+    """
+    at_work = _is_locked(Path(folder) / STATE_FOLDER / "lock")
+    state = _state_of(folder)
+    try:
+        return Status(
+            state.is_complete(),
+            at_work,
+            tuple(_sources(state)),
+            state.recorded_bytes(),
+            tuple(state.missing()),
+            state.rates(),
+        )
+    finally:
+        state.close()
+
+
+def verify_of(
+    folder: str | PathLike[str], tell: Callable[[Progress], None] = lambda _: None
+) -> Verified:
+    """Read all files again that have come into a folder, and compare them with what came.
+
+    Raises
+    ------
+    ProblemError
+        Nothing was ever pulled into the folder, or its state is damaged.
+    StoreError
+        The disk fails.
+    """
+    state = _state_of(folder)
+    try:
+        return verified_files(Path(folder), state, tell)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read: {error.strerror}; mend that") from error
+    finally:
+        state.close()
+
+
+def _state_of(folder: str | PathLike[str]) -> Reading:
+    path = Path(folder) / STATE_FOLDER / "state.sqlite"
+    state = snapshot_of(path) if path.exists() else None
+    if state is None or not (state.n_starts() or state.source_names()):
+        raise ProblemError(
+            f"{folder}: nothing was pulled into it; name the folder of `datacollect pull --into`"
+        )
+    return state
+
+
+def _sources(state: Reading) -> Iterator[SourceStatus]:
+    """Yield what is known of sources: of those that are wanted, and of which anything is there."""
+    counts, wanted = state.counts(), {each.name: each for each in state.wanted()}
+    for name in sorted({*counts, *wanted}):
+        states = counts.get(name, {})
+        last = wanted.get(name, Wanted(name, False, None))
+        nothing = (0, 0)
+        yield SourceStatus(
+            name,
+            *states.get(FileState.DONE, nothing),
+            *states.get(FileState.WAITING, nothing),
+            states.get(FileState.MISSING, nothing)[0] + states.get(FileState.KEPT, nothing)[0],
+            name in wanted,
+            last.is_listed,
+            last.why,
+        )
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in (errno.EWOULDBLOCK, errno.EAGAIN)
+    finally:
+        os.close(fd)
+    return False

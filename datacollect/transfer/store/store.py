@@ -1,0 +1,200 @@
+"""What has come, on disk: written, synced, recorded, renamed, in this order.
+
+Pieces are written into unfinished files, in the file system in which they belong (`opening`). A
+group of them is synced, then recorded in the state in one transaction; a file whose pieces are all
+recorded is renamed to where it belongs, and its folder synced. Before it is synced for the last
+time it gets its size, mode and time. So after a crash what is recorded is there, what has its final
+name is whole and verified, and at most one group is fetched again. `arriving` does so; here is what
+comes before and after.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
+
+from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.store.arriving import Arriving
+from datacollect.transfer.store.attributes import StoreOptions, finish_folder
+from datacollect.transfer.store.failures import DiskErrors
+from datacollect.transfer.store.listing import Listing
+from datacollect.transfer.store.opening import Staging, open_folder, unusable
+from datacollect.transfer.store.paths import Folders, folding_of, names_in, remove_whole
+from datacollect.transfer.store.places import Places
+from datacollect.transfer.store.preparing import Preparing
+from datacollect.transfer.store.recording import PieceKey
+from datacollect.transfer.store.room import why_no_room
+from datacollect.transfer.store.state import FileState, State
+from datacollect.transfer.store.verifying import verified_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from datacollect.transfer.store.comparing import Digests
+    from datacollect.transfer.store.state import FileRow
+    from datacollect.transfer.store.verifying import Progress, Verified
+
+__all__ = ["PieceKey", "Store", "StoreOptions"]
+
+DEFAULT = StoreOptions()
+
+
+class Store(Arriving):
+    """A destination folder and its state, held by one process at a time.
+
+    Parameters
+    ----------
+    folder : Path
+    options : StoreOptions, optional
+
+    Raises
+    ------
+    ProblemError
+        The folder cannot be made or written, or another pull is at work in it.
+    StoreError
+        The disk is full, or fails.
+    """
+
+    def __init__(self, folder: Path, options: StoreOptions = DEFAULT) -> None:
+        self._on_disk = DiskErrors(folder)
+        with ExitStack() as undo:
+            opened = open_folder(folder)
+            undo.callback(opened.close)
+            try:
+                staging = Staging(opened.root_fd, opened.state_fd)
+                undo.callback(staging.close)
+                self.folding = folding_of(opened.state_fd)
+            except OSError as error:
+                raise unusable(folder, error) from None
+            state = State(folder / STATE_FOLDER / "state.sqlite")
+            undo.pop_all()
+        self._opened = opened
+        super().__init__(folder, opened.root_fd, staging, state, options)
+
+    # Before and after -------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Record what can be, and let others have the folder."""
+        with ExitStack() as closing:
+            closing.callback(self._opened.close)
+            closing.callback(self._staging.close)
+            closing.callback(self.state.close)
+            closing.callback(self._places.close)
+            closing.callback(self._checks.close)
+            closing.callback(self.stop)
+
+    def mend(self) -> int:
+        """Bring the state in line with what lies in the folder, after a crash or a hand's work.
+
+        Returns
+        -------
+        int
+            How many files were there before, and are to be fetched again.
+        """
+        with self._on_disk:
+            return self._preparing().mend()
+
+    def verify(self, tell: Callable[[Progress], None] = lambda _: None) -> Verified:
+        """Read all that is done again; what is not as it came is to be fetched again.
+
+        Raises
+        ------
+        StoreError
+            The disk fails.
+        """
+        with self._on_disk:
+            found = verified_files(self.folder, self.state, tell)
+            self.state.again([each.number for each in found.altered + found.gone])
+            return found
+
+    def listing(self, name: str) -> Listing:
+        """Begin to list a source."""
+        return Listing(self.state, name, self.folding)
+
+    def prepare(self, name: str, piece_bytes: int, *, apart: bool) -> list[FileRow]:
+        """Judge the places of a source's files, which is listed to its end, before a byte moves.
+
+        Files that cannot be placed are settled, with reason and remedy.
+
+        Parameters
+        ----------
+        name : str
+        piece_bytes : int
+            How its files are to be cut.
+        apart : bool
+            Whether no piece may be of two files.
+
+        Returns
+        -------
+        list of FileRow
+            Files whose place is taken by one of the same size, which may be them: to be compared.
+        """
+        self._cuts[name] = piece_bytes, apart
+        with self._on_disk:
+            return self._preparing().prepare(name)
+
+    def compare(self, name: str, rows: Sequence[FileRow], digests: Digests) -> None:
+        """Compare files that lie where those of a source belong, and adopt what is equal.
+
+        `digests` returns the BLAKE3 of segments at the source, None for those that it cannot tell;
+        None in all where it hashes nothing.
+        """
+        self._preparing().compare(name, rows, digests)
+
+    def why_no_room(self, name: str) -> str | None:
+        """Return why what a source needs does not fit beside what known ones need, or None."""
+        with self._on_disk:
+            others = [other for other in self._sources if other not in self._put_off]
+            return why_no_room(self.folder, self.state, self._staging, name, others)
+
+    def clean(self) -> None:
+        """Take away what was begun and is not waited for any more."""
+        with self._on_disk:
+            there = [(fd, set(names_in(fd))) for fd in self._staging.all()]
+            # Asked afterwards: what is begun meanwhile is not among the names.
+            live = {
+                str(row.number)
+                for number in self.state.source_names()
+                for row in self.state.files_in(number, FileState.WAITING)
+            }
+            for fd, names in there:
+                for name in names - live:
+                    with suppress(OSError):
+                        remove_whole(fd, name)
+
+    def finish(self, name: str) -> None:
+        """Make a source's empty folders, and give all of them their modes and times."""
+        number = self.state.source_id(name)
+        folders, whys = Folders(self._opened.root_fd), {}
+        with self._on_disk:
+            try:
+                for path, mode, mtime_ns in self.state.folders(number):
+                    try:
+                        fd = folders.open((name, *path.split("/")), make=True)
+                    except OSError as error:
+                        why = self._places_why(number, name, path, error)
+                        if why is not None:
+                            whys[path] = why
+                        continue
+                    if finish_folder(fd, mode, mtime_ns, self.options):
+                        os.fsync(fd)
+                folders.sync()
+            finally:
+                folders.close()
+        self.state.refuse_folders(number, whys)
+
+    def _places_why(self, number: int, name: str, path: str, error: OSError) -> str | None:
+        """Return why a folder cannot be made; None where its files say so already."""
+        places = Places(self._opened.root_fd, self.state, self.options)
+        try:
+            taken = places.taken(number, name, f"{path}/.", 0)
+        finally:
+            places.close()
+        if taken is None:
+            raise error
+        return taken.why
+
+    def _preparing(self) -> Preparing:
+        return Preparing(self._opened.root_fd, self.folder, self._staging, self.state, self.options)

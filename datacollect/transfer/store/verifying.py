@@ -1,0 +1,308 @@
+"""Reading all that is done again: whether it is still what came, by the hashes recorded then."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from blake3 import blake3
+
+from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.store.comparing import hash_of, open_placed
+from datacollect.transfer.store.paths import Folders
+from datacollect.transfer.store.reading import FileState, PlacedRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from typing import TextIO
+
+    from datacollect.transfer.store.pieces import Layout
+    from datacollect.transfer.store.reading import Reading
+
+NOTED_IN = "verified.jsonl"
+# So often progress is told, and what was read is put on disk.
+TOLD_S = 0.2
+_READ_BYTES = 2**20
+
+
+class Progress(NamedTuple):
+    """How much was read again, of how much."""
+
+    n_files: int
+    n_bytes: int
+    all_files: int
+    all_bytes: int
+
+
+class Unsound(NamedTuple):
+    """A file that is not as it came, and why."""
+
+    number: int
+    source: str
+    path: str
+    why: str
+
+
+class Verified(NamedTuple):
+    """What came of reading all again.
+
+    Attributes
+    ----------
+    n_files, n_bytes : int
+        That are as they came.
+    altered, gone : list of Unsound
+    unverifiable : list of Unsound
+        Of which no hash of their own is known, or that cannot be read.
+    """
+
+    n_files: int
+    n_bytes: int
+    altered: list[Unsound]
+    gone: list[Unsound]
+    unverifiable: list[Unsound]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is altered or gone."""
+        return not self.altered and not self.gone
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        told = {
+            key: [{"source": each.source, "path": each.path, "why": each.why} for each in found]
+            for key, found in (
+                ("altered", self.altered),
+                ("gone", self.gone),
+                ("unverifiable", self.unverifiable),
+            )
+        }
+        return {"files": self.n_files, "bytes": self.n_bytes, **told}
+
+
+def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes]]) -> bool | None:
+    """Whether an open file has the hashes of its parts; None where these do not tell all of it."""
+    end = 0
+    for offset, length, _ in hashes:
+        if offset != end:
+            return None
+        end = offset + length
+    if end != n_bytes:
+        return None
+    if os.fstat(fd).st_size != n_bytes:
+        return False
+    return all(_is_part(fd, *each) for each in hashes)
+
+
+def verified_files(
+    folder: Path, state: Reading, tell: Callable[[Progress], None] = lambda _: None
+) -> Verified:
+    """Read all files again that are done, and compare them with what came.
+
+    What was read is noted in a file beside the state, as far as it can be; the next call goes on
+    from there where this one does not come to its end.
+    """
+    root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return _Verifying(folder, root_fd, state, tell).run()
+    finally:
+        os.close(root_fd)
+
+
+class _Verifying:
+    def __init__(
+        self, folder: Path, root_fd: int, state: Reading, tell: Callable[[Progress], None]
+    ) -> None:
+        self._state, self._tell = state, tell
+        self._folders = Folders(root_fd)
+        self._notes = _Notes(folder / STATE_FOLDER / NOTED_IN)
+        self._found = Verified(0, 0, [], [], [])
+        self._n_files = self._n_bytes = self._sound_files = self._sound_bytes = 0
+        self._told_s = 0.0
+        done = [each.get(FileState.DONE, (0, 0)) for each in state.counts().values()]
+        self._all = sum(n for n, _ in done), sum(n_bytes for _, n_bytes in done)
+
+    def run(self) -> Verified:
+        try:
+            for number, name in self._state.source_names().items():
+                rows = self._state.placed(number)
+                by_piece = [row for row in rows if not self._verify(name, row)]
+                if by_piece:
+                    self._verify_by_pieces(number, name, by_piece)
+        finally:
+            self._folders.close()
+            self._notes.close()
+        self._notes.remove()
+        self._progress(0, 0, at_once=True)
+        return self._found._replace(n_files=self._sound_files, n_bytes=self._sound_bytes)
+
+    def _verify(self, name: str, row: PlacedRow) -> bool:
+        """Verify a file by its own hashes; False: it has none."""
+        try:
+            with open_placed(self._folders, name, row.listed.path) as fd:
+                if self._notes.has(row.number, fd):
+                    self._sound(row, None)
+                    return True
+                hashes = self._state.hashes_of(row.number)
+                verdict = is_as_recorded(fd, row.listed.n_bytes, hashes)
+                if verdict is None and os.fstat(fd).st_size == row.listed.n_bytes:
+                    return False
+                if verdict:
+                    self._sound(row, fd)
+                else:
+                    self._altered(name, row)
+        except FileNotFoundError:
+            self._found.gone.append(Unsound(row.number, name, row.listed.path, "is not there"))
+            self._progress(1, row.listed.n_bytes)
+        except OSError as error:
+            self._unreadable(name, row, error)
+        return True
+
+    def _verify_by_pieces(self, number: int, name: str, rows: Sequence[PlacedRow]) -> None:
+        """Verify files of old states by the hashes of pieces, which may be of several files."""
+        layout = self._state.layout(number)
+        row_of = {file: row for row, file in enumerate(layout.files.tolist())}
+        done = {row.number: row for row in self._state.placed(number)}
+        verdicts: dict[int, bool | None] = {}
+        for row in rows:
+            at = row_of.get(row.number)
+            pieces = () if at is None else layout.pieces_of(at)
+            told = []
+            for piece in pieces:
+                if piece not in verdicts:
+                    verdicts[piece] = self._is_piece(number, name, layout, piece, done)
+                told.append(verdicts[piece])
+            if row.listed.n_bytes == 0 or (told and all(told)):
+                self._sound(row, None)
+            elif False in told:
+                self._altered(name, row)
+            else:
+                why = "no hash of it alone is known: it came by an older version"
+                self._found.unverifiable.append(Unsound(row.number, name, row.listed.path, why))
+                self._progress(1, row.listed.n_bytes)
+
+    def _is_piece(
+        self, number: int, name: str, layout: Layout, piece: int, done: dict[int, PlacedRow]
+    ) -> bool | None:
+        """Whether a piece is as it came; None: not all of it is of files that are done."""
+        digest = self._state.piece_hash(number, piece)
+        spans = list(layout.spans(piece))
+        if not digest or any(span.file not in done for span in spans):
+            return None
+        hasher = blake3()
+        for span in spans:
+            try:
+                path = done[span.file].listed.path
+                with open_placed(self._folders, name, path) as fd:
+                    if not _feed(hasher, fd, span.offset_bytes, span.n_bytes):
+                        return False
+            except OSError:
+                return None
+        return bool(hasher.digest() == digest)
+
+    def _sound(self, row: PlacedRow, fd: int | None) -> None:
+        if fd is not None:
+            self._notes.note(row.number, fd)
+        self._sound_files += 1
+        self._sound_bytes += row.listed.n_bytes
+        self._progress(1, row.listed.n_bytes)
+
+    def _altered(self, name: str, row: PlacedRow) -> None:
+        why = "is not what came: its hash is another"
+        self._found.altered.append(Unsound(row.number, name, row.listed.path, why))
+        self._progress(1, row.listed.n_bytes)
+
+    def _unreadable(self, name: str, row: PlacedRow, error: OSError) -> None:
+        why = f"cannot be read: {error.strerror}"
+        self._found.altered.append(Unsound(row.number, name, row.listed.path, why))
+        self._progress(1, row.listed.n_bytes)
+
+    def _progress(self, n_files: int, n_bytes: int, *, at_once: bool = False) -> None:
+        self._n_files += n_files
+        self._n_bytes += n_bytes
+        now_s = time.monotonic()
+        if at_once or now_s >= self._told_s + TOLD_S:
+            self._told_s = now_s
+            self._notes.flush()
+            self._tell(Progress(self._n_files, self._n_bytes, *self._all))
+
+
+class _Notes:
+    """Which files were read and were sound, as they looked then: one line of JSON each."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = dict(_lines(path))
+        self._file: TextIO | None = None
+        with suppress(OSError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._file = os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8")
+
+    def has(self, number: int, fd: int) -> bool:
+        return self._known.get(number) == _looks(fd)
+
+    def note(self, number: int, fd: int) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.write(json.dumps([number, *_looks(fd)]) + "\n")
+
+    def flush(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+
+    def remove(self) -> None:
+        with suppress(OSError):
+            self._path.unlink()
+
+
+def _looks(fd: int) -> tuple[int, ...]:
+    found = os.fstat(fd)
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _lines(path: Path) -> Iterator[tuple[int, tuple[int, ...]]]:
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            with suppress(ValueError, TypeError):
+                number, *looks = json.loads(line)
+                yield number, tuple(looks)
+
+
+def _is_part(fd: int, offset: int, n_bytes: int, digest: bytes) -> bool:
+    if digest:
+        return hash_of(fd, offset, n_bytes) == digest
+    return _are_zeros(fd, offset, n_bytes)
+
+
+def _are_zeros(fd: int, offset: int, n_bytes: int) -> bool:
+    """Whether a part of a file is nothing but zeros; its holes are not read."""
+    end = offset + n_bytes
+    while offset < end:
+        try:
+            offset = max(offset, os.lseek(fd, offset, os.SEEK_DATA))
+        except OSError:
+            return True
+        data = os.pread(fd, min(_READ_BYTES, end - offset), offset) if offset < end else b""
+        if any(data):
+            return False
+        offset += max(1, len(data))
+    return True
+
+
+def _feed(hasher: Any, fd: int, offset: int, n_bytes: int) -> bool:
+    while n_bytes:
+        data = os.pread(fd, min(n_bytes, _READ_BYTES), offset)
+        if not data:
+            return False
+        hasher.update(data)
+        offset, n_bytes = offset + len(data), n_bytes - len(data)
+    return True

@@ -1,1 +1,0 @@
-"""What agents and collectors say to each other, and how: tickets, TLS, messages, sessions."""

@@ -1,0 +1,102 @@
+"""A healthy source beside sources that do all that the grammar knows: it is never kept waiting."""
+
+import itertools
+
+import pytest
+from transfer.hostile.grammar import case_by_words, case_of
+from transfer.hostile.judging import Trial, complaints_of
+
+# Together in one collection, so that they also meet each other.
+AT_ONCE = 8
+FIXED_SEEDS = range(40)
+MANY_SEEDS = range(40, 440)
+
+
+def in_groups(items, n):
+    items = list(items)
+    return [items[i : i + n] for i in range(0, len(items), n)]
+
+
+def group_id(seeds):
+    return f"seeds{seeds[0]}to{seeds[-1]}"
+
+
+def require_none(complaints):
+    assert not complaints, "\n\n".join(["complaints:", *complaints])
+
+
+@pytest.mark.parametrize("seeds", in_groups(FIXED_SEEDS, AT_ONCE), ids=group_id)
+def test_hostile_sources_of_fixed_seeds(tmp_path, seeds):
+    require_none(complaints_of(tmp_path, map(case_of, seeds)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", in_groups(MANY_SEEDS, AT_ONCE), ids=group_id)
+def test_hostile_sources_of_many_seeds(tmp_path, seeds):
+    require_none(complaints_of(tmp_path, map(case_of, seeds)))
+
+
+# What drips, one step at a time: each has its own deadline, and no other source waits for it.
+DRIPS = [
+    ("greeting", "a byte of TLS every 0.05 s"),
+    ("greeting", "a byte of TLS every 5 s"),
+    ("facts", "it sends a byte every 5 s"),
+    ("facts", "it sends a byte every 0.3 s"),
+    ("inventory", "it sends a byte every 5 s"),
+    ("inventory", "it sends the head, then a byte of the body every 0.3 s"),
+    ("confirm", "it sends a byte every 5 s"),
+    ("confirm", "it sends the head, then a byte of the body every 0.3 s"),
+    ("hash", "it sends a byte every 5 s"),
+    ("read", "it sends a byte every 5 s"),
+    ("read", "it sends the head, then a byte of the body every 0.3 s"),
+]
+
+
+@pytest.mark.parametrize("drips", [DRIPS[:6], DRIPS[6:]], ids=["before-bytes", "of-bytes"])
+def test_sources_that_drip_keep_nobody_from_the_first_byte(tmp_path, drips):
+    cases = {f"H{i}": case_by_words(*each) for i, each in enumerate(drips)}
+    trial = Trial(tmp_path, cases)
+    complaints = trial.run()
+    require_none(complaints)
+    assert trial.healthy_s < 5.0
+
+
+ENDLESS = [
+    "pages without end, each with an entry",
+    "pages without end, each without an entry",
+    "pages without end, each with 10000 entries",
+    "a million names",
+]
+
+
+@pytest.mark.parametrize("words", ENDLESS)
+def test_a_list_without_end_keeps_nobody_from_the_first_byte(tmp_path, words):
+    trial = Trial(tmp_path, {"H0": case_by_words("inventory", words)})
+    complaints = trial.run()
+    require_none(complaints)
+    assert trial.healthy_s < 10.0
+
+
+CASES = [
+    ("inventory", "the page after a name with a backslash"),
+    ("inventory", "huge files"),
+    ("inventory", "files of 2^63 - 1 bytes"),
+    ("inventory", "a file that is a folder of others"),
+    ("inventory", "names that differ by case"),
+    ("inventory", "a name in two normal forms"),
+    ("facts", "its body is 16 MiB of empty objects"),
+    ("confirm", "unreadable holds a file whose reason is terminal escapes"),
+    ("read", "its bytes: a wrong digest"),
+    ("read", "it sends half, then silence"),
+    ("hash", "its bytes: wrong hashes"),
+    ("read", "it sends every answer twice"),
+]
+
+
+def test_some_that_chance_might_leave_out(tmp_path):
+    require_none(complaints_of(tmp_path, itertools.starmap(case_by_words, CASES)))
+
+
+@pytest.mark.parametrize("method", ["coordinated", "best-path", "direct"])
+def test_every_method_stands_them(tmp_path, method):
+    require_none(complaints_of(tmp_path, map(case_of, range(1000, 1004)), method))

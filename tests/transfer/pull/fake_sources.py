@@ -1,0 +1,140 @@
+"""A world for the collector's core: sessions at steady rates on a clock that only events move."""
+
+import heapq
+from dataclasses import dataclass, field
+from itertools import count
+
+from datacollect.transfer.protocol.source import Verdict
+from datacollect.transfer.pull.messages import (
+    Answered,
+    Ask,
+    CloseSession,
+    Confirmed,
+    OpenSession,
+    Request,
+    Retire,
+    SessionEnded,
+    SessionOpened,
+    Ticked,
+    Wake,
+    Woken,
+)
+
+
+@dataclass
+class World:
+    """Rates by hosts of the route, in bytes per second; 0: no connection. Down: hosts by spans."""
+
+    rates: dict
+    down: dict = field(default_factory=dict)
+    verdicts: dict = field(default_factory=dict)  # (source, piece) -> list of verdicts to come
+    latency_s: float = 0.05
+
+    def run(self, core, until_s=600.0):
+        """Let a core work; return the seconds it took and what each piece came by."""
+        self.core, self.now_s, self.order = core, 0.0, count()
+        self.queue, self.sessions, self.came, self.actions = [], {}, [], []
+        self.has_come = set()
+        self._at(0.25, None)
+        self._do(core.start())
+        while core.finished is None and self.queue and self.now_s < until_s:
+            self.now_s, _, event = heapq.heappop(self.queue)
+            self._happen(event)
+        return self.now_s
+
+    def _at(self, time_s, event):
+        heapq.heappush(self.queue, (time_s, next(self.order), event))
+
+    def _is_down(self, hosts):
+        spans = (span for host in hosts for span in self.down.get(host, ()))
+        return any(begin <= self.now_s < end for begin, end in spans)
+
+    def _happen(self, event):
+        match event:
+            case None:
+                self._tick()
+            case ("open", number):
+                if number in self.sessions:
+                    self._opened(number)
+            case ("answer", number, piece, generation):
+                session = self.sessions.get(number)
+                if session and session["generation"] == generation:
+                    self._answer(session, piece)
+            case _:
+                self._do(self.core.handle(event))
+
+    def _tick(self):
+        for number, session in list(self.sessions.items()):
+            if self._is_down(session["hosts"]):
+                self._end(number, "broken")
+        arrived = {n: int(s["bytes"]) for n, s in self.sessions.items() if s["open"]}
+        self._do(self.core.handle(Ticked(self.now_s, arrived)))
+        self._at(self.now_s + 0.25, None)
+
+    def _opened(self, number):
+        hosts = self.sessions[number]["hosts"]
+        if self._is_down(hosts) or not self.rates.get(hosts):
+            self._end(number, "unreachable")
+            return
+        self.sessions[number]["open"] = True
+        self._do(self.core.handle(SessionOpened(self.now_s, number)))
+
+    def _end(self, number, why):
+        self.sessions.pop(number)
+        self._do(self.core.handle(SessionEnded(self.now_s, number, why)))
+
+    def _answer(self, session, piece):
+        source, n_bytes = session["hosts"][0], self.core.work[session["hosts"][0]].sizes[piece]
+        session["asked"].remove(piece)
+        session["bytes"] += n_bytes
+        waiting = self.verdicts.get((source, piece), [])
+        verdict = waiting.pop(0) if waiting else Verdict.VERIFIED
+        is_new = verdict is Verdict.VERIFIED and (source, piece) not in self.has_come
+        if is_new:
+            self.has_come.add((source, piece))
+            self.came.append((source, piece, session["hosts"], self.now_s))
+        number = session["number"]
+        self._do(
+            self.core.handle(
+                Answered(self.now_s, number, source, piece, n_bytes, verdict, is_new=is_new)
+            )
+        )
+
+    def _do(self, actions):
+        for action in actions:
+            self.actions.append(action)
+            match action:
+                case OpenSession(number, source, relays):
+                    hosts = (source, *reversed(relays), "D")
+                    self.sessions[number] = {
+                        "number": number,
+                        "hosts": hosts,
+                        "open": False,
+                        "asked": [],
+                        "bytes": 0.0,
+                        "free_s": 0.0,
+                        "generation": next(self.order),
+                    }
+                    self._at(self.now_s + self.latency_s, ("open", number))
+                case Request(number, source, piece):
+                    session = self.sessions[number]
+                    session["asked"].append(piece)
+                    begin_s = max(self.now_s + self.latency_s, session["free_s"])
+                    n_bytes = self.core.work[source].sizes[piece]
+                    session["free_s"] = begin_s + n_bytes / self.rates[session["hosts"]]
+                    event = ("answer", number, piece, session["generation"])
+                    self._at(session["free_s"], event)
+                case Ask(number, source, piece):
+                    self._at(self.now_s, Confirmed(self.now_s, number, source, piece, (7,), ()))
+                case CloseSession(number):
+                    if number in self.sessions:
+                        self.sessions.pop(number)
+                        self._at(self.now_s, SessionEnded(self.now_s, number, ""))
+                case Wake(time_s, tag):
+                    self._at(max(time_s, self.now_s), Woken(max(time_s, self.now_s), tag))
+                case _:
+                    pass
+
+    def retired(self):
+        """What the core wanted retired."""
+        return [action for action in self.actions if isinstance(action, Retire)]

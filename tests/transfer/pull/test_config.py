@@ -1,0 +1,75 @@
+"""Collection files: what is wrong is said with its place, rule and remedy."""
+
+import pytest
+
+from datacollect.errors import ProblemError
+from datacollect.transfer.pull.config import Collection
+
+AGENT = {"url": "https://127.0.0.1:7443", "fingerprint": "sha256:" + "0a" * 32}
+
+
+def tree(**changes):
+    return {
+        "format": "datacollect-collection/1",
+        "destination": "D",
+        "key": "collector.key",
+        "agents": {"S1": AGENT},
+    } | changes
+
+
+def agent(**changes):
+    return tree(agents={"S1": AGENT | changes})
+
+
+def test_paths_are_relative_to_the_file(tmp_path):
+    agents = {"S1": {"url": AGENT["url"], "ca": "ca.pem"}}
+    found = Collection.from_dict(tree(agents=agents), tmp_path)
+    ca = found.entries["agents"]["S1"].ca
+    assert (found.key, ca) == (tmp_path / "collector.key", tmp_path / "ca.pem")
+
+
+def test_left_out_sources_are_all_agents():
+    assert Collection.from_dict(tree()).sources is None
+    chosen = Collection.from_dict(tree(sources={"S1": {"files": ["*.tar"]}}))
+    assert chosen.sources["S1"].files == ("*.tar",)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (tree(format="datacollect-problem/1"), 'format must be "datacollect-collection/1"'),
+        ({"destination": "D"}, "keys format, key are missing"),
+        (tree(agents={}), "there is nothing to collect from"),
+        (tree(sources={}), "sources: names no host; name what to collect, or leave it out"),
+        (agent(url="http://127.0.0.1:7443"), r"agents.S1.url must be https://HOST:PORT"),
+        (agent(url="https://127.0.0.1:7443/x"), "must be https://HOST:PORT"),
+        (agent(url="https://u@127.0.0.1:7443"), "must be https://HOST:PORT"),
+        (agent(url="https://127.0.0.1:99999"), "must be https://HOST:PORT"),
+        (agent(fingerprint="sha256:" + "0A" * 32), "lowercase hexadecimal digits"),
+        (agent(ca="ca.pem"), "must have either fingerprint or ca, got both"),
+        (tree(agents={"S1": {"url": AGENT["url"]}}), "got neither"),
+        (tree(agents={"d": AGENT}), "is the destination's name"),
+        (tree(agents={"../x": AGENT}), "must be a name of ASCII letters"),
+        (tree(agents={".datacollect": AGENT}), "must be a name of ASCII letters"),
+        (tree(destination="a/b"), "destination must be a name"),
+        (
+            tree(sources={"S2": {}}),
+            "must be one of the agents or servers, got 'S2'; add .agents.S2.",
+        ),
+        (tree(sources={"S1": {"files": []}}), "files must be a list"),
+        (tree(limits={"connections": 0}), "limits.connections must be a whole number >= 1"),
+        (tree(limits={"piece_bytes": 100_000}), "piece_bytes must be a power of two"),
+        (tree(hosts={"S1": {"backlog_bytes": 5}}), "backlog_bytes: what there is to collect"),
+        (tree(colour="red"), "unknown key"),
+    ],
+)
+def test_what_is_wrong_is_said(wrong, said):
+    with pytest.raises(ProblemError, match=said):
+        Collection.from_dict(wrong)
+
+
+def test_the_file_is_named(tmp_path):
+    path = tmp_path / "c.toml"
+    path.write_text("format = 1")
+    with pytest.raises(ProblemError, match=r"c\.toml: "):
+        Collection.from_file(path)

@@ -1,0 +1,132 @@
+"""Who carries a plan out: adaptive on known links, learning on unknown ones, in steady worlds."""
+
+import itertools
+
+import pytest
+from transfer.pull.fake_sources import World
+
+from datacollect.transfer.pull.books import SourceWork
+from datacollect.transfer.pull.config import Collection
+from datacollect.transfer.pull.core import CollectorCore
+from datacollect.transfer.pull.messages import Plan, Planned
+from datacollect.transfer.pull.planning import planned, problem_of
+
+MB = 2**20
+AGENT = {"url": "https://127.0.0.1:1", "ca": "ca.pem"}
+
+
+def core_of(rates, n_pieces, *, known, method="adaptive", connections=4):
+    """Sources of pieces of 1 MiB; links as the chains' rates say, known or not."""
+    links = sorted({pair for hosts in rates for pair in itertools.pairwise(hosts)})
+    best = {
+        pair: max(rate for hosts, rate in rates.items() if pair in itertools.pairwise(hosts))
+        for pair in links
+    }
+    names = {name for hosts in rates for name in hosts} - {"D"}
+    tree = {
+        "format": "datacollect-collection/1",
+        "destination": "D",
+        "key": "key",
+        "agents": dict.fromkeys(sorted(names), AGENT),
+    }
+    if known:
+        tree["links"] = [
+            {"from": a, "to": b, "bandwidth_bytes_per_s": best[a, b]} for a, b in links
+        ]
+    work = {
+        name: SourceWork(tuple(range(0, n * MB, MB)), (MB,) * n, frozenset(range(n)))
+        for name, n in n_pieces.items()
+    }
+    problem = problem_of(Collection.from_dict(tree), work, links, {})
+    found = planned(problem, method, connections=connections, piece_bytes=MB, is_known=known)
+    return CollectorCore(work, found.controller), found
+
+
+class PlanningWorld(World):
+    """A world that plans when it is asked to, at once."""
+
+    plan_rest = None
+    plans = 0
+
+    def _do(self, actions):
+        super()._do(actions)
+        for action in actions:
+            if isinstance(action, Plan):
+                self.plans += 1
+                schedule = self.plan_rest(action.progress)
+                self._at(self.now_s, Planned(self.now_s, action.number, schedule))
+
+
+def came(world, source):
+    return sorted(piece for name, piece, *_ in world.came if name == source)
+
+
+def by_route(world):
+    routes = {}
+    for _, _, hosts, _ in world.came:
+        routes[hosts] = routes.get(hosts, 0) + 1
+    return routes
+
+
+def test_adaptive_collects_over_chains():
+    rates = {("S", "D"): 2.0 * MB, ("S", "R", "D"): 6.0 * MB}
+    core, _ = core_of(rates, {"S": 120}, known=True)
+    world = World(rates)
+    world.run(core)
+    assert came(world, "S") == list(range(120))
+
+
+def test_adaptive_goes_round_a_lost_relay_and_uses_it_again():
+    rates = {("S", "R", "D"): 6.0 * MB}
+    core, _ = core_of(rates, {"S": 120}, known=True)
+    world = World(rates, down={"R": [(3.0, 9.0)]})
+    took_s = world.run(core)
+    assert came(world, "S") == list(range(120))
+    assert took_s < 60
+
+
+def test_what_is_unknown_is_learned_and_the_fast_relay_used():
+    """Straight 1 MiB/s, over the relay 10: 2000 MiB would take 1000 s on two straight chains."""
+    rates = {("S", "D"): 1.0 * MB, ("S", "R", "D"): 10.0 * MB}
+    core, found = core_of(rates, {"S": 2000}, known=False)
+    world = PlanningWorld(rates)
+    world.plan_rest = found.plan_rest
+    took_s = world.run(core)
+    assert came(world, "S") == list(range(2000))
+    assert by_route(world)["S", "R", "D"] > 1500
+    assert world.plans >= 1
+    assert took_s < 300
+
+
+def test_what_takes_seconds_is_not_worth_a_trial():
+    rates = {("S", "D"): 10.0 * MB, ("S", "R", "D"): 20.0 * MB}
+    core, found = core_of(rates, {"S": 50}, known=False)
+    world = PlanningWorld(rates)
+    world.plan_rest = found.plan_rest
+    world.run(core)
+    assert by_route(world) == {("S", "D"): 50}
+
+
+def test_a_relay_that_is_no_use_is_tried_and_left():
+    rates = {("S", "D"): 10.0 * MB, ("S", "R", "D"): 0.5 * MB}
+    core, found = core_of(rates, {"S": 2000}, known=False)
+    world = PlanningWorld(rates)
+    world.plan_rest = found.plan_rest
+    took_s = world.run(core)
+    assert came(world, "S") == list(range(2000))
+    assert took_s == pytest.approx(2000 / 40, rel=0.35)  # four straight chains
+
+
+@pytest.mark.parametrize("method", ["coordinated", "best-path", "direct"])
+def test_other_methods_carry_out_their_plans(method):
+    rates = {("S", "D"): 2.0 * MB, ("S", "R", "D"): 6.0 * MB}
+    core, _ = core_of(rates, {"S": 100}, known=True, method=method)
+    world = World(rates)
+    world.run(core)
+    assert came(world, "S") == list(range(100))
+    assert (
+        by_route(world).keys()
+        == {"coordinated": set(rates), "best-path": {("S", "R", "D")}, "direct": {("S", "D")}}[
+            method
+        ]
+    )

@@ -1,0 +1,344 @@
+"""The core of sessions with other servers on scripted events: bytes in, actions out, no sockets."""
+
+import copy
+
+import pytest
+
+from datacollect.transfer.sources.web.core import MOST_REDIRECTS, WebCore
+from datacollect.transfer.sources.web.messages import (
+    Answer,
+    AskRange,
+    AskSize,
+    Connect,
+    Connected,
+    Disconnect,
+    Fail,
+    Fill,
+    Filled,
+    Greet,
+    Lost,
+    Received,
+    Send,
+    Take,
+    Worth,
+)
+from datacollect.transfer.sources.web.redirects import RedirectRule
+from datacollect.transfer.sources.web.urls import target_of
+from datacollect.transfer.sources.web.versions import Version
+
+TARGET = target_of("https://x.example/a?Signature=1")
+ETAG = '"v1"'
+NOWHERE = RedirectRule()
+RANGE = AskRange("a", TARGET, 100, Version(ETAG), 10, 5)
+GOOD = {"Content-Range": "bytes 10-14/100", "Content-Length": "5", "ETag": ETAG}
+
+
+def http(status, headers=None, body=b""):
+    lines = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+    return Received(f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode() + body)
+
+
+def connected(rule=NOWHERE):
+    core = WebCore(rule)
+    assert core.handle(Greet(TARGET.origin)) == [Connect(TARGET.origin)]
+    assert core.handle(Connected()) == []
+    return core
+
+
+def asked(event=RANGE, rule=NOWHERE):
+    core = connected(rule)
+    (send,) = core.handle(event)
+    assert isinstance(send, Send)
+    return core
+
+
+def answered(*events, asks=RANGE, rule=NOWHERE):
+    """What comes of answers, taken bytes put together."""
+    core = asked(asks, rule)
+    actions = [action for event in events for action in core.handle(event)]
+    data = b"".join(action.data for action in actions if isinstance(action, Take))
+    # Who does not fill as told may as well go on with what is received.
+    return data, [action for action in actions if not isinstance(action, Take | Fill)]
+
+
+def test_the_request_names_range_version_and_no_encoding():
+    (send,) = connected().handle(RANGE)
+    assert send.data.startswith(b"GET /a?Signature=1 HTTP/1.1\r\n")
+    lines = send.data.lower().split(b"\r\n")
+    expected = [b"host: x.example", b"range: bytes=10-14", b'if-range: "v1"']
+    assert {*expected, b"accept-encoding: identity"} <= {*lines}
+
+
+def test_weak_tags_and_dates_are_no_condition():
+    """RFC 9110, 13.1.5: a weak validator never fits; the answer is judged instead."""
+    version = Version('W/"v1"', "Sun, 22 Nov 2026 00:00:00 GMT")
+    ask = AskRange("a", TARGET, 100, version, 10, 5)
+    (send,) = connected().handle(ask)
+    assert b"if-range" not in send.data.lower()
+    _, (*_, answer) = answered(http(206, GOOD | {"ETag": 'W/"v2"'}, b"12345"), asks=ask)
+    assert answer.worth is Worth.CHANGED
+
+
+@pytest.mark.parametrize("cut", range(1, 110, 7))
+def test_an_answer_may_come_in_any_parts(cut):
+    whole = http(206, GOOD, b"12345").data
+    parts = [Received(part) for part in (whole[:cut], whole[cut:]) if part]
+    assert answered(*parts) == (b"12345", [Answer(Worth.GOOD)])
+
+
+def test_a_connection_is_used_again():
+    core = asked()
+    core.handle(http(206, GOOD, b"12345"))
+    (send,) = core.handle(RANGE)
+    assert isinstance(send, Send)
+
+
+def test_a_server_that_closes_is_connected_to_again():
+    core = asked()
+    *_, gone, answer = core.handle(http(206, GOOD | {"Connection": "close"}, b"12345"))
+    assert (gone, answer) == (Disconnect(), Answer(Worth.GOOD))
+    assert core.handle(RANGE) == [Connect(TARGET.origin)]
+
+
+@pytest.mark.parametrize("end", [Received(b""), Lost("reset")])
+def test_a_connection_that_was_idle_too_long_is_replaced_once(end):
+    core = asked()
+    core.handle(http(206, GOOD, b"12345"))
+    core.handle(RANGE)
+    assert core.handle(end) == [Disconnect(), Connect(TARGET.origin)]
+    core.handle(Connected())
+    assert isinstance(core.handle(end)[-1], Fail)
+
+
+@pytest.mark.parametrize("end", [Received(b""), Lost("reset")])
+def test_a_body_that_is_cut_short_fails(end):
+    data, actions = answered(http(206, GOOD, b"123"), end)
+    assert data == b"123"
+    assert [type(action) for action in actions] == [Disconnect, Fail]
+
+
+def test_large_ranges_are_put_where_they_belong_and_the_connection_goes_on():
+    core = asked()
+    taken, fill = core.handle(http(206, GOOD, b"12"))
+    assert (taken, fill) == (Take(b"12"), Fill(3))
+    assert core.handle(Filled(3)) == [Answer(Worth.GOOD)]
+    (send,) = core.handle(RANGE)
+    assert isinstance(send, Send)
+    assert core.handle(http(206, GOOD, b"12345")) == [Take(b"12345"), Answer(Worth.GOOD)]
+
+
+def test_a_server_that_closes_after_a_large_range_is_connected_to_again():
+    core = asked()
+    core.handle(http(206, GOOD | {"Connection": "close"}, b"12"))
+    assert core.handle(Filled(3)) == [Disconnect(), Answer(Worth.GOOD)]
+    assert core.handle(RANGE) == [Connect(TARGET.origin)]
+
+
+@pytest.mark.parametrize("n_bytes", [0, 2])
+def test_a_large_range_that_is_cut_short_fails(n_bytes):
+    core = asked()
+    core.handle(http(206, GOOD, b"12"))
+    gone, fail = core.handle(Filled(n_bytes))
+    assert gone == Disconnect()
+    assert fail == Fail(f"the server was asked for 5 bytes, and ends after {2 + n_bytes}")
+
+
+def test_chunks_are_never_put_anywhere_unread():
+    core = asked()
+    headers = {"Content-Range": "bytes 10-14/100", "Transfer-Encoding": "chunked"}
+    actions = core.handle(http(206, headers, b"2\r\n12\r\n"))
+    assert not [action for action in actions if isinstance(action, Fill)]
+
+
+def test_a_body_in_chunks_is_read():
+    headers = {"Content-Range": "bytes 10-14/100", "Transfer-Encoding": "chunked"}
+    body = b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"
+    assert answered(http(206, headers, body)) == (b"12345", [Answer(Worth.GOOD)])
+    _, (*_, failed) = answered(http(206, headers, b"6\r\n123456\r\n"))
+    assert "sends more" in failed.why
+    _, (*_, failed) = answered(http(206, headers, b"2\r\n12\r\n0\r\n\r\n"))
+    assert "ends after 2" in failed.why
+
+
+@pytest.mark.parametrize(
+    ("status", "changes", "worth", "words"),
+    [
+        (206, {"Content-Range": "bytes 10-14/101"}, Worth.CHANGED, "101 bytes by now"),
+        (206, {"ETag": '"v2"'}, Worth.CHANGED, "another version"),
+        (206, {"Content-Range": "bytes 0-4/100"}, Worth.UNREADABLE, "bytes 10-14"),
+        (206, {"Content-Range": "bytes 10-15/100", "Content-Length": "6"}, Worth.UNREADABLE, "15"),
+        (206, {"Content-Range": "items 10-14/100"}, Worth.UNREADABLE, "items"),
+        (206, {"Content-Encoding": "gzip"}, Worth.REFUSED, "turn compression off"),
+        (200, {"Content-Length": "100"}, Worth.REFUSED, "whole files only"),
+        (200, {"Content-Length": "100", "ETag": '"v2"'}, Worth.CHANGED, "another version"),
+        (200, {"Content-Length": "99"}, Worth.CHANGED, "99 bytes by now"),
+        (412, {}, Worth.CHANGED, "412"),
+        (416, {}, Worth.CHANGED, "416"),
+        (404, {}, Worth.GONE, "no such file"),
+        (410, {}, Worth.GONE, "no such file"),
+        (401, {}, Worth.REFUSED, "signed anew"),
+        (403, {}, Worth.REFUSED, "signed anew"),
+        (500, {}, Worth.UNREADABLE, "status 500"),
+        (400, {}, Worth.UNREADABLE, "status 400"),
+        (304, {}, Worth.UNREADABLE, "status 304"),
+    ],
+)
+def test_what_answers_are_worth(status, changes, worth, words):
+    """Nothing of a body that is no good is taken, whatever follows it."""
+    data, actions = answered(http(status, GOOD | changes, b"12345"), Received(b""))
+    assert data == b""
+    (answer,) = [action for action in actions if not isinstance(action, Disconnect)]
+    assert (answer.worth, words in answer.why) == (worth, True)
+    assert "Signature" not in answer.why
+
+
+def test_a_whole_file_is_as_good_where_all_of_it_is_wanted():
+    ask = AskRange("a", TARGET, 5, Version(ETAG), 0, 5)
+    headers = {"Content-Length": "5", "ETag": ETAG}
+    assert answered(http(200, headers, b"12345"), asks=ask) == (b"12345", [Answer(Worth.GOOD)])
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "worth", "n_bytes"),
+    [
+        (206, {"Content-Range": "bytes 0-0/100", "Content-Length": "1"}, Worth.GOOD, 100),
+        (206, {"Content-Range": "bytes 0-0/*", "Content-Length": "1"}, Worth.REFUSED, 0),
+        (206, {"Content-Range": f"bytes 0-0/{2**62}", "Content-Length": "1"}, Worth.REFUSED, 0),
+        (416, {"Content-Range": "bytes */0"}, Worth.GOOD, 0),
+        (200, {"Content-Length": "0"}, Worth.GOOD, 0),
+        (200, {"Content-Length": "1"}, Worth.GOOD, 1),
+        (200, {"Content-Length": "7"}, Worth.REFUSED, 0),
+    ],
+)
+def test_sizes_are_asked_for_by_the_first_byte(status, headers, worth, n_bytes):
+    body = b"x" * int(headers.get("Content-Length", 0))
+    _, (*_, answer) = answered(
+        http(status, {"Content-Length": "0", "ETag": ETAG} | headers, body),
+        asks=AskSize("a", TARGET),
+    )
+    assert (answer.worth, answer.n_bytes) == (worth, n_bytes)
+    if worth is Worth.GOOD:
+        assert answer.version == Version(ETAG)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "wait_s"),
+    [
+        (503, {"Retry-After": "30"}, 30.0),
+        (429, {"Retry-After": "Thu, 01 Jan 1970 00:00:50 GMT"}, 50.0),
+        (429, {}, 2.0),
+        (503, {"Retry-After": "for ever"}, 2.0),
+        (503, {"Retry-After": "999999999"}, 86400.0),
+    ],
+)
+def test_who_asks_to_wait_is_left_alone(status, headers, wait_s):
+    _, actions = answered(http(status, headers | {"Content-Length": "0"}))
+    (failed,) = [action for action in actions if isinstance(action, Fail)]
+    assert failed.wait_s == wait_s
+    assert f"wait {wait_s:g} s" in failed.why
+
+
+def test_an_expired_url_says_when():
+    target = target_of("https://x.example/a?Expires=60&Signature=secret")
+    ask = AskRange("a", target, 100, Version(), 0, 5)
+    core = asked(ask)
+    head = http(403, {"Content-Length": "0"}).data
+    (answer,) = core.handle(Received(head, now_unix_s=61.0))
+    assert answer.why == "its URL expired at 1970-01-01 00:01:00 UTC (403); have it signed anew"
+
+
+def moved(to, status=302):
+    return http(status, {"Location": to, "Content-Length": "0"})
+
+
+def test_redirects_within_a_server_are_followed():
+    core = asked()
+    assert core.handle(moved("/b?y=1")) == [Disconnect(), Connect(TARGET.origin)]
+    (send,) = core.handle(Connected())
+    assert send.data.startswith(b"GET /b?y=1 ")
+    # The next request goes there at once.
+    core.handle(http(206, GOOD, b"12345"))
+    (send,) = core.handle(RANGE)
+    assert send.data.startswith(b"GET /b?y=1 ")
+
+
+def test_where_an_answer_led_for_a_while_is_asked_again():
+    core = asked()
+    core.handle(moved("/b?y=1"))
+    core.handle(Connected())
+    core.handle(http(206, GOOD, b"12345"))
+    core.handle(RANGE)
+    assert core.handle(http(403, {"Content-Length": "0"})) == [
+        Disconnect(),
+        Connect(TARGET.origin),
+    ]
+    (send,) = core.handle(Connected())
+    assert send.data.startswith(b"GET /a?Signature=1 ")
+
+
+def test_redirects_elsewhere_need_leave_and_carry_no_password():
+    there = target_of("https://a.cdn.example/b").origin
+    target = target_of("https://me:secret@x.example/a")
+    ask = AskRange("a", target, 100, Version(ETAG), 10, 5)
+    core = asked(ask, RedirectRule(("*.cdn.example",)))
+    expected = [Disconnect(), Connect(there, is_elsewhere=True)]
+    assert core.handle(moved("https://a.cdn.example/b")) == expected
+    (send,) = core.handle(Connected())
+    assert b"host: a.cdn.example\r\n" in send.data.lower()
+    assert b"authorization" not in send.data.lower()
+    first = connected()
+    (send,) = first.handle(ask)
+    assert b"authorization: basic" in send.data.lower()
+
+
+@pytest.mark.parametrize(
+    ("rule", "to", "words"),
+    [
+        (RedirectRule(), "https://y.example/a", "redirects_to"),
+        (RedirectRule(("y.example",)), "http://y.example/a", "without TLS"),
+        (RedirectRule(("*.example.org",)), "https://example.org.evil/a", "redirects_to"),
+        (RedirectRule(("y.example",), is_relayed=True), "https://y.example/a", "relays"),
+        (RedirectRule(), "https://169.254.169.254/latest", "redirects_to"),
+        (RedirectRule(), "file:///etc/passwd", "must be https"),
+        (RedirectRule(), "http://x.example/a", "without TLS"),
+    ],
+)
+def test_redirects_that_are_not_followed(rule, to, words):
+    _, (*_, answer) = answered(moved(to), rule=rule)
+    assert answer.worth is Worth.REFUSED
+    assert words in answer.why
+
+
+def test_redirects_in_a_circle_end():
+    core = asked()
+    for _ in range(MOST_REDIRECTS):
+        core.handle(moved("/a"))
+        core.handle(Connected())
+    *_, answer = core.handle(moved("/a"))
+    assert "leads on more than" in answer.why
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"SSH-2.0-OpenSSH_9\r\n",
+        b"HTTP/1.1 206 X\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        b"HTTP/1.1 206 X\r\n" + b"A: b\r\n" * 20_000,
+    ],
+)
+def test_what_is_no_http_fails(data):
+    _, actions = answered(Received(data), Received(b""))
+    assert [type(action) for action in actions] == [Disconnect, Fail]
+
+
+def test_a_long_page_instead_of_the_file_is_not_waited_for():
+    _, actions = answered(http(404, {"Content-Length": str(10**9)}, b"sorry"))
+    assert [type(action) for action in actions] == [Disconnect, Answer]
+
+
+def test_a_copy_goes_on_as_the_original():
+    core = asked()
+    core.handle(http(206, GOOD, b"12"))
+    twin = copy.deepcopy(core)
+    for one in (core, twin):
+        assert one.handle(Received(b"345")) == [Take(b"345"), Answer(Worth.GOOD)]

@@ -1,0 +1,120 @@
+"""What a log tells of rates over time, and the picture of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import datacollect as dc
+from datacollect.pictures.pull import plot_history, save_history
+from datacollect.transfer.store.history import MOVED, PlannedRoute, history_of, planned_routes
+
+
+@pytest.fixture
+def logged(tmp_path):
+    """Return a function that writes a log of lines (seconds, what, more)."""
+
+    def write(*lines):
+        folder = tmp_path / "into/.datacollect"
+        folder.mkdir(parents=True, exist_ok=True)
+        text = [json.dumps({"s": s, "what": what, **more}) for s, what, more in lines]
+        (folder / "log.jsonl").write_text("\n".join([*text, '{"s": 9, "wha']))  # killed
+        return tmp_path / "into"
+
+    return write
+
+
+BEGIN = (0, "pull begins", {"method": "direct"})
+
+
+def came(s, **routes):
+    return s, MOVED, {"routes": [[name.split("_"), n] for name, n in routes.items()]}
+
+
+def test_rates_are_what_came_between_two_notes(logged):
+    """S1: 100 bytes in 1 s, then 300 in 2 s; a route that opens later had brought nothing."""
+    folder = logged(
+        BEGIN, came(1, S1=0), came(2, S1=100), came(4, S1=400, S2_R=50), (5, "pull ends", {})
+    )
+    history = history_of(folder)
+    rates = history.rates()
+    assert rates.keys() == {("S1",), ("S2", "R")}
+    np.testing.assert_allclose(rates["S1",], [100.0, 150.0])
+    np.testing.assert_allclose(rates["S2", "R"], [0.0, 25.0])
+    assert history.ended_s == 5
+
+
+def test_a_second_round_counts_on(logged):
+    plan = {"makespan_s": None}
+    folder = logged(
+        BEGIN,
+        (0, "planned", plan),
+        came(1, S1=10),
+        came(2, S1=30),
+        (3, "planned", plan),
+        came(4, S1=5, S2=1),
+        came(5, S1=7, S2=2),
+    )
+    history = history_of(folder)
+    assert history.arrived_bytes == {("S1",): [10, 30, 35, 37], ("S2",): [0, 0, 1, 2]}
+    assert history.ended_s is None
+
+
+def test_the_plan_is_told_by_its_first_round(logged):
+    """Two routes side by side at 10 and 20 bytes/s, planned 2 s after the start."""
+    expected = [[["S1"], 100, 0.0, 10.0], [["S2"], 100, 0.0, 5.0]]
+    folder = logged(
+        BEGIN,
+        (2, "planned", {"makespan_s": 10.0, "expected": expected}),
+        came(2.5, S1=1),
+        came(3, S1=2),
+        (4, "session ended", {"why": "reset"}),
+        (5, "session ended", {"why": ""}),
+        (6, "planned", {"makespan_s": 99.0, "expected": []}),
+    )
+    history = history_of(folder)
+    assert history.predicted_s == 12.0
+    assert history.planned[0] == PlannedRoute(("S1",), 100, 2.0, 12.0)
+    assert [history.planned_rate(t) for t in (1.9, 2, 6.9, 7, 12)] == [0, 30, 30, 10, 0]
+    assert history.troubles == [(4.0, "connection lost")]
+
+
+def test_only_the_last_start_that_brought_something_counts(logged):
+    folder = logged(BEGIN, came(1, S1=0), came(2, S1=9), BEGIN, came(1, S1=0))
+    assert history_of(folder).arrived_bytes == {("S1",): [0, 9]}
+
+
+def test_where_nothing_has_come_there_is_nothing_to_draw(logged, tmp_path):
+    with pytest.raises(dc.ProblemError, match="nothing has come into it"):
+        history_of(logged(BEGIN))
+    with pytest.raises(dc.ProblemError, match="nothing has come into it"):
+        history_of(tmp_path / "nowhere")
+    with pytest.raises(dc.ProblemError, match=r"must end in .*\.jpg"):
+        save_history(tmp_path, tmp_path / "x.jpg")
+
+
+def test_a_schedule_is_told_route_by_route():
+    problem = dc.Problem.from_dict(
+        {
+            "destination": "D",
+            "hosts": {"S": {"backlog_bytes": 3000}, "D": {}},
+            "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 1000.0}],
+        }
+    )
+    assert planned_routes(dc.direct(problem)) == [[["S"], 3000, 0.0, 3.0]]
+
+
+def test_a_real_pull_draws_all_that_came(agents, collection_of, tmp_path):
+    one = agents("S1", {"a": bytes(300_000)})
+    links = [{"from": "S1", "to": "D", "bandwidth_bytes_per_s": 1e6}]
+    dc.pull(collection_of(one, links=links), tmp_path / "into", "direct")
+    history = history_of(tmp_path / "into")
+    assert history.arrived_bytes["S1",][-1] >= 300_000
+    assert [each.n_bytes for each in history.planned] == [300_000]
+    figure = plot_history(history)
+    above, below = figure.axes
+    labels = [text.get_text() for text in above.get_legend().get_texts()]
+    assert labels == ["S1", "plan, all routes"]
+    assert below.lines[0].get_ydata()[-1] == pytest.approx(history.arrived_bytes["S1",][-1] / 1e6)
+    save_history(tmp_path / "into", tmp_path / "x.png")
+    assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,0 +1,69 @@
+"""One call fails, of the system or inside of Python: a pull is never wrong and never stuck.
+
+What is tried stands in `faults.experiments`, what has to be true afterwards in `faults.judge`. All
+of it, which takes hours, is `python tests/faults/run.py`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import cache
+
+import pytest
+from faults.experiments import STRACE, one_of_each_pair, one_of_each_site
+from faults.laboratory import NO_TRACING, Laboratory, carry_out_all
+from faults.run import summary
+from faults.sample import SAMPLE
+
+MINUTES = 7.5
+
+
+@pytest.fixture(scope="module")
+def laboratory(tmp_path_factory):
+    """Two agents, a relay, a web server, and a place for experiments with them."""
+    with Laboratory(tmp_path_factory.mktemp("faults")) as laboratory:
+        yield laboratory
+
+
+@pytest.fixture(scope="module")
+def bench(laboratory):
+    """A place for one experiment at a time."""
+    return laboratory.bench()
+
+
+@pytest.fixture(scope="module")
+def experiments(bench):
+    """Experiments by target; each needs a record of clean runs, made when it is asked for."""
+    return cache(lambda target: bench.experiments((target,), with_imports=False))
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_whatever_fails_a_pull_is_right_and_goes_on(name, laboratory, bench, experiments):
+    group = SAMPLE[name]
+    if group.injector == STRACE and not laboratory.may_trace:
+        pytest.skip(NO_TRACING)
+    known = experiments(group.target)
+    chosen = [wanted.found_in(known, group.injector) for wanted in group.wanted]
+    chosen = {experiment.key: experiment for experiment in chosen if experiment is not None}
+    assert len(chosen) >= 3, "most of these sites are not there any more: choose others"
+    results = {key: bench.carry_out(experiment) for key, experiment in chosen.items()}
+    assert any(result.reached for result in results.values()), "none was reached: choose others"
+    assert not any(result.findings for result in results.values()), summary(results, chosen)
+
+
+@pytest.mark.slow
+def test_each_site_and_error_once(laboratory, bench, capsys):
+    found = one_of_each_site(one_of_each_pair(bench.experiments()))
+    random.Random(time.time_ns()).shuffle(found)  # where time is short, others each time
+    results = {}
+    until_s = time.monotonic() + 60 * MINUTES
+    benches = [bench, laboratory.bench()]
+    for _ in carry_out_all(
+        benches, found, lambda result: results.update({result.key: result}), until_s=until_s
+    ):
+        pass
+    said = summary(results, {experiment.key: experiment for experiment in found})
+    with capsys.disabled():
+        print("", *said.splitlines()[:4], sep="\n")  # noqa: T201 - how often it was not reached
+    assert not any(result.findings for result in results.values()), said
