@@ -136,6 +136,23 @@ def working(what: str, *, lines: bool = False) -> Iterator[None]:
 
 
 @contextmanager
+def progress_shown() -> Iterator[Callable[[str], None]]:
+    """Yield what shows how far something is, in one line of standard error.
+
+    On a terminal the line is replaced each time; elsewhere one is written now and then.
+    """
+    if on_terminal(sys.stderr):
+        from rich.live import Live
+
+        with Live(console=rich_console(sys.stderr), transient=True) as live:
+            yield live.update
+        return
+    last = [""]
+    with telling(lambda: last[0]):
+        yield lambda text: last.__setitem__(0, text)
+
+
+@contextmanager
 def telling(words: Callable[[], str]) -> Iterator[None]:
     """Write a line to standard error every `LINE_S` while something goes on."""
     over = threading.Event()

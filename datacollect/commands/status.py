@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,15 @@ from datacollect.commands.console import (
     emit_table,
     emit_text,
     note,
+    progress_shown,
     working,
 )
 from datacollect.commands.options import Force, Json, require_new
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.units import counted, format_bytes, format_duration, format_rate
+
+if TYPE_CHECKING:
+    from datacollect.transfer.store.status import Status
+    from datacollect.transfer.store.verifying import Progress, Verified
 
 SHOWN_MISSING = 20
 INCOMPLETE = 1
@@ -33,17 +38,60 @@ def status(
         ),
     ] = None,
     force: Force = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read all that is there again; name what is not as it came."),
+    ] = False,
     as_json: Json = False,
 ) -> int:
-    """Say how far a collection is; exit 0 if it is complete, else 1."""
+    """Say how far a collection is; exit 0 if every source was listed and all is there, else 1.
+
+    Nothing is written, but with --verify a note of what was read, so that it goes on there.
+    """
     from datacollect.transfer.store.status import status_of
 
     if plot is not None:
         _draw(folder, plot, force=force)
     found = status_of(folder)
+    verified = _verified(folder) if verify else None
+    is_sound = verified is None or (verified.is_sound and not verified.unverifiable)
+    code = 0 if found.complete and is_sound else INCOMPLETE
     if as_json:
-        emit_json(found.to_dict())
-        return 0 if found.complete else INCOMPLETE
+        more = {} if verified is None else {"verified": verified.to_dict()}
+        emit_json(found.to_dict() | more)
+        return code
+    _show(found)
+    if verified is not None:
+        _show_verified(verified)
+    return code
+
+
+def _verified(folder: str) -> Verified:
+    """Read all again, and say how far that is."""
+    from datacollect.transfer.store.status import verify_of
+
+    with progress_shown() as show:
+
+        def tell(progress: Progress) -> None:
+            read, everything = format_bytes(progress.n_bytes), format_bytes(progress.all_bytes)
+            show(f"{read} of {everything} read again, {progress.n_files} files")
+
+        return verify_of(folder, tell)
+
+
+def _show_verified(verified: Verified) -> None:
+    n_files = counted(verified.n_files, "file")
+    emit(f"read again: {n_files}, {format_bytes(verified.n_bytes)}, as when they came")
+    unsound = [*verified.gone, *verified.altered, *verified.unverifiable]
+    for each in unsound[:SHOWN_MISSING]:
+        emit_text(f"not as it came: {each.source}/{each.path}: {each.why}", 2)
+    if len(unsound) > SHOWN_MISSING:
+        emit(f"and {len(unsound) - SHOWN_MISSING} more; --json lists all")
+    if verified.gone or verified.altered:
+        note("`datacollect pull … --verify` fetches them again")
+
+
+def _show(found: Status) -> None:
     emit_facts(
         [
             ("complete", "yes" if found.complete else "no"),
@@ -56,13 +104,18 @@ def status(
         rows = [
             (
                 source.name,
+                ("yes" if source.listed else "no") if source.wanted else "not wanted",
                 f"{source.done_files}, {format_bytes(source.done_bytes)}",
                 f"{source.waiting_files}, {format_bytes(source.waiting_bytes)}",
                 str(source.missing_files),
             )
             for source in found.sources
         ]
-        emit_table(("source", "files done", "files to come", "missing"), rows, "<>>>")
+        emit_table(("source", "listed", "files done", "files to come", "missing"), rows, "<<>>>")
+    for source in found.sources:
+        if source.wanted and not source.listed:
+            why = source.trouble or "not listed to its end"
+            emit_text(f"{source.name}: {why}", 2)
     if found.rates:
         emit("")
         routes = [
@@ -74,7 +127,6 @@ def status(
         emit_text(f"missing: {entry.source}{entry.path and '/'}{entry.path}: {entry.why}", 2)
     if len(found.missing) > SHOWN_MISSING:
         emit(f"and {len(found.missing) - SHOWN_MISSING} more; --json lists all")
-    return 0 if found.complete else INCOMPLETE
 
 
 def _draw(folder: str, path: str, *, force: bool) -> None:

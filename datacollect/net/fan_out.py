@@ -6,6 +6,8 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from datacollect.errors import TransferError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -38,8 +40,9 @@ def begin(name: str, call: Callable[[str], T], tell: Callable[[Outcome[T]], None
 
     try:
         threading.Thread(target=work, name=f"for-{name}", daemon=True).start()
-    except RuntimeError as error:  # no more threads to be had
-        tell(Outcome(name, None, error))
+    except RuntimeError as error:
+        why = f"{name}: this host has no more threads to give: {error}; end what takes them"
+        tell(Outcome(name, None, TransferError(why)))
 
 
 def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome[T]]:

@@ -8,6 +8,7 @@ waits gives up after `timeout_s` seconds in which nothing arrives.
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from datacollect.net.tcp_info import tcp_info
 from datacollect.net.tls import say_goodbye
 
 if TYPE_CHECKING:
-    import ssl
-
     from datacollect.net.deadline import Deadline
     from datacollect.net.http_heads import ResponseHead
 
@@ -124,7 +123,7 @@ class HttpChannel:
 
     def close(self) -> None:
         """Close the connection."""
-        if hasattr(self._connection, "unwrap"):
+        if isinstance(self._connection, ssl.SSLSocket):
             say_goodbye(self._connection)
         self._connection.close()
 

@@ -24,7 +24,7 @@ def require_host_name(name: str, place: str) -> None:
 
     >>> require_host_name("_lab", "name")
     Traceback (most recent call last):
-    datacollect.errors.ProblemError: name must be a name of ASCII letters, digits, ..., got '_lab'...
+    datacollect.errors.ProblemError: name must be a name of ASCII letters, ..., got '_lab'...
     """
     if not HOST_NAME.fullmatch(name):
         raise wrong(

@@ -1,6 +1,7 @@
 """The commands pull and status: what they print, and their exit codes."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def slow(tmp_path):
 
     from datacollect.net.keys import new_private_key, write_private_key
 
-    agent = LyingAgent("S1", tmp_path, {f"{i}": b"x" * 100_000 for i in range(100)}, slow_s=0.3)
+    agent = LyingAgent("S1", tmp_path, {f"{i}": b"x" * 100_000 for i in range(100)}, slow_s=0.05)
     write_private_key(tmp_path / "key", new_private_key())
     (tmp_path / "c.toml").write_text(
         'format = "datacollect-collection/1"\ndestination = "D"\nkey = "key"\n'
@@ -138,3 +139,55 @@ def test_why_a_source_is_not_reached_is_told_while_it_is_tried(nobody, capsys):
     said = capsys.readouterr().err
     assert said.startswith("note: S1: cannot be reached at 127.0.0.1:1: Connection refused;")
     assert "given up: S1: cannot be reached" in said
+
+
+# Verified again ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pulled(slow, capsys):
+    """The folder of a collection that is complete."""
+    assert run(["pull", str(slow / "c.toml"), "--into", str(slow / "into")]) == 0
+    capsys.readouterr()
+    return slow
+
+
+def test_status_says_what_was_listed(pulled, capsys):
+    assert run(["status", str(pulled / "into")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["complete", "yes"]
+    assert any(line.split()[:2] == ["S1", "yes"] for line in lines)
+
+
+def test_status_verify_reads_all_again_and_names_what_is_altered(pulled, capsys):
+    into = pulled / "into"
+    assert run(["status", str(into), "--verify", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["verified"]["files"] == 100
+    there = (into / "S1/7").stat()
+    (into / "S1/7").write_bytes(b"y" * 100_000)
+    os.utime(into / "S1/7", ns=(there.st_atime_ns, there.st_mtime_ns))
+    assert run(["status", str(into)]) == 0  # nothing is read
+    capsys.readouterr()
+    assert run(["status", str(into), "--verify"]) == 1
+    said = capsys.readouterr()
+    assert "not as it came: S1/7: is not what came" in said.out
+    assert "pull … --verify" in said.err
+    assert run(["pull", str(pulled / "c.toml"), "--into", str(into), "--verify"]) == 0
+    assert "S1/7: is not what came: its hash is another; it is fetched again" in (
+        capsys.readouterr().err
+    )
+    assert (into / "S1/7").read_bytes() == b"x" * 100_000
+    assert run(["status", str(into), "--verify"]) == 0
+
+
+def test_what_is_in_the_way_is_kept_and_named_unless_it_may_be_replaced(slow, capsys):
+    into = slow / "into"
+    (into / "S1").mkdir(parents=True)
+    (into / "S1/7").write_text("mine")
+    command = ["pull", str(slow / "c.toml"), "--into", str(into)]
+    assert run(command) == 1
+    assert "missing: S1/7:" in capsys.readouterr().out
+    assert (into / "S1/7").read_text() == "mine"
+    assert run([*command, "--overwrite"]) == 0
+    assert (into / "S1/7").read_bytes() == b"x" * 100_000

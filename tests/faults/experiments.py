@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from faults.sites import Record
 
+TARGETS = ("pull", "again", "S1", "R")
 STRACE, SHIM, IMPORTS = "strace", "shim", "imports"
 KILL, END, NOTHING, SLOW = "SIGKILL", "END", "NOTHING", "SLOW"
 SLOW_S = 2.5
@@ -262,6 +263,8 @@ def errors_of(call: str, kind: str) -> tuple[str, ...]:
         return ON_SOCKETS[call]
     if kind in ("pipe", "anon_inode") and not call.startswith("epoll"):
         return ()  # nothing lies behind them that could fail
+    if kind in ("stdout", "stderr") and call != "write":
+        return ()  # Python asks what they are before the program begins
     if call.startswith("open") and ONLY_READ.search(kind):
         return NEEDS_NO_ROOM
     return ERRORS.get(call, ())

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from faults.experiments import SHIM, Experiment, one_of_each_pair, one_of_each_site
-from faults.laboratory import TARGETS, Laboratory, Result, carry_out_all, why_no_tracing
+from faults.bench import Result
+from faults.experiments import SHIM, TARGETS, Experiment, one_of_each_pair, one_of_each_site
+from faults.laboratory import Laboratory, carry_out_all, why_no_tracing
 from faults.world import Program
 
 if TYPE_CHECKING:
@@ -184,7 +185,8 @@ def summary(results: dict[str, Result], experiments: dict[str, Experiment]) -> s
     kinds: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in broken:
         for rule, what in dict.fromkeys(result.findings):
-            kinds[rule, same_words(what), same_words(last_line(result.stderr))].append(result)
+            said = same_words(last_line(result.stderr)) if rule == "b" else ""
+            kinds[rule, same_words(what), said].append(result)
     for (rule, what, said), each in sorted(kinds.items(), key=lambda item: -len(item[1])):
         lines += ["", f"{rule}: {what} ({len(each)} times)"]
         if said:

@@ -73,7 +73,7 @@ SAMPLE: dict[str, Group] = {
             Wanted("connect", "tcp", "ETIMEDOUT"),
             Wanted("read|recvfrom", "tcp", "ECONNRESET", MIDDLE),
             Wanted("read|recvfrom", "tcp", "END", LAST),
-            Wanted("write|sendto", "tcp", "EPIPE", MIDDLE),
+            Wanted("write|sendto", "tcp", "EPIPE", LAST),
         ),
     ),
     "full disk": Group(
@@ -171,7 +171,7 @@ SAMPLE: dict[str, Group] = {
             Wanted("accept4", "", "EMFILE"),
             Wanted("read|pread.*", "served data", "EIO"),
             Wanted("openat2?", "served data", "EACCES", LAST),
-            Wanted("write|sendto", "tcp", "ECONNRESET"),
+            Wanted("write|sendto", "tcp", "ECONNRESET", LAST),
             Wanted("read|recvfrom", "tcp", KILL, LAST),
         ),
     ),

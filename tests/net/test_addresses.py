@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from datacollect.errors import TransferError
-from datacollect.net.addresses import addresses_of, is_outside
+from datacollect.net.addresses import addresses_of, is_outside, origin_of
 
 INSIDE = [
     "127.0.0.1",
@@ -75,3 +75,20 @@ def test_a_name_that_leads_nowhere(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", fails)
     with pytest.raises(TransferError, match="leads nowhere: Name or service not known"):
         addresses_of("s2.example", 7443)
+
+
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::ffff:c000:201", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2::", "2001:db8:1:2::/64"),
+        ("::1", "::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("no address", "no address"),
+    ],
+)
+def test_connections_are_counted_for_an_ipv4_address_or_a_64(address, origin):
+    assert origin_of(address) == origin

@@ -10,16 +10,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from blake3 import blake3
 from simulated.servers import WebSource
 
 from datacollect.transfer.protocol.source import ListedFolder, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simulated.sources import Source
 
-    from datacollect.transfer.protocol.source import Listed
+    from datacollect.transfer.protocol.source import Listed, Segment
 
 MODES = (0o444, 0o755, 0o640, 0o4711, 0o000)
 FOLDERS = (("b", 0o555), ("b/d", 0o700), ("void", 0o755), ("void/inner", 0o511))
@@ -100,3 +101,13 @@ class Dressing:
                 if found.st_mtime_ns != FOLDER_TIME_NS:
                     wrong.append(f"the time of {name}/{path}")
         return wrong
+
+
+def digests_at(source: Source, segments: Sequence[Segment]) -> list[bytes | None]:
+    """What an agent tells of files that lie at the destination already."""
+    found: list[bytes | None] = []
+    for span, listed in segments:
+        data = source.as_listed(listed)
+        part = data[span.offset_bytes :][: span.n_bytes]
+        found.append(blake3(part).digest() if data == source.current(listed.path)[1] else None)
+    return found

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import apsw
-from blake3 import blake3
-from simulated.disk import Disk, DroppingVfs, PowerLoss, files_below
-from simulated.dressing import Dressing
+from simulated.disk import Disk, DroppingVfs, PowerLoss
+from simulated.dressing import Dressing, digests_at
+from simulated.judging import Judging, Wrong
 from simulated.servers import WebSource, servers_among
 from simulated.sources import TROUBLES, Source, Trouble
 from simulated.stepped import Stepped
@@ -40,13 +40,10 @@ from datacollect.transfer.store import (
     syncing,
 )
 from datacollect.transfer.store.checking import Checks
-from datacollect.transfer.store.state import FileState
 from datacollect.transfer.store.store import PieceKey, Store, StoreOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from datacollect.transfer.protocol.source import Segment
+    from collections.abc import Callable
 
 DESTINATION = "D"
 TICK_S, COMMIT_S, LONGEST_S = 0.25, 0.4, 3000.0
@@ -55,11 +52,7 @@ IN_FLIGHT_BYTES = 8 * PIECE_BYTES
 ON_DISK = (arriving, attributes, comparing, opening, paths, places, preparing, store, syncing)
 
 
-class Wrong(AssertionError):
-    """An invariant does not hold; says after which seed."""
-
-
-class SimulatedPull:
+class SimulatedPull(Judging):
     """A collection, its sources, its folder and all that goes wrong, by seed.
 
     A small one has few files of few pieces: less happens in it, and many more can be had.
@@ -174,65 +167,6 @@ class SimulatedPull:
                     Path(self.into, ".datacollect", name).unlink(missing_ok=True)
                 self.disk.revive()
         return False
-
-    # Judges ----------------------------------------------------------------------------------
-
-    def _judge_names(self) -> None:
-        """What has its final name is whole, whatever has happened."""
-        for name, source in self.sources.items():
-            for path, data in files_below(self.into / name).items():
-                if not source.is_some_version(path, data):
-                    raise Wrong(f"seed {self.seed}: {name}/{path} is no version of its file")
-
-    def judge_done(self, opened: Store) -> None:
-        """What is said to be done is there, before anything is mended."""
-        state = opened.state
-        for number, name in state.source_names().items():
-            for row in state.files_in(number, FileState.DONE):
-                path = Path(self.into, name, row.listed.path)
-                wanted = self.sources[name].as_listed(row.listed)
-                if not path.is_file() or path.read_bytes() != wanted:
-                    raise Wrong(f"seed {self.seed}: {path} is said to be done, and is not there")
-
-    def judge_mended(self, opened: Store) -> None:
-        """What is recorded is on disk."""
-        self.judge_done(opened)
-        state = opened.state
-        for number, name in state.source_names().items():
-            source = self.sources[name]
-            waiting = {row.number: row for row in state.files_in(number, FileState.WAITING)}
-            layout = state.layout(number)
-            for piece in state.recorded(number):
-                for span in layout.spans(piece):
-                    if span.file not in waiting:
-                        continue
-                    begun = self.into / ".datacollect" / "incoming" / str(span.file)
-                    if state.piece_hash(number, piece) == b"":  # holes need not be written yet
-                        whole = begun.read_bytes() if begun.exists() else b""
-                        there = whole[span.offset_bytes :][: span.n_bytes].ljust(
-                            span.n_bytes, b"\0"
-                        )
-                    else:
-                        there = begun.read_bytes()[span.offset_bytes :][: span.n_bytes]
-                    wanted = source.as_listed(waiting[span.file].listed)
-                    if there != wanted[span.offset_bytes :][: span.n_bytes]:
-                        raise Wrong(f"seed {self.seed}: {name} {piece} is recorded, not on disk")
-
-    def _judge_end(self) -> None:
-        """Every file is there, once, as its source has it; nothing else is."""
-        self._judge_names()
-        for name, source in self.sources.items():
-            there = files_below(self.into / name)
-            wanted = {path: source.current(path)[1] for path in source.versions}
-            if there != wanted:
-                differ = sorted(p for p in there | wanted if there.get(p) != wanted.get(p))
-                raise Wrong(f"seed {self.seed}: {name}: {differ} are not as at the source")
-        if unkept := self.dressing.unkept(self.into):
-            raise Wrong(f"seed {self.seed}: {unkept} is not kept")
-        outside = {path.name for path in self.folder.iterdir()} - {"into", "kept"}
-        names = {path.name for path in self.into.iterdir()} - {".datacollect", *self.sources}
-        if outside | names or any((self.into / ".datacollect" / "incoming").iterdir()):
-            raise Wrong(f"seed {self.seed}: something else lies about: {outside | names}")
 
 
 class Start:
@@ -482,13 +416,3 @@ class Start:
         if number not in self.stepping and thread.has_begun and not thread.is_over:
             self.stepping.add(number)
             self._at(self.now_s + thread.wait_s(), thread.step)
-
-
-def digests_at(source: Source, segments: Sequence[Segment]) -> list[bytes | None]:
-    """What an agent tells of files that lie at the destination already."""
-    found: list[bytes | None] = []
-    for span, listed in segments:
-        data = source.as_listed(listed)
-        part = data[span.offset_bytes :][: span.n_bytes]
-        found.append(blake3(part).digest() if data == source.current(listed.path)[1] else None)
-    return found

@@ -77,7 +77,7 @@ class WebSource(Source):
 class NoPace(Pace):
     """Time is the driver's."""
 
-    def wait(self) -> None:
+    def wait(self, name: str = "", most_s: float = 0.0) -> None:
         pass
 
 
@@ -122,6 +122,9 @@ class Connection:
         data = self.recv(len(view))
         view[: len(data)] = data
         return len(data)
+
+    def settimeout(self, timeout_s: float) -> None:
+        pass
 
     def close(self) -> None:
         pass

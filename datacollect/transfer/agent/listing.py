@@ -43,8 +43,8 @@ NO_TIME = "its time of change lies before 1678 or after 2262; a newer collector 
 
 Entry: TypeAlias = FileEntry | FolderEntry | LeftOut
 
-# A place in the order of paths, and what is told there, if anything.
-Placed: TypeAlias = tuple[str, Entry | None]
+# Names of a folder that are looked at before a page may end.
+NAMES_AT_ONCE = 16
 
 # A name that only patterns fit that fit every name.
 _SOME_NAME = "\0"
@@ -65,10 +65,12 @@ class Inventory:
 
     def __init__(self, folder: Folder, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder, self._clock = folder, clock
-        self._walk: Iterator[Placed] = iter(())
+        self._walk: Iterator[Step] = iter(())
         # Where the last page ended; a walk goes on only from there.
         self._at: tuple[str | None, tuple[str, ...] | None, bool] | None = None
         self._carried: tuple[str, list[Entry]] | None = None
+        # What is told with the next place that is reached.
+        self._late: list[Entry] = []
         self._untold: list[FolderEntry] = []
 
     def page(
@@ -94,18 +96,22 @@ class Inventory:
         """
         if self._at is None or self._at != (after, patterns, detail):
             self._walk = walk(self._folder, after, patterns, detail=detail)
-            self._carried, self._untold = None, []
+            self._carried, self._untold, self._late = None, [], []
         until_s = self._clock() + PAGE_S
         lines: list[bytes] = []
         size, last = 0, after
-        for place, entries in self._places(patterns):
+        for place, entries, is_reached in self._places(patterns):
             if lines and len(lines) + len(entries) > most:
                 self._carried = place, entries
                 break
-            last = place
+            if is_reached:
+                last = place if last is None else max(last, place)
             lines += map(entry_line, entries)
             size += sum(map(len, lines[len(lines) - len(entries) :]))
-            if len(lines) >= most or size >= PAGE_BYTES or self._clock() >= until_s:
+            if self._clock() >= until_s:
+                last = last if is_reached else _further(last, place)
+                break
+            if len(lines) >= most or size >= PAGE_BYTES:
                 break
         else:
             self._at = None
@@ -113,13 +119,22 @@ class Inventory:
         self._at = (last, patterns, detail)
         return b"".join([*lines, last_line(last)])
 
-    def _places(self, patterns: tuple[str, ...] | None) -> Iterator[tuple[str, list[Entry]]]:
-        """Yield the places that come next, and all that is told at each."""
+    def _places(self, patterns: tuple[str, ...] | None) -> Iterator[tuple[str, list[Entry], bool]]:
+        """Yield the places that come next, all that is told at each, and whether it is reached."""
         if self._carried is not None:
-            carried, self._carried = self._carried, None
-            yield carried
-        for place, entry in self._walk:
-            yield place, self._told(place, entry, patterns)
+            (place, entries), self._carried = self._carried, None
+            yield place, entries, True
+        for place, entry, is_reached in self._walk:
+            told = self._told(place, entry, patterns)
+            if is_reached:
+                late, self._late = self._late, []
+                yield place, late + told, True
+            else:
+                self._late += told
+                yield place, [], False
+        if self._late:
+            late, self._late = self._late, []
+            yield "", late, False
 
     def _told(
         self, place: str, entry: Entry | None, patterns: tuple[str, ...] | None
@@ -142,11 +157,12 @@ def walk(
     patterns: tuple[str, ...] | None = None,
     *,
     detail: bool = False,
-) -> Iterator[Placed]:
+) -> Iterator[Step]:
     """Yield all places after a path, in order, and what is to be told at each, if anything.
 
     No folder is held open while others are walked through, and none is entered twice; nothing is
-    looked at that patterns leave out.
+    looked at that patterns leave out. That a folder cannot be read to its end is told after its
+    place, and again where a walk goes on within it.
     """
     pending: list[str | _Odd] = [""]  # what comes next, last first; folders end with a slash
     while pending:
@@ -155,20 +171,24 @@ def walk(
         is_ahead = after is None or place > after
         if not isinstance(row, str):
             if is_ahead:
-                yield place, _odd(folder, row, patterns, detail=detail)
+                yield Step(place, _odd(folder, row, patterns, detail=detail))
         elif place and not place.endswith("/"):
             if is_ahead:
                 wanted = matches(place, patterns)
-                yield place, _file(folder, place, detail=detail) if wanted else None
+                yield Step(place, _file(folder, place, detail=detail) if wanted else None)
         elif place and not could_hold(place, patterns):
             if is_ahead:
-                yield place, None
+                yield Step(place, None)
         # Of a folder before the place to go on from only its last part may matter.
         elif is_ahead or not place or (after or "").startswith(place):
-            inside, entry = _inside(folder, place)
+            inside: list[str | _Odd] = []
+            for step in _enter(folder, place, inside):
+                if isinstance(step.entry, FolderEntry):
+                    if is_ahead and place:
+                        yield step if detail else Step(place, None)
+                else:
+                    yield step
             pending += reversed(inside)
-            if is_ahead and (place or isinstance(entry, LeftOut)):
-                yield place, entry if detail or isinstance(entry, LeftOut) else None
 
 
 def could_hold(place: str, patterns: Sequence[str] | None) -> bool:
@@ -192,6 +212,26 @@ def _goes_through(names: Sequence[str], wanted: Sequence[str]) -> bool:
     return len(wanted) > len(names)
 
 
+def _further(last: str | None, place: str) -> str:
+    r"""Return a place to go on from, further on than the last, before anything in a folder.
+
+    >>> _further(None, ""), _further("c/x", "d/"), _further("d/", "d/"), _further("d/m", "d/")
+    ('', 'd/', 'd/\x00', 'd/m\x00')
+    """
+    return place if last is None or last < place else last + "\0"
+
+
+class Step(NamedTuple):
+    """A place in the order of paths, and what is told there, if anything.
+
+    ``is_reached``: or whether what lies there is still being looked at.
+    """
+
+    place: str
+    entry: Entry | None
+    is_reached: bool = True
+
+
 class _Odd(NamedTuple):
     """Something that is left out already by its name or kind; a link says later where it leads."""
 
@@ -200,26 +240,27 @@ class _Odd(NamedTuple):
     raw: bytes | None = None
 
 
-def _inside(folder: Folder, place: str) -> tuple[list[str | _Odd], FolderEntry | LeftOut]:
-    """Return what a folder holds, in order, and what is to be told of itself."""
+def _enter(folder: Folder, place: str, rows: list[str | _Odd]) -> Iterator[Step]:
+    """Fill rows with what a folder holds, in order; yield what is told of itself on the way."""
     path = place.removesuffix("/")
-    rows: list[str | _Odd] = []
-    entry: FolderEntry | LeftOut
     try:
         with closing(folder.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as number:
             found = os.fstat(number)
-            entry = FolderEntry(path, stat.S_IMODE(found.st_mode), found.st_mtime_ns)
+            yield Step(place, FolderEntry(path, stat.S_IMODE(found.st_mode), found.st_mtime_ns))
             with os.scandir(number) as entries:
-                for inner in entries:
+                for entry in entries:
                     if len(rows) >= MOST_NAMES:
-                        entry = LeftOut(place or ".", TOO_MANY)
+                        yield Step(place, LeftOut(place or ".", TOO_MANY), is_reached=False)
                         break
-                    rows.append(_row(place, inner))
+                    rows.append(_row(place, entry))
+                    # To know of each what it is may take a while, too.
+                    if len(rows) % NAMES_AT_ONCE == 0:
+                        yield Step(place, None, is_reached=False)
     except OSError as error:
         # What has been seen of it so far is listed all the same.
-        entry = LeftOut(place or ".", NOT_READABLE.format(words_of(error)))
+        left_out = LeftOut(place or ".", NOT_READABLE.format(words_of(error)))
+        yield Step(place, left_out, is_reached=False)
     rows.sort(key=lambda row: row if isinstance(row, str) else row.place)
-    return rows, entry
 
 
 def _row(parent: str, entry: os.DirEntry[str]) -> str | _Odd:

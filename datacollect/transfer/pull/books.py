@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datacollect.control.decisions import Send
 
+# Rates are remembered for about so long.
+RATE_MEMORY_S = 2.0
+# A session that brings less than this for so long is stuck.
+STALL_S, LEAST_BYTES_PER_S = 10.0, 512.0
+
 
 @dataclass(frozen=True)
 class SourceWork:
@@ -76,3 +81,20 @@ class Session:
     def source(self) -> str:
         """Whose data come over it."""
         return self.hosts[0]
+
+    def observe(self, now_s: float, arrived_bytes: int) -> bool:
+        """Learn the rate from all that has arrived by now; whether the session is stuck."""
+        passed_s = now_s - self.seen_s
+        if passed_s > 0:
+            weight = min(1.0, passed_s / RATE_MEMORY_S)
+            rate = (arrived_bytes - self.arrived_bytes) / passed_s
+            self.rate_bytes_per_s += weight * (rate - self.rate_bytes_per_s)
+        self.arrived_bytes, self.seen_s = arrived_bytes, now_s
+        waited_s = now_s - self.mark_s
+        if self.asked and waited_s < STALL_S:
+            return False
+        is_stuck = bool(self.asked) and arrived_bytes - self.mark_bytes < (
+            LEAST_BYTES_PER_S * waited_s
+        )
+        self.mark_s, self.mark_bytes = now_s, arrived_bytes
+        return is_stuck

@@ -16,7 +16,7 @@ from datacollect.control.learning import LearningController
 from datacollect.errors import InfeasibleError, StoreError, TransferError
 from datacollect.net.fan_out import Outcome, begin
 from datacollect.net.safe_text import safe_text
-from datacollect.transfer.pull.answer import Pulled, RouteUse
+from datacollect.transfer.pull.answering import Use, answer_of
 from datacollect.transfer.pull.books import SourceWork
 from datacollect.transfer.pull.core import CollectorCore
 from datacollect.transfer.pull.planning import planned, possible_links, problem_of, says_links
@@ -25,14 +25,13 @@ from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.store.history import planned_routes
 from datacollect.transfer.store.log import without_secrets
 from datacollect.transfer.store.pieces import piece_size
-from datacollect.transfer.store.state import FileState, Missing
-from datacollect.units import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from datacollect.choices import RunMethod
     from datacollect.transfer.protocol.source import Reached, Source
+    from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.config import Collection
     from datacollect.transfer.pull.planning import Planned
     from datacollect.transfer.sources.agent.network import Network
@@ -80,10 +79,9 @@ class Collecting:
     method: RunMethod
     watch: Callable[[CollectorCore], None] | None
     tell: Callable[[str], None]
-    begun_s: float = field(default_factory=time.monotonic)
     gate: Gate = field(default_factory=Gate)
-    predicted_s: float | None = None
     reached: dict[str, Reached] = field(default_factory=dict)
+    _use: Use = field(default_factory=Use)
     _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
     _preparing: set[str] = field(default_factory=set)
     _ready: set[str] = field(default_factory=set)
@@ -96,9 +94,6 @@ class Collecting:
     _left: dict[str, set[int]] = field(default_factory=dict)
     _n_regroups: int = 0
     _piece_bytes: int = 0
-    _routes: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    _route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    _refetched: Counter[str] = field(default_factory=Counter)
 
     def run(self, *, plan_only: bool = False) -> Pulled:
         """Carry it out.
@@ -118,7 +113,9 @@ class Collecting:
                 self._collect()
             for name in sorted(self._ready):
                 self.store.finish(name)
-            return self._answer()
+            answer = answer_of(self.store.state, self.sources, self._ended, self.method, self._use)
+            self.log.write("pull ends", **answer.to_dict())
+            return answer
         finally:
             self.gate.close()
 
@@ -245,7 +242,7 @@ class Collecting:
         return any(self._needed(name) for name in self._fetchable())
 
     def _needed(self, name: str) -> frozenset[int]:
-        """Return the pieces of a source that are to be fetched; refused ones are not asked again."""
+        """Return the pieces of a source that are to be fetched; refused ones are not any more."""
         needed = frozenset(self.store.needed(name))
         return needed & self._left[name] if name in self._left else needed
 
@@ -259,7 +256,7 @@ class Collecting:
         self._await(everything=True)
         self._require_any_room()
         if (work := self._work()) and (found := self._plan(work)):
-            self.predicted_s = found.predicted_s
+            self._use.predicted_s = found.predicted_s
 
     def _collect(self) -> None:
         while True:
@@ -283,7 +280,7 @@ class Collecting:
 
     def _require_any_room(self) -> None:
         """Stop where nothing of all that is wanted fits."""
-        if self._preparing or self._routes:
+        if self._preparing or self._use.routes:
             return
         put_off = self.store.put_off_sources()
         if put_off and put_off.keys() >= {n for n in self._ready if self._lacks(n)}:
@@ -344,8 +341,8 @@ class Collecting:
         found = self._plan(work)
         if found is None:
             return set()
-        if found.predicted_s is not None and (self.predicted_s is None or self._n_regroups):
-            self.predicted_s = time.monotonic() - self.begun_s + found.predicted_s
+        if found.predicted_s is not None and (self._use.predicted_s is None or self._n_regroups):
+            self._use.predicted_s = time.monotonic() - self._use.begun_s + found.predicted_s
         self.log.write(
             "planned",
             method=self.method,
@@ -395,10 +392,10 @@ class Collecting:
         self._waited_s = {name: core.waits_s(name) for name in core.work}
         self._left |= {name: set(todo) for name, todo in core.todo.items()}
         self._last_resorts |= core.stranded
-        self._routes.update(core.route_bytes)
-        self._refetched.update(core.refetched)
+        self._use.routes.update(core.route_bytes)
+        self._use.refetched.update(core.refetched)
         for hosts, n in core.route_sessions.items():
-            self._route_sessions[hosts] = max(n, self._route_sessions[hosts])
+            self._use.route_sessions[hosts] = max(n, self._use.route_sessions[hosts])
 
     def _is_more(self, round_s: float) -> bool:
         """Whether more is ready, and the round is to end so that all is planned again."""
@@ -418,8 +415,8 @@ class Collecting:
     def _remember(self, learned: LearningController) -> None:
         """Keep what was learned for the next start, and the prediction that it allowed."""
         self.store.state.set_rates(learned.link_rates())
-        if self.predicted_s is None and learned.predicted_end_s is not None:
-            self.predicted_s = learned.predicted_end_s
+        if self._use.predicted_s is None and learned.predicted_end_s is not None:
+            self._use.predicted_s = learned.predicted_end_s
 
     def _remembered(self) -> dict[tuple[str, str], float]:
         """Return what was observed on links not too long ago."""
@@ -428,57 +425,6 @@ class Collecting:
             for hosts, (rate, age_s) in self.store.state.rates().items()
             if age_s <= OLDEST_RATES_S and rate > 0
         }
-
-    # The end ----------------------------------------------------------------------------------
-
-    def _answer(self) -> Pulled:
-        state = self.store.state
-        done = [each[FileState.DONE] for each in state.counts().values() if FileState.DONE in each]
-        missing = [*state.missing(), *self._not_here()]
-        routes = [
-            RouteUse(hosts[0], hosts, n_bytes, self._route_sessions[hosts])
-            for hosts, n_bytes in self._routes.items()
-        ]
-        tags: dict[str, dict[str | None, int]] = {}
-        for name, tag, n in state.tags():
-            tags.setdefault(name, {})[tag] = n
-        assurances = (
-            self.sources[name].assurance(found)
-            for name, found in sorted(tags.items())
-            if name in self.sources
-        )
-        is_complete = state.is_complete()
-        if not is_complete and not missing:
-            missing = [Missing(each.name, "", "all of it: not fetched") for each in state.wanted()]
-        answer = Pulled(
-            complete=is_complete,
-            n_bytes=sum(n_bytes for _, n_bytes in done),
-            n_files=sum(n for n, _ in done),
-            predicted_makespan_s=self.predicted_s,
-            makespan_s=time.monotonic() - self.begun_s,
-            method=self.method,
-            routes=tuple(routes),
-            refetched={why: n for why, n in self._refetched.items() if n},
-            missing=tuple(missing),
-            assurances=tuple(each for each in assurances if each is not None),
-            listed=all(each.is_listed for each in state.wanted()),
-        )
-        self.log.write("pull ends", **answer.to_dict())
-        return answer
-
-    def _not_here(self) -> list[Missing]:
-        """Return what is missing as a whole: of sources not listed, or not fetched to the end."""
-        waiting = {name: (n, n_bytes) for name, n, n_bytes in self.store.state.waiting()}
-        found = []
-        for each in self.store.state.wanted():
-            n, n_bytes = waiting.get(each.name, (0, 0))
-            if each.is_listed and not n:
-                continue
-            what = f"{counted(n, 'file')}, {format_bytes(n_bytes)}" if n else "all of it"
-            why = self._ended.get(each.name) or each.why
-            why = why or ("not fetched yet" if each.is_listed else "not listed to its end")
-            found.append(Missing(each.name, "", without_secrets(f"{what}: {why}")))
-        return found
 
 
 def _in_words(error: BaseException) -> str:

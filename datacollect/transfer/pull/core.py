@@ -59,10 +59,6 @@ if TYPE_CHECKING:
 # requests than the other side keeps in mind.
 AHEAD_S, MOST_REQUESTS = 3.0, 32
 LEAST_AHEAD_BYTES = 2**20
-# Rates are remembered for about so long.
-RATE_MEMORY_S = 2.0
-# A session that brings less than this for so long is stuck.
-STALL_S, LEAST_BYTES_PER_S = 10.0, 512.0
 # A piece whose answers are no good so often in a row is given up.
 MOST_TRIES = 5
 # Before more is planned, what was asked for may take so long to come.
@@ -308,23 +304,12 @@ class CollectorCore:
 
     def _observe(self, session: Session, arrived_bytes: int) -> None:
         """Learn a session's rate; say so where it is stuck."""
-        passed_s = self._now_s - session.seen_s
-        if passed_s > 0:
-            weight = min(1.0, passed_s / RATE_MEMORY_S)
-            rate = (arrived_bytes - session.arrived_bytes) / passed_s
-            session.rate_bytes_per_s += weight * (rate - session.rate_bytes_per_s)
         if arrived_bytes > session.arrived_bytes:
             self._heard_s[session.source] = self._now_s
-        session.arrived_bytes, session.seen_s = arrived_bytes, self._now_s
-        if not session.asked:
-            session.mark_s, session.mark_bytes = self._now_s, arrived_bytes
-        elif self._now_s - session.mark_s >= STALL_S:
-            least = LEAST_BYTES_PER_S * (self._now_s - session.mark_s)
-            if arrived_bytes - session.mark_bytes < least:
-                self._last_trouble[session.source] = "stuck"
-                self._note("session stuck", session)
-                self._news.append(ConnectionStalled(self._now_s, session.number))
-            session.mark_s, session.mark_bytes = self._now_s, arrived_bytes
+        if session.observe(self._now_s, arrived_bytes):
+            self._last_trouble[session.source] = "stuck"
+            self._note("session stuck", session)
+            self._news.append(ConnectionStalled(self._now_s, session.number))
 
     # What the controller wants ----------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from datacollect.transfer.store.failures import not_written, passing_over
 from datacollect.transfer.store.paths import names_in
 from datacollect.transfer.store.pieces import touched, whole_files
 from datacollect.transfer.store.places import Found, Kind, Places
-from datacollect.transfer.store.state import FileState, Settled
+from datacollect.transfer.store.state import FileState, Settled, Stamp
 from datacollect.transfer.store.syncing import sync_placed
 from datacollect.transfer.store.verifying import is_as_recorded
 
@@ -113,23 +113,26 @@ class Preparing:
         there: set[str] = set()
         with passing_over(_CLOSED):
             there = set(names_in(self._staging.of(name)))
-        layout = self._state.layout(number)
+        whole = self._state.about_to_be_placed(number)
         with_data = set(self._state.recorded(number, data_only=True))
-        if not with_data:
+        if not with_data and not whole:
             return 0
+        layout = self._state.layout(number)
         begun = set(layout.files[touched(layout, with_data)].tolist())
         all_recorded = whole_files(layout, set(self._state.recorded(number)))
         settled, lost = [], []
         for row in self._state.files_in(number, FileState.WAITING):
-            if row.number not in begun or str(row.number) in there:
+            file, stamp = row.number, whole.get(row.number)
+            if (file not in begun and stamp is None) or str(file) in there:
                 continue
+            if stamp is None and file in all_recorded:  # an old state did not note it
+                stamp = Stamp(row.listed.n_bytes, None)
             found = self._places.look(name, row.listed.path)
-            size = None if found.kind is not Kind.FILE or found.stat is None else found.stat.st_size
-            if row.number in all_recorded and size == row.listed.n_bytes and found.stat is not None:
-                stamp = stamp_of(found.stat)
-                settled.append(Settled(row.number, FileState.DONE, None, stamp))
-            else:
-                lost.append(row.number)
+            is_file = found.kind is Kind.FILE and found.at == f"{name}/{row.listed.path}"
+            if is_file and found.stat and stamp is not None and is_as_placed(found.stat, stamp):
+                settled.append(Settled(file, FileState.DONE, None, stamp_of(found.stat)))
+            elif file in begun:
+                lost.append(file)
         self._state.settle(settled)
         self._state.again(lost)
         return len(lost)

@@ -176,12 +176,14 @@ class Reading:
         )
         return [_stamp(*row) for row in rows]
 
-    def stamp(self, file: int) -> Stamp | None:
-        """Return what a file looked like when it was whole; None where it never was."""
-        ((n_bytes, at_s, rest_ns),) = self._rows(
-            "SELECT placed_bytes, placed_s, placed_ns FROM files WHERE id = ?", (file,)
+    def about_to_be_placed(self, source: int) -> dict[int, Stamp]:
+        """Return what files looked like that were whole, and are not known to have their names."""
+        rows = self._rows(
+            "SELECT id, placed_bytes, placed_s, placed_ns FROM files WHERE source = ? "
+            "AND state = 0 AND placed_bytes IS NOT NULL",
+            (source,),
         )
-        return None if n_bytes is None else _stamp(n_bytes, at_s, rest_ns)
+        return {number: _stamp(*rest) for number, *rest in rows}
 
     def still_waiting(self, files: Iterable[int]) -> set[int]:
         """Return which of some files are waited for."""

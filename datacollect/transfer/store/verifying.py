@@ -258,6 +258,7 @@ class _Notes:
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
+            self._file = None
 
     def remove(self) -> None:
         with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from contextlib import contextmanager
@@ -132,12 +133,23 @@ def test_a_folder_that_vanishes_is_named(tmp_path):
     folder = Folder(tmp_path)
     walk = listing.walk(folder)
     (tmp_path / "d/a").write_text("x")
-    assert next(walk) == ("d/", None)
+    assert next(walk) == ("d/", None, True)
     (tmp_path / "d/a").unlink()
     (tmp_path / "d").rmdir()
-    assert list(walk) == [("d/a", None)]
+    assert list(walk) == []
     why = "cannot be read: No such file or directory"
-    assert listing._inside(folder, "d/") == ([], LeftOut("d/", why))
+    assert list(listing._enter(folder, "d/", [])) == [("d/", LeftOut("d/", why), False)]
+    folder.close()
+
+
+def test_a_file_that_vanishes_while_its_folder_is_listed_is_not_there(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text("x")
+    folder = Folder(tmp_path)
+    walk = listing.walk(folder)
+    assert next(walk).entry.path == "a"
+    (tmp_path / "b").unlink()
+    assert list(walk) == [("b", None, True)]
     folder.close()
 
 
@@ -413,6 +425,87 @@ def test_a_page_ends_in_time_also_where_nothing_matches(tmp_path):
         after, n_pages = page.after, n_pages + 1
     folder.close()
     assert n_pages >= 6
+
+
+class SlowEntries:
+    """Names of which the file system does not tell at once what they are: each takes a look."""
+
+    def __init__(self, clock, number, fails_after=None):
+        self.clock, self.entries, self.left = clock, REAL_SCANDIR(number), fails_after
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.entries.close()
+
+    def __iter__(self):
+        for entry in self.entries:
+            if self.left is not None:
+                self.left -= 1
+                if self.left < 0:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+            self.clock.now_s += 0.003
+            yield entry
+
+
+REAL_SCANDIR = os.scandir
+
+
+@pytest.mark.parametrize("afresh", [True, False])
+@pytest.mark.parametrize("n", [20, 3000])
+def test_a_page_ends_in_time_also_within_a_folder_that_is_slow_to_look_through(
+    tmp_path, monkeypatch, n, afresh
+):
+    """Each page says a place further on; by sessions of their own none gets beyond 2 s of it."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for i in range(n):
+            (tmp_path / folder / f"{i:04}").touch()
+    clock, folder = Clock(), Folder(tmp_path)
+    monkeypatch.setattr(os, "scandir", lambda number: SlowEntries(clock, number))
+    inventory, pages, began_s = Inventory(folder, clock), [], []
+    for _ in range(20):
+        began_s.append(clock.now_s)
+        after = pages[-1].after if pages else None
+        pages.append(parse_page(inventory.page(after, 10_000, None, detail=True)))
+        assert clock.now_s - began_s[-1] < 2.1
+        assert pages[-1].after is None or after is None or pages[-1].after > after
+        if pages[-1].after is None:
+            break
+        if afresh:
+            inventory = Inventory(folder, clock)
+    if n == 3000 and afresh:
+        assert [page.files for page in pages] == [()] * 20
+    else:
+        assert len({file.path for page in pages for file in page.files}) == 2 * n
+        assert [one.path for page in pages for one in page.folders] == ["a", "b"]
+    folder.close()
+
+
+@pytest.mark.parametrize("most", [1, 100])
+@pytest.mark.parametrize("afresh", [True, False])
+def test_a_folder_that_fails_halfway_is_named_and_listed_so_far(
+    tmp_path, monkeypatch, most, afresh
+):
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+        for i in range(5):
+            (tmp_path / folder / f"{i}").touch()
+    bad, folder = (tmp_path / "b").stat().st_ino, Folder(tmp_path)
+
+    def scandir(number):
+        fails_after = 2 if os.fstat(number).st_ino == bad else None
+        return SlowEntries(Clock(), number, fails_after)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    pages = detailed(folder, most, afresh=afresh)
+    files = [file.path for page in pages for file in page.files]
+    assert files == sorted(set(files))
+    assert [path[0] for path in files] == ["a"] * 5 + ["b"] * 2 + ["c"] * 5
+    why = LeftOut("b/", "cannot be read: Input/output error")
+    assert {one for page in pages for one in page.left_out} == {why}
+    folder.close()
 
 
 def test_what_no_pattern_means_is_not_looked_at(tmp_path):

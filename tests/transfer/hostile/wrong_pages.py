@@ -17,7 +17,7 @@ def page_number(request):
 
 def endless_pages(lines, request, n_entries):
     """Each page with so many new entries, and more to come."""
-    i = page_number(request) * (n_entries or 1)
+    i = page_number(request)
     entries = [entry_at(i + k) for k in range(n_entries)]
     return [*entries, {"next": entries[-1]["path"] if entries else f"p/{i:012}"}]
 

@@ -4,14 +4,8 @@ import os
 
 import pytest
 
-from datacollect.transfer.store.paths import (
-    Folders,
-    Folding,
-    folding_of,
-    place,
-    size_there,
-    why_not_written,
-)
+from datacollect.transfer.protocol.file_names import why_not_written
+from datacollect.transfer.store.paths import Folders, Folding, folding_of, mount_of
 
 
 @pytest.mark.parametrize(
@@ -52,21 +46,13 @@ def root(tmp_path):
     os.close(fd)
 
 
-def incoming(tmp_path, name="1", text="x"):
-    folder = tmp_path / "incoming"
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(text)
-    return os.open(folder, os.O_RDONLY)
-
-
-def test_a_file_gets_its_place_and_folders_are_made(tmp_path, root):
-    folders, fd = Folders(root), incoming(tmp_path)
-    assert place(folders, fd, "1", "S", "a/b/c.txt") is None
+def test_folders_are_made_and_opened_step_by_step(tmp_path, root):
+    folders = Folders(root)
+    fd = folders.open(("S", "a", "b"), make=True)
+    assert os.path.samestat(os.fstat(fd), (tmp_path / "S/a/b").stat())
+    assert folders.changed == {(), ("S",), ("S", "a")}
     folders.sync()
     folders.close()
-    assert (tmp_path / "S/a/b/c.txt").read_text() == "x"
-    assert size_there(Folders(root), "S", "a/b/c.txt") == 1
-    os.close(fd)
 
 
 @pytest.mark.parametrize("link", ["S", "S/a"])
@@ -75,30 +61,16 @@ def test_links_are_not_followed(tmp_path, root, link):
     outside.mkdir()
     (tmp_path / link).parent.mkdir(exist_ok=True)
     (tmp_path / link).symlink_to(outside)
-    folders, fd = Folders(root), incoming(tmp_path)
-    assert "cannot be written" in place(folders, fd, "1", "S", "a/b")
+    with pytest.raises(OSError, match=link) as caught:
+        Folders(root).open(("S", "a", "b"), make=True)
+    assert caught.value.filename == link
     assert not list(outside.iterdir())
-    assert size_there(folders, "S", "a/b") is None
-    os.close(fd)
 
 
-def test_a_link_under_the_final_name_is_replaced_not_followed(tmp_path, root):
-    (tmp_path / "S").mkdir()
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    (tmp_path / "S/a").symlink_to(victim)
-    folders, fd = Folders(root), incoming(tmp_path)
-    assert place(folders, fd, "1", "S", "a") is None
-    assert victim.read_text() == "mine"
-    assert not (tmp_path / "S/a").is_symlink()
-    os.close(fd)
-
-
-def test_a_file_where_a_folder_is_needed_is_said(tmp_path, root):
-    (tmp_path / "S").mkdir()
-    (tmp_path / "S/a").write_text("a file")
-    folders, fd = Folders(root), incoming(tmp_path)
-    assert "S/a/b cannot be written" in place(folders, fd, "1", "S", "a/b")
+def test_folders_of_one_disk_lie_in_one_mount(tmp_path, root):
+    (tmp_path / "a").mkdir()
+    fd = os.open(tmp_path / "a", os.O_RDONLY)
+    assert not mount_of(fd).is_other(mount_of(root))
     os.close(fd)
 
 

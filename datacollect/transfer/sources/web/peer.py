@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -10,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
+from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import telling
 from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
 from datacollect.transfer.sources.web import messages
@@ -19,7 +21,6 @@ from datacollect.transfer.sources.web.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.net.deadline import Deadline
     from datacollect.transfer.protocol.source import Segment
     from datacollect.transfer.sources.web.core import WebCore
     from datacollect.transfer.sources.web.urls import Target
@@ -39,9 +40,20 @@ class Pace:
         with self._lock:
             self._until_s = max(self._until_s, time.monotonic() + wait_s)
 
-    def wait(self) -> None:
-        """Wait until it need not be left alone any more."""
+    def wait(self, name: str = "", most_s: float = math.inf) -> None:
+        """Wait until it need not be left alone any more.
+
+        Raises
+        ------
+        TransferError
+            It asks for more than `most_s`.
+        """
         while (left_s := self._until_s - time.monotonic()) > 0:
+            if left_s > most_s:
+                raise TransferError(
+                    f"{name}: asks to be left alone for {left_s:.0f} s, and patience_s is "
+                    f"{most_s:g}; start again later, or write a longer patience_s"
+                )
             time.sleep(left_s)
 
 
@@ -58,6 +70,10 @@ class WebPeer:
     target_of : callable
         Says where a path lies.
     pace : Pace
+    timeout_s : float
+        How long a question for a file's size may take, however the answer drips.
+    patience_s : float
+        How long the server may want to be left alone.
     """
 
     def __init__(
@@ -67,9 +83,13 @@ class WebPeer:
         dial: Callable[[messages.Connect, Deadline | None], socket.socket],
         target_of: Callable[[str], Target],
         pace: Pace,
+        *,
+        timeout_s: float = 20.0,
+        patience_s: float = math.inf,
     ) -> None:
         self._name, self._core, self._dial = name, core, dial
         self._target_of, self._pace = target_of, pace
+        self._timeout_s, self._patience_s = timeout_s, patience_s
         self._connection: socket.socket | None = None
         self._deadline: Deadline | None = None
         self._asked: deque[Sequence[Segment]] = deque()
@@ -130,7 +150,11 @@ class WebPeer:
 
     def size(self, path: str) -> messages.Answer:
         """Ask for a file's size and version."""
-        return self._exchange(AskSize(path, self._target_of(path)))
+        self._deadline = Deadline(self._timeout_s)
+        try:
+            return self._exchange(AskSize(path, self._target_of(path)))
+        finally:
+            self._deadline = None
 
     def abort(self) -> None:
         """Let whatever is under way fail at once."""
@@ -154,7 +178,7 @@ class WebPeer:
         TransferError
             It cannot be reached, or is another.
         """
-        self._pace.wait()
+        self._pace.wait(self._name, self._patience_s)
         self._deadline = deadline
         origin = self._target_of("").origin
         for action in self._core.handle(messages.Greet(origin)):
@@ -207,9 +231,14 @@ class WebPeer:
             raise TransferError(f"{self._name}: the session was ended")
         try:
             with telling(self._name):
+                if self._deadline is not None:
+                    self._connection.settimeout(self._deadline.left_s())
                 data = self._connection.recv(READ_BYTES)
         except TransferError as error:
             return messages.Lost(str(error).removeprefix(f"{self._name}: "))
+        if self._deadline is not None:
+            self._deadline.came(len(data))
+            self._connection.settimeout(self._timeout_s)
         return messages.Received(data, time.time())
 
     def _fill(self) -> messages.Event:

@@ -106,7 +106,13 @@ class WebSource:
         )
         rule = RedirectRule(entry.redirects_to, entry.plain_http, is_relayed=bool(relays))
         peer = WebPeer(
-            self.name, WebCore(rule), dialler.dial, entry.targets.__getitem__, self._pace
+            self.name,
+            WebCore(rule),
+            dialler.dial,
+            entry.targets.__getitem__,
+            self._pace,
+            timeout_s=self._timeout_s,
+            patience_s=self._patience_s,
         )
         peer.connect(deadline)
         return peer

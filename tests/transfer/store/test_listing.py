@@ -1,0 +1,143 @@
+"""Listings: odd entries are left out by name, what cannot be ends them, the end is a fact."""
+
+import pytest
+from instances.stores import TIME_NS, Held, pull
+
+from datacollect.errors import TransferError
+from datacollect.transfer.protocol.source import LeftOut, Listed, ListedFolder, Page
+from datacollect.transfer.store import listing as listing_module
+from datacollect.transfer.store.state import State
+from datacollect.transfer.store.store import Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = Store(tmp_path)
+    opened.state.begin_start(["S"])
+    yield opened
+    opened.close()
+
+
+def listed(store, *pages):
+    listing = store.listing("S")
+    for page in pages:
+        listing.take(page)
+    listing.end()
+    return {entry.path: entry.why for entry in store.state.missing()}
+
+
+def test_odd_entries_are_left_out_by_name(store):
+    files = [
+        Listed("../out", 1, 1, 1),
+        Listed("good", 1, 1, 1),
+        Listed("inode", 1, 1, 2**63),
+        Listed("large", 2**44 + 1, 1, 1),
+        Listed("time", 1, 2**96, 1),
+        Listed("\udcff", 1, 1, 1),
+    ]
+    out = [LeftOut("pi\ud800pe", "a\udc00b", "ff00")]
+    folders = [ListedFolder("fine", 0o755, 1), ListedFolder(".datacollect", 0o755, 1)]
+    whys = listed(store, Page(files, out, folders))
+    assert whys.keys() == {
+        "../out", "inode", "large", "time", "\\udcff", "pi\\ud800pe", ".datacollect"
+    }  # fmt: skip
+    assert "up to 17.6 TB" in whys["large"]
+    assert whys["pi\\ud800pe"] == "a\\udc00b"
+    assert [m.path_hex for m in store.state.missing() if m.path.startswith("pi")] == ["ff00"]
+    assert [name for name, *_ in store.state.waiting()] == ["S"]
+    assert not store.state.is_complete()
+
+
+@pytest.mark.parametrize("extents", [((5, 10),), ((0, 5), (4, 2)), ((0, 0),), ((-1, 3),)])
+def test_ranges_that_cannot_be_are_passed_over(store, extents):
+    listed(store, Page([Listed("f", 10, 1, 1, extents=extents, mode=0o200644)]))
+    (file,) = store.state.known_files("S").values()
+    assert file.extents is None
+    assert file.mode is None
+
+
+def test_names_must_be_sorted(store):
+    page = Page([Listed("b", 1, 1, 1), Listed("a", 1, 1, 1)])
+    with pytest.raises(TransferError, match="'a' is out of place"):
+        listed(store, page)
+
+
+def test_pages_that_bring_nothing_have_an_end(store):
+    listing = store.listing("S")
+    with pytest.raises(TransferError, match="does not get on: 10000 pages in a row were empty"):
+        for _ in range(10_001):
+            listing.take(Page(()))
+
+
+def test_there_are_limits(store, monkeypatch):
+    monkeypatch.setattr(listing_module, "MOST_LEFT_OUT", 10)
+    with pytest.raises(TransferError, match="collect it in parts, by patterns"):
+        listed(store, Page((), [LeftOut(str(i), "why") for i in range(11)]))
+    monkeypatch.setattr(listing_module, "MOST_FILES", 10)
+    with pytest.raises(TransferError, match="it lists more than 10 files"):
+        listed(store, Page((), (), [ListedFolder(str(i), None, None) for i in range(11)]))
+    files = [Listed(f"{i:07}", 2**44, 1, 1) for i in range(2**9)]
+    monkeypatch.setattr(listing_module, "BYTES_STOP", 2**50)
+    monkeypatch.setattr(listing_module, "MOST_FILES", 10**6)
+    with pytest.raises(TransferError, match="more bytes than there can be"):
+        listed(store, Page(files))
+
+
+def test_only_a_listing_that_came_to_its_end_counts(tmp_path):
+    held = Held(one=10)
+    assert pull(tmp_path, held).is_complete
+    store = Store(tmp_path)
+    assert store.state.is_complete()
+    store.state.begin_start(["S"])
+    assert not store.state.is_complete()
+    store.listing("S").take(held.page())
+    assert [each.is_listed for each in store.state.wanted()] == [False]
+    assert not store.state.is_complete()
+    store.listing("S").end()
+    assert [each.is_listed for each in store.state.wanted()] == [True]
+    store.close()
+
+
+def test_only_wanted_sources_count(tmp_path):
+    """S lacks a file; taken out of the collection, it counts no more. An empty source counts."""
+    lacking, good, empty = Held("S"), Held("T", one=10), Held("E")
+    lacking.left_out = [LeftOut("pipe", "is no regular file")]
+    assert not pull(tmp_path, lacking, good).is_complete
+    pulled = pull(tmp_path, good, empty)
+    assert pulled.is_complete
+    assert pulled.missing == {}
+    store = Store(tmp_path)
+    store.state.begin_start(["T", "E"])
+    for name in ("T",):
+        listing = store.listing(name)
+        listing.take(good.page())
+        listing.end()
+    assert not store.state.is_complete()  # E is not listed
+    store.state.set_wanted("E", False)
+    assert store.state.is_complete()
+    store.close()
+
+
+def test_trouble_is_noted_until_a_source_is_listed(store):
+    store.state.note_trouble("S", "cannot be \ud800reached")
+    assert store.state.wanted()[0].why == "cannot be \\ud800reached"
+    listed(store, Page(()))
+    assert store.state.wanted() == [("S", True, None)]
+
+
+def test_a_broken_second_listing_leaves_what_the_first_left_out(store):
+    listed(store, Page((), [LeftOut("pipe", "is no regular file")]))
+    store.listing("S").take(Page(()))
+    assert [m.path for m in store.state.missing()] == ["pipe"]
+
+
+def test_times_before_1970_come_back_as_they_were(tmp_path):
+    state = State(tmp_path / "state.sqlite")
+    number = state.source_id("S")
+    state.begin_listing(number)
+    times = [-1, -(10**9), -(2**90) + 1, 2**90 + 1, TIME_NS]
+    files = [Listed(f"f{i}", 1, time_ns, 1) for i, time_ns in enumerate(times)]
+    state.add_page(number, files)
+    state.end_listing(number)
+    assert [file.mtime_ns for file in state.known_files("S").values()] == times
+    state.close()

@@ -1,0 +1,188 @@
+"""Links, mounts, files where folders are wanted: found before a byte moves, with a remedy."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import NO_NAMESPACES
+from instances.stores import UNIT, Held, pull
+
+
+@pytest.fixture
+def source():
+    held = Held(top=10)
+    held.write("a/b/c", b"x" * (UNIT + 1))
+    return held
+
+
+def unmoved(into, source, **options):
+    """Pull what has nothing but trouble; return why."""
+    pulled = pull(into, source, **options)
+    assert not pulled.is_complete
+    return pulled
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_a_source_whose_folder_is_none_is_named(tmp_path, source, kind):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    into = tmp_path / "into"
+    into.mkdir()
+    if kind == "link":
+        (into / "S").symlink_to(outside)
+    else:
+        (into / "S").write_text("mine")
+    for overwrite in (False, True):
+        pulled = unmoved(into, source, overwrite=overwrite)
+        assert pulled.n_bytes == 0
+        (why,) = set(pulled.missing.values())
+        assert why == (
+            f"S is a {kind} where the folder of this source is wanted; links are not followed: "
+            "move it away, or mount there what it is to lead to"
+        )
+    assert not any(outside.iterdir())
+
+
+def test_a_link_on_the_way_is_named(tmp_path, source):
+    outside, into = tmp_path / "outside", tmp_path / "into"
+    outside.mkdir()
+    (into / "S").mkdir(parents=True)
+    (into / "S/a").symlink_to(outside)
+    pulled = unmoved(into, source)
+    assert pulled.n_bytes == 10
+    assert pulled.missing == {
+        "a/b/c": "S/a is a link where a folder is wanted; links are not followed: move it away, "
+        "or start with --overwrite, which replaces it"
+    }
+    assert not any(outside.iterdir())
+    assert pull(into, source, overwrite=True).is_complete
+    assert not any(outside.iterdir())
+    assert (into / "S/a/b/c").is_file()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_is_no_file_under_the_final_name_is_kept(tmp_path, source, kind):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    into = tmp_path / "into"
+    (into / "S").mkdir(parents=True)
+    if kind == "link":
+        (into / "S/top").symlink_to(victim)
+    else:
+        os.mkfifo(into / "S/top")
+    assert "S/top is there already and is" in unmoved(into, source).missing["top"]
+    assert pull(into, source, overwrite=True).is_complete
+    assert victim.read_text() == "mine"
+    assert (into / "S/top").is_file()
+    assert not (into / "S/top").is_symlink()
+
+
+def test_both_a_file_and_a_folder_of_one_name_ends_well(tmp_path):
+    """No source has both; one that says so gets one of them."""
+    source = Held(a=10)
+    source.write("a/b", b"x")
+    assert pull(tmp_path, source).missing.keys() == {"a/b"}
+    again = pull(tmp_path, source)
+    assert again.missing.keys() == {"a/b"}
+    assert again.n_bytes == 0
+
+
+MOUNTED = """
+import subprocess, sys
+from pathlib import Path
+sys.path[:0] = {paths!r}
+from instances.stores import Held, pull
+
+into = Path({into!r})
+source = Held(top=10)
+source.write("a/b/c", b"x" * 100_000)
+def mount(path):
+    path.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", *{how!r}, str(path)], check=True)
+{body}
+"""
+TMPFS = ["-t", "tmpfs", "none"]
+
+
+def in_namespace(tmp_path, body, how=TMPFS):
+    """Run some code where file systems may be mounted."""
+    paths = [str(Path(__file__).resolve().parents[2]), *sys.path]
+    code = MOUNTED.format(paths=paths, into=str(tmp_path / "into"), how=how, body=body)
+    unshare = ["unshare", "-Urm", sys.executable, "-c"]
+    try:
+        probe = subprocess.run(
+            [*unshare, "import os; os.execvp('mount', ['mount', '-t', 'tmpfs', 'none', '/mnt'])"],
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip(NO_NAMESPACES)
+    if probe.returncode:
+        pytest.skip(NO_NAMESPACES)
+    done = subprocess.run([*unshare, code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "bind"])
+def test_a_source_whose_folder_is_a_file_system_is_staged_in_it(tmp_path, kind):
+    (tmp_path / "elsewhere").mkdir()
+    how = TMPFS if kind == "tmpfs" else ["--bind", str(tmp_path / "elsewhere")]
+    in_namespace(
+        tmp_path,
+        """
+mount(into / "S")
+pulled = pull(into, source)
+assert pulled.is_complete, pulled.missing
+assert (into / "S/a/b/c").read_bytes() == b"x" * 100_000
+assert not any((into / "S/.datacollect/incoming").iterdir())
+assert pull(into, source).n_bytes == 0
+""",
+        how,
+    )
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "bind"])
+def test_a_file_system_within_is_named_before_a_byte_moves(tmp_path, kind):
+    (tmp_path / "elsewhere").mkdir()
+    how = TMPFS if kind == "tmpfs" else ["--bind", str(tmp_path / "elsewhere")]
+    in_namespace(
+        tmp_path,
+        """
+mount(into / "S/a/b")
+pulled = pull(into, source)
+assert pulled.missing == {
+    "a/b/c": "S/a/b is a file system of its own, and no file can be renamed into it: "
+    "unmount it, or mount it at S itself"
+}, pulled.missing
+assert pulled.n_bytes == 10
+""",
+        how,
+    )
+
+
+def test_a_state_in_another_file_system_is_no_trouble(tmp_path):
+    in_namespace(
+        tmp_path,
+        """
+mount(into / ".datacollect")
+pulled = pull(into, source)
+assert pulled.is_complete, pulled.missing
+assert not any((into / "S/.datacollect/incoming").iterdir())
+""",
+    )
+
+
+def test_a_read_only_file_system_is_named(tmp_path):
+    in_namespace(
+        tmp_path,
+        """
+mount(into / "S")
+subprocess.run(["mount", "-o", "remount,ro", str(into / "S")], check=True)
+pulled = pull(into, source)
+assert "Read-only file system" in pulled.missing["top"], pulled.missing
+subprocess.run(["mount", "-o", "remount,rw", str(into / "S")], check=True)
+assert pull(into, source).is_complete
+""",
+    )
