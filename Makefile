@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all mutants lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all faults mutants lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -77,6 +77,14 @@ test-all: $(VENV)/.installed-test ## run all tests, slow ones with all their ran
 
 # MUTANTS=60 takes so many of them at random, in some ten minutes; MUTANTS=all half a day or more.
 MUTANTS ?= 60
+
+# Where what was tried is kept, so that it goes on: hours. FAULTS='--minutes 10 --only fsync' and the
+# like: tests/faults/run.py says what there is.
+FAULTS ?=
+FAULTS_FOLDER ?= faults
+
+faults: $(VENV)/.installed-test ## fail the n-th call of a pull, each call and error once; hours, goes on
+	$(BIN)/python tests/faults/run.py --folder $(FAULTS_FOLDER) $(FAULTS) --table docs/faults_table.md
 
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
 	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))

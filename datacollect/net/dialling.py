@@ -108,6 +108,7 @@ def dial(
     for address in addresses:
         try:
             connection = socket.create_connection(address, timeout=deadline.left_s())
+            return _tuned(connection, congestion)
         except socket.gaierror as error:
             why = f"{address[0]}: {error.strerror}"
             if error.errno == socket.EAI_NONAME:
@@ -118,11 +119,6 @@ def dial(
                 ) from None
         except OSError as error:
             why = error.strerror or str(error)
-        else:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if congestion is not None:
-                _set_congestion(connection, congestion)
-            return connection
     raise TransferError(
         f"{name}: cannot be reached at {host_port_text(*addresses[0])}: {why}; is its {what} "
         "running, and may this host connect to it?"
@@ -142,11 +138,22 @@ def start_tls(
         raise
 
 
+def _tuned(connection: socket.socket, congestion: str | None) -> socket.socket:
+    """Return a connection, set up; closed where that fails."""
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if congestion is not None:
+            _set_congestion(connection, congestion)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _set_congestion(connection: socket.socket, congestion: str) -> None:
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
     except OSError:
-        connection.close()
         raise TransferError(
             f"this kernel has no congestion control {shown(congestion)}; "
             "/proc/sys/net/ipv4/tcp_available_congestion_control lists those it has"

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# So often who waits looks whether threads are still there.
+LOOK_S = 1.0
+
 
 class Outcome(NamedTuple, Generic[T]):
     """What became of one call: its value, or the exception that ended it, whatever it is."""
@@ -28,21 +31,43 @@ class Outcome(NamedTuple, Generic[T]):
         return self.value  # type: ignore[return-value]
 
 
-def begin(name: str, call: Callable[[str], T], tell: Callable[[Outcome[T]], None]) -> None:
-    """Call in a thread of its own; `tell` gets one outcome in every case, also without a thread."""
+class Begun(Generic[T]):
+    """A call in a thread of its own, of which there is one outcome in every case.
 
-    def work() -> None:
+    Also where no thread is to be had, and where one dies before it has begun: `lost` says so to
+    whoever waits.
+    """
+
+    def __init__(
+        self, name: str, call: Callable[[str], T], tell: Callable[[Outcome[T]], None]
+    ) -> None:
+        self._name, self._call, self._tell = name, call, tell
+        self._has_told = False
+        self._thread: threading.Thread | None = None
         try:
-            outcome: Outcome[T] = Outcome(name, call(name), None)
-        except BaseException as error:  # noqa: BLE001 - told, whatever it is
-            outcome = Outcome(name, None, error)
-        tell(outcome)
+            self._thread = threading.Thread(target=self._work, name=f"for-{name}", daemon=True)
+            self._thread.start()
+        except (RuntimeError, MemoryError) as error:
+            self._thread = None
+            self._fail(error)
 
-    try:
-        threading.Thread(target=work, name=f"for-{name}", daemon=True).start()
-    except RuntimeError as error:
-        why = f"{name}: this host has no more threads to give: {error}; end what takes them"
-        tell(Outcome(name, None, TransferError(why)))
+    def _work(self) -> None:
+        try:
+            outcome: Outcome[T] = Outcome(self._name, self._call(self._name), None)
+        except BaseException as error:  # noqa: BLE001 - told, whatever it is
+            outcome = Outcome(self._name, None, error)
+        self._has_told = True
+        self._tell(outcome)
+
+    def look(self) -> None:
+        """Tell that the thread is gone, if it has gone without a word."""
+        if self._thread is not None and not self._thread.is_alive() and not self._has_told:
+            self._fail(RuntimeError("it ended before it began"))
+
+    def _fail(self, error: Exception) -> None:
+        self._has_told = True
+        why = f"{self._name}: this host has no more threads to give: {error}; end what takes them"
+        self._tell(Outcome(self._name, None, TransferError(why)))
 
 
 def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome[T]]:
@@ -57,9 +82,15 @@ def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome
     >>> found["2"].result(), type(found["x"].error).__name__
     (2, 'ValueError')
     """
-    wanted = list(dict.fromkeys(names))
     told: queue.SimpleQueue[Outcome[T]] = queue.SimpleQueue()
-    for name in wanted:
-        begin(name, call, told.put)
-    outcomes = (told.get() for _ in wanted)
-    return {outcome.name: outcome for outcome in outcomes}
+    begun = {name: Begun(name, call, told.put) for name in dict.fromkeys(names)}
+    outcomes: dict[str, Outcome[T]] = {}
+    while len(outcomes) < len(begun):
+        try:
+            outcome = told.get(timeout=LOOK_S)
+        except queue.Empty:
+            for name in begun.keys() - outcomes.keys():
+                begun[name].look()
+        else:
+            outcomes[outcome.name] = outcome
+    return outcomes

@@ -73,7 +73,7 @@ SAMPLE: dict[str, Group] = {
             Wanted("connect", "tcp", "ETIMEDOUT"),
             Wanted("read|recvfrom", "tcp", "ECONNRESET", MIDDLE),
             Wanted("read|recvfrom", "tcp", "END", LAST),
-            Wanted("write|sendto", "tcp", "EPIPE", LAST),
+            Wanted("setsockopt", "tcp", "ENOBUFS"),
         ),
     ),
     "full disk": Group(

@@ -17,7 +17,7 @@ from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.transfer.agent.config import AgentConfig
 from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.pull.run import pull
-from datacollect.transfer.store.paths import STATE_FOLDER
+from datacollect.transfer.protocol.file_names import STATE_FOLDER
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from datacollect.net import fan_out as module
-from datacollect.net.fan_out import begin, fan_out
+from datacollect.net.fan_out import Begun, fan_out
 
 
 class Odd(BaseException):
@@ -52,8 +52,8 @@ def test_without_threads_every_name_still_has_an_outcome(monkeypatch):
 
 def test_outcomes_come_as_they_are_there():
     told, slow = [], threading.Event()
-    begin("slow", lambda _: slow.wait(10), told.append)
-    begin("fast", lambda _: 1, told.append)
+    Begun("slow", lambda _: slow.wait(10), told.append)
+    Begun("fast", lambda _: 1, told.append)
     deadline_s = time.monotonic() + 5
     while not told and time.monotonic() < deadline_s:
         time.sleep(0.01)
@@ -66,9 +66,24 @@ def test_an_interruption_ends_the_wait(monkeypatch):
         def put(self, outcome):
             pass
 
-        def get(self):
+        def get(self, timeout):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(module.queue, "SimpleQueue", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         fan_out(["a"], str)
+
+
+def test_a_thread_that_dies_before_it_begins_has_an_outcome(monkeypatch):
+    """As where memory runs out between its start and its first line."""
+    real = threading.Thread.run
+
+    def run(self):
+        if self.name != "for-2":
+            real(self)
+
+    monkeypatch.setattr(module.threading.Thread, "run", run)
+    monkeypatch.setattr(module, "LOOK_S", 0.05)
+    found = fan_out(["1", "2", "3"], str)
+    assert {name for name, outcome in found.items() if outcome.error} == {"2"}
+    assert "no more threads to give" in str(found["2"].error)

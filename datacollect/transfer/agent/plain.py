@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, TransferError
 from datacollect.net.addresses import addresses_of
@@ -135,7 +135,7 @@ class PlainSession:
             return
         try:
             self._far = self._socket_for(addresses[0])
-            code = self._far.connect_ex(addresses[0])
+            code = self._far.connect_ex(_numeric(addresses[0]))
         except OSError as error:  # too many open files
             self._shell.tell(events.Dialled(self._shell.now(), self._number, error.strerror))
             return
@@ -217,3 +217,10 @@ class PlainSession:
         self._ended = True
         self._shell.forget(self._number)
         self._shell.tell(events.Ended(self._shell.now(), self._number, why))
+
+
+def _numeric(address: tuple[str, int]) -> tuple[Any, ...]:
+    """Return an address as the kernel needs it: with the number of an IPv6 address's zone."""
+    host, port = address
+    rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    return rows[0][4]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.control.learning import LearningController
 from datacollect.errors import InfeasibleError, StoreError, TransferError
-from datacollect.net.fan_out import Outcome, begin
+from datacollect.net.fan_out import LOOK_S, Begun, Outcome
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.pull.answering import Use, answer_of
 from datacollect.transfer.pull.books import SourceWork
@@ -83,7 +83,7 @@ class Collecting:
     reached: dict[str, Reached] = field(default_factory=dict)
     _use: Use = field(default_factory=Use)
     _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
-    _preparing: set[str] = field(default_factory=set)
+    _preparing: dict[str, Begun[bool]] = field(default_factory=dict)
     _ready: set[str] = field(default_factory=set)
     _new: set[str] = field(default_factory=set)
     _ended: dict[str, str] = field(default_factory=dict)
@@ -150,9 +150,8 @@ class Collecting:
             lambda reached: self._reached(name, reached),
             self._size_of_pieces,
         )
-        self._preparing.add(name)
         self._ready.discard(name)
-        begin(name, lambda _: preparation.run(), self._outcomes.put)
+        self._preparing[name] = Begun(name, lambda _: preparation.run(), self._outcomes.put)
 
     def _reached(self, name: str, reached: Reached) -> bool:
         """Note what a host has said; return whether its files are wanted. From its own thread."""
@@ -193,7 +192,7 @@ class Collecting:
     def _take(self, outcome: Outcome[bool]) -> None:
         """Take in what became of a source."""
         name, error = outcome.name, outcome.error
-        self._preparing.discard(name)
+        self._preparing.pop(name, None)
         if isinstance(error, StoreError):
             raise error
         if isinstance(error, Cancelled):
@@ -230,10 +229,12 @@ class Collecting:
                 if left_s <= 0:
                     return
             else:
-                left_s = 1.0  # so that an interruption is noticed
+                left_s = LOOK_S
             try:
                 self._take(self._outcomes.get(timeout=left_s))
             except queue.Empty:
+                for begun in self._preparing.values():
+                    begun.look()
                 continue
             if not self._new and self._has_work() and not everything:
                 return

@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from datacollect.net.fan_out import begin
+from datacollect.net.fan_out import Begun
 from datacollect.transfer.pull.messages import (
     Abandon,
     Action,
@@ -178,7 +178,7 @@ class Round:
                 self._log.write("not planned", why=why)
             self._events.put(Planned(self._now_s(), wanted.number, outcome.value))
 
-        begin("plan", lambda _: self._plan_rest(wanted.progress), tell)
+        Begun("plan", lambda _: self._plan_rest(wanted.progress), tell)
 
     def _carry_out(self, actions: Iterable[Action]) -> None:
         for action in actions:

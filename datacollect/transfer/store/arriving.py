@@ -84,21 +84,17 @@ class Arriving:
             number = self.state.source_id(name)
             layout = self.state.lay_new_files(number, piece_bytes, apart=apart)
             known = self._known(number, layout)
-            before = self._sources.get(name)
-            if before is not None:
-                known.taken |= before.taken
-            empty = [
-                row.number
-                for row in self.state.files_in(number, FileState.WAITING)
-                if row.listed.n_bytes == 0
-            ]
+            empty = [file for file, size, _ in self.state.waited_for(number) if size == 0]
             whole = [*layout.files[known.is_live & (known.left == 0)].tolist(), *empty]
             self._put_off.pop(name, None)
-            self._sources[name] = known
+            with self._recorder.cond:  # what is being written stays taken
+                if (before := self._sources.get(name)) is not None:
+                    known.taken |= before.taken
+                self._sources[name] = known
         self._recorder.add_whole((name, file) for file in whole)
 
     def _known(self, number: int, layout: Layout) -> _Source:
-        waiting = {row.number: row for row in self.state.files_in(number, FileState.WAITING)}
+        waiting = {file: has_holes for file, _, has_holes in self.state.waited_for(number)}
         recorded = self.state.recorded(number)
         files = layout.files.tolist()
         is_recorded = np.zeros(len(layout.pieces) + 1, dtype=np.int64)
@@ -111,7 +107,7 @@ class Arriving:
             {file: row for row, file in enumerate(files)},
             np.array([file in waiting for file in files], dtype=bool),
             (last - first) - (before[last] - before[first]),
-            {file for file, row in waiting.items() if row.listed.extents is not None},
+            {file for file, has_holes in waiting.items() if has_holes},
             set(recorded),
         )
 

@@ -117,8 +117,8 @@ class Listing:
             return why
         if not 0 <= entry.n_bytes <= LARGEST_FILE_BYTES:
             return (
-                f"it has {format_bytes(entry.n_bytes)}; files are collected up to "
-                f"{format_bytes(LARGEST_FILE_BYTES)}"
+                f"it has {entry.n_bytes} bytes; files are collected up to {LARGEST_FILE_BYTES} "
+                f"bytes, {format_bytes(LARGEST_FILE_BYTES)}"
             )
         if not 0 <= entry.inode < _NUMBER_STOP:
             return f"its number at its host, {entry.inode}, must be below 2**63"
@@ -143,11 +143,13 @@ def _why_no_time(mtime_ns: int | None) -> str | None:
 
 def _sound(entry: Listed) -> Listed:
     """Return a file with what is optional left out where it cannot be."""
-    extents = entry.extents
+    mode, extents, tag = _sound_mode(entry.mode), entry.extents, entry.tag
+    if extents is None and tag is None and mode == entry.mode:
+        return entry
     if extents is not None and not are_ranges(extents, entry.n_bytes):
         extents = None
-    tag = None if entry.tag is None else storable(entry.tag)
-    return entry._replace(mode=_sound_mode(entry.mode), extents=extents, tag=tag)
+    tag = None if tag is None else storable(tag)
+    return entry._replace(mode=mode, extents=extents, tag=tag)
 
 
 def _sound_mode(mode: int | None) -> int | None:

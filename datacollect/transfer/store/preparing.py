@@ -13,11 +13,11 @@ from datacollect.transfer.store.attributes import (
     stamp_of,
 )
 from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
-from datacollect.transfer.store.failures import not_written, passing_over
+from datacollect.transfer.store.failures import DiskErrors, passing_over
 from datacollect.transfer.store.paths import names_in
 from datacollect.transfer.store.pieces import touched, whole_files
 from datacollect.transfer.store.places import Found, Kind, Places
-from datacollect.transfer.store.state import FileState, Settled, Stamp
+from datacollect.transfer.store.state import FileRow, FileState, Settled, Stamp
 from datacollect.transfer.store.syncing import sync_placed
 from datacollect.transfer.store.verifying import is_as_recorded
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.opening import Staging
     from datacollect.transfer.store.reading import PlacedRow
-    from datacollect.transfer.store.state import FileRow, State
+    from datacollect.transfer.store.state import State
 
 _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # So many files are settled, or adopted, at a time.
@@ -121,14 +121,15 @@ class Preparing:
         begun = set(layout.files[touched(layout, with_data)].tolist())
         all_recorded = whole_files(layout, set(self._state.recorded(number)))
         settled, lost = [], []
-        for row in self._state.files_in(number, FileState.WAITING):
+        for row in self._state.unplaced(number):
             file, stamp = row.number, whole.get(row.number)
-            if (file not in begun and stamp is None) or str(file) in there:
+            is_begun = file in begun or stamp is not None
+            if row.state is not FileState.WAITING or not is_begun or str(file) in there:
                 continue
             if stamp is None and file in all_recorded:  # an old state did not note it
-                stamp = Stamp(row.listed.n_bytes, None)
-            found = self._places.look(name, row.listed.path)
-            is_file = found.kind is Kind.FILE and found.at == f"{name}/{row.listed.path}"
+                stamp = Stamp(row.n_bytes, None)
+            found = self._places.look(name, row.path)
+            is_file = found.kind is Kind.FILE and found.at == f"{name}/{row.path}"
             if is_file and found.stat and stamp is not None and is_as_placed(found.stat, stamp):
                 settled.append(Settled(file, FileState.DONE, None, stamp_of(found.stat)))
             elif file in begun:
@@ -142,27 +143,25 @@ class Preparing:
     def prepare(self, name: str) -> list[FileRow]:
         """Judge all places of a source; return the files to be compared with what is there."""
         number = self._state.source_id(name)
-        rows = self._state.files_in(number, FileState.WAITING, FileState.KEPT)
-        kept = {row.number for row in self._state.files_in(number, FileState.KEPT)}
         settled, free, to_compare = [], [], []
         why_closed = self._why_closed(name)
         try:
-            for row in sorted(rows, key=lambda row: row.listed.path):
-                path, n_bytes = row.listed.path, row.listed.n_bytes
-                taken = self._places.taken(number, name, path, n_bytes)
+            for row in self._state.unplaced(number):
+                taken = self._places.taken(number, name, row.path, row.n_bytes)
                 if taken is not None and taken.may_equal:
-                    to_compare.append(row)
+                    to_compare.append(row.number)
                 why = why_closed if taken is None else taken.why
                 if why is not None:
                     settled.append(Settled(row.number, FileState.KEPT, why))
-                elif row.number in kept:
+                elif row.state is FileState.KEPT:
                     free.append(row.number)
             self._state.settle(settled)
             self._state.release(free)
             self._apply_modes(number, name)
         finally:
             self._places.close()
-        return to_compare
+        found = self._state.file_rows(to_compare)
+        return [FileRow(number, found[number]) for number in to_compare]
 
     def _why_closed(self, name: str) -> str | None:
         """Return why nothing at all can be placed for a source."""
@@ -219,8 +218,7 @@ class Preparing:
                 elif self._options.overwrite:
                     self._state.release([row.number])
                 else:
-                    taken = self._places.taken(number, name, row.listed.path, row.listed.n_bytes)
-                    why = found if taken is None else f"{taken.why}{found and f' ({found})'}"
+                    why = self._why_kept(number, name, row, found)
                     self._state.settle([Settled(row.number, FileState.KEPT, why)])
         finally:
             try:
@@ -228,14 +226,19 @@ class Preparing:
             finally:
                 self._places.close()
 
+    def _why_kept(self, number: int, name: str, row: FileRow, besides: str) -> str:
+        with DiskErrors(self._folder):
+            taken = self._places.taken(number, name, row.listed.path, row.listed.n_bytes)
+        if taken is None:
+            return besides or "what lay in its place is gone; start the same command again"
+        return f"{taken.why} ({besides})" if besides else taken.why
+
     def _adopt(self, name: str, adopted: list[Adopted]) -> None:
         """Make sure that files are on disk, then note that they are there."""
         if not adopted:
             return
-        try:
+        with DiskErrors(self._folder):
             sync_placed(self._places.folders, name, [each.row.listed.path for each in adopted])
-        except OSError as error:
-            raise not_written(error, self._folder) from error
         self._state.record([], (span for each in adopted for span in each.hashes))
         self._state.settle(
             Settled(each.row.number, FileState.DONE, None, each.stamp, each.set_mode)

@@ -60,6 +60,15 @@ class PlacedRow(NamedTuple):
     is_gone: bool
 
 
+class UnplacedRow(NamedTuple):
+    """A file that is not at its place: number, path, size, and whether it is kept from there."""
+
+    number: int
+    path: str
+    n_bytes: int
+    state: FileState
+
+
 class Missing(NamedTuple):
     """What could not be had, and why; `path_hex`: its name's bytes where it is not UTF-8."""
 
@@ -152,6 +161,26 @@ class Reading:
             (source,),
         )
         return [FileRow(row[0], listed_of(row[1:])) for row in rows]
+
+    def unplaced(self, source: int) -> Iterator[UnplacedRow]:
+        """Yield the files of a source that are waited for, or kept from their places, by path."""
+        after = ""
+        while rows := self._rows(
+            "SELECT id, path, bytes, state FROM files WHERE source = ? AND path > ? "
+            "AND state IN (0, 4) ORDER BY path LIMIT 1000",
+            (source, after),
+        ):
+            for number, path, n_bytes, state in rows:
+                yield UnplacedRow(number, path, n_bytes, FileState(state))
+            after = rows[-1][1]
+
+    def waited_for(self, source: int) -> list[tuple[int, int, bool]]:
+        """Return the files of a source that are waited for: number, bytes, whether with holes."""
+        return self._rows(
+            "SELECT id, bytes, extents IS NOT NULL FROM files WHERE source = ? AND state = 0 "
+            "ORDER BY id",
+            (source,),
+        )
 
     def placed(self, source: int) -> Iterator[PlacedRow]:
         """Yield the files of a source that are done, in the order of their paths."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from contextlib import contextmanager
 
 import pytest
+from instances.inventories import as_nobody
 
 from datacollect.transfer.agent.files import ENDS_EARLY, Folder, SegmentReader
 from datacollect.transfer.agent.listing import Inventory
@@ -177,19 +177,6 @@ def test_links_swapped_in_meanwhile_never_lead_out(folder, tmp_path):
 
 
 # What cannot be read -------------------------------------------------------------------------
-
-
-@contextmanager
-def as_nobody():
-    """Be somebody to whom files of mode 0 are closed, where the tests run as root."""
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
 
 
 def test_a_file_that_may_not_be_opened_is_unreadable_in_the_systems_words(folder, tmp_path):

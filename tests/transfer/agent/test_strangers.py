@@ -19,6 +19,7 @@ from conftest import NO_PROC
 from instances.agents import running, session_with, source_ticket, write_agent
 
 from datacollect.net.tls import client_context
+from datacollect.transfer.agent import plain
 from datacollect.transfer.agent.run import NO_SPOOL
 from datacollect.transfer.sources.agent.session import connect
 
@@ -26,8 +27,7 @@ POST = b"POST /v1/confirm HTTP/1.1\r\nHost: x\r\n"
 
 
 def greeted(address) -> ssl.SSLSocket:
-    plain = socket.create_connection(address, timeout=20)
-    return client_context().wrap_socket(plain)
+    return client_context().wrap_socket(socket.create_connection(address, timeout=20))
 
 
 def received(connection) -> bytes:
@@ -269,6 +269,12 @@ def test_an_agent_listens_by_ipv6(tmp_path, listen):
                 greeted(("::1", port))
         records = agent.logged("refused")
         assert {record["from"] for record in records} == {"::1"}
+
+
+def test_the_zone_of_an_address_reaches_the_kernel():
+    """Without its number a link-local address is none: the kernel answers EINVAL."""
+    assert plain._numeric(("fe80::1%lo", 5)) == ("fe80::1", 5, 0, socket.if_nametoindex("lo"))
+    assert plain._numeric(("192.0.2.1", 5)) == ("192.0.2.1", 5)
 
 
 @needs_ipv6

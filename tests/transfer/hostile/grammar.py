@@ -7,7 +7,7 @@ import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from transfer.hostile.json_lines import Raw, text_of
 from transfer.hostile.wrong_answers import (
@@ -232,13 +232,15 @@ KINDS = {
 }
 
 
+@cache
 def all_misbehaviours():
     """Return everything that the grammar knows."""
-    found = []
-    for _, places, of in KINDS.values():
-        for where in dict.fromkeys(places):
-            found += of(where)
-    return found
+    return tuple(
+        each
+        for _, places, of in KINDS.values()
+        for where in dict.fromkeys(places)
+        for each in of(where)
+    )
 
 
 def one_of(rng):

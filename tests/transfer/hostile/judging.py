@@ -24,6 +24,7 @@ ENDS_WITHIN_S = 25.0
 # Those that go on as long as they like are stopped so long after the healthy source is there.
 GRACE_S = 2.0
 LONGEST_WORDS = 400
+MOST_COMPLAINTS = 50
 
 
 def data(n_bytes, seed=0):
@@ -52,6 +53,8 @@ class Trial:
     base: Path
     cases: dict
     healthy_host: str = "127.0.0.1"
+    limits: dict = field(default_factory=dict)
+    ends_within_s: float = ENDS_WITHIN_S
     complaints: list = field(default_factory=list)
     healthy_s: float | None = None
     took_s: float | None = None
@@ -107,14 +110,17 @@ class Trial:
         of = f"{name}: {self.cases[name].describe()}\n    " if name in self.cases else ""
         if name is None and len(self.cases) == 1:
             of = f"{next(iter(self.cases.values())).describe()}\n    "
-        self.complaints.append(of + what)
+        if of + what not in self.complaints and len(self.complaints) < MOST_COMPLAINTS:
+            self.complaints.append(of + what)
 
     def _pull(self, method):
         """Pull; return whether it has ended."""
 
         def work():
             try:
-                self.answer = dc.pull(self.collection(), self.into, method, tell=self.told.append)
+                self.answer = dc.pull(
+                    self.collection(**self.limits), self.into, method, tell=self.told.append
+                )
             except BaseException as error:  # noqa: BLE001 - judged below
                 self.error = error
 
@@ -123,7 +129,7 @@ class Trial:
         thread.start()
         self._watch(thread, begun_s)
         if thread.is_alive():
-            self._complain(f"it has not ended after {ENDS_WITHIN_S:g} s:\n{stacks()}")
+            self._complain(f"it has not ended after {self.ends_within_s:g} s:\n{stacks()}")
             for agent in self.hostile.values():
                 agent.stop()
             thread.join(20)
@@ -142,7 +148,7 @@ class Trial:
 
     def _watch(self, thread, begun_s):
         endless = [self.hostile[name] for name, case in self.cases.items() if case.is_endless]
-        while thread.is_alive() and time.monotonic() < begun_s + ENDS_WITHIN_S:
+        while thread.is_alive() and time.monotonic() < begun_s + self.ends_within_s:
             thread.join(0.05)
             now_s = time.monotonic() - begun_s
             if self.healthy_s is None and self.is_there("S", HEALTHY):
@@ -255,7 +261,7 @@ class Trial:
         for name, rows in by_source.items():
             self._complain(f"missing after the second pull, from honest agents: {rows[:5]}", name)
         for name in self.cases:
-            if not self.is_there(name, FILES):
+            if not self.is_there_as_told(name):
                 self._complain("not there after the second pull, from honest agents", name)
         if not answer.complete and not by_source and not is_gone:
             self._complain("the second pull, from honest agents, is not complete")

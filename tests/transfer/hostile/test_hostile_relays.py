@@ -112,11 +112,11 @@ def relayed(tmp_path):
         each.stop()
 
 
-GROUPS = [BEHAVIOURS[i::3] for i in range(3)]
+GROUPS = [BEHAVIOURS[i::2] for i in range(2)]
 
 
 @pytest.mark.parametrize("method", ["adaptive", "coordinated"])
-@pytest.mark.parametrize("behaviours", GROUPS, ids=["one", "two", "three"])
+@pytest.mark.parametrize("behaviours", GROUPS, ids=["one", "two"])
 def test_what_a_relay_spoils_comes_by_the_direct_way(relayed, behaviours, method):
     found = relayed(behaviours, direct=True)
     answer = found.pull(method, with_links="all")
@@ -129,14 +129,15 @@ def test_the_direct_way_is_found_though_no_row_names_it(relayed):
     found = relayed(
         ["answers nothing", "refuses with 403", "alters a byte", "falls silent"], direct=True
     )
-    answer = found.pull("coordinated", with_links="relays", patience_s=9.0)
+    begun_s = time.monotonic()
+    answer = found.pull("coordinated", with_links="relays", patience_s=6.0)
     found.require_true(answer)
     assert answer.complete, answer.missing
+    assert time.monotonic() - begun_s < 12  # a third of its patience, and what it had asked for
 
 
-@pytest.mark.parametrize("behaviours", GROUPS, ids=["one", "two", "three"])
-def test_behind_a_hostile_relay_is_named_or_there(relayed, behaviours):
-    found = relayed(behaviours, direct=False)
+def test_behind_a_hostile_relay_is_named_or_there(relayed):
+    found = relayed(BEHAVIOURS, direct=False)
     begun_s = time.monotonic()
     answer = found.pull("adaptive", with_links="relays", patience_s=2.0)
     assert time.monotonic() - begun_s < 30

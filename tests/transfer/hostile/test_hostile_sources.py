@@ -65,16 +65,30 @@ ENDLESS = [
     "pages without end, each with an entry",
     "pages without end, each without an entry",
     "pages without end, each with 10000 entries",
+    "pages without end, each with an entry after 0.4 s",
     "a million names",
 ]
 
 
-@pytest.mark.parametrize("words", ENDLESS)
-def test_a_list_without_end_keeps_nobody_from_the_first_byte(tmp_path, words):
-    trial = Trial(tmp_path, {"H0": case_by_words("inventory", words)})
+def test_lists_without_end_keep_nobody_from_the_first_byte(tmp_path):
+    cases = {f"H{i}": case_by_words("inventory", words) for i, words in enumerate(ENDLESS)}
+    trial = Trial(tmp_path, cases)
     complaints = trial.run()
     require_none(complaints)
     assert trial.healthy_s < 10.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["it sends 20 KB, then silence", "it sends 20 KB, then the end"])
+def test_bytes_that_never_make_a_piece_are_no_progress(tmp_path, words):
+    """Patience is longer than the longest wait between two tries: each try brings some bytes."""
+    trial = Trial(
+        tmp_path,
+        {"H0": case_by_words("read", words)},
+        limits={"patience_s": 8.0, "timeout_s": 1.0},
+        ends_within_s=40.0,
+    )
+    require_none(trial.run())
 
 
 CASES = [
@@ -86,8 +100,12 @@ CASES = [
     ("inventory", "a name in two normal forms"),
     ("facts", "its body is 16 MiB of empty objects"),
     ("confirm", "unreadable holds a file whose reason is terminal escapes"),
+    ("confirm", "unreadable holds a file whose reason is an empty text"),
+    ("inventory", "why of all lines with left_out is an empty text"),
     ("read", "its bytes: a wrong digest"),
     ("read", "it sends half, then silence"),
+    ("read", "it sends 20 KB, then silence"),
+    ("read", "it sends 20 KB, then the end"),
     ("hash", "its bytes: wrong hashes"),
     ("read", "it sends every answer twice"),
 ]

@@ -1,6 +1,10 @@
 """Memory: lists of a million names, and sources that send as much as they can."""
 
 import json
+import subprocess
+import sys
+import threading
+import time
 
 import pytest
 from transfer.hostile.grammar import case_by_words
@@ -18,7 +22,7 @@ class ManyNames(HostileAgent):
     """Lists so many names, in folders of a thousand, of one byte each."""
 
     def __init__(self, name, folder, n_names, **more):
-        self.n_names = n_names
+        self.n_names, self.is_listed = n_names, threading.Event()
         super().__init__(name, folder, {}, **more)
 
     def tree_of(self, request):
@@ -33,6 +37,8 @@ class ManyNames(HostileAgent):
             for i in range(begin, end)
         ]
         last = path_of(end - 1) if end < self.n_names else None
+        if last is None:
+            self.is_listed.set()
         return b"".join(lines) + json.dumps({"next": last}).encode() + b"\n"
 
 
@@ -82,6 +88,35 @@ def test_millions_of_names_are_listed(tmp_path, key, millions):
     found = listed_names(tmp_path, key, millions * 10**6)
     assert found["listed"], found
     assert found["grown_mb"] < 50 + 500 * millions, found
+
+
+@pytest.mark.slow
+def test_whoever_comes_after_a_million_names_does_not_wait_for_them(tmp_path, key):
+    """The collector takes in what it was told, while another source can only now be reached."""
+    healthy, many = HostileAgent("S", tmp_path, HEALTHY), ManyNames("M", tmp_path, 10**6)
+    healthy.stop()
+    file = tmp_path / "collection.json"
+    file.write_text(json.dumps(collection(key, healthy, many, patience_s=120.0)))
+    command = [sys.executable, "-m", "datacollect", "pull", file, "--into", tmp_path / "into"]
+    pull = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        assert many.is_listed.wait(120)
+        healthy.resume()
+        begun_s = time.monotonic()
+        while not is_there(tmp_path / "into" / "S"):
+            assert time.monotonic() < begun_s + 60
+            time.sleep(0.1)
+        assert time.monotonic() < begun_s + 10
+    finally:
+        pull.kill()
+        pull.wait()
+        healthy.stop()
+        many.stop()
+
+
+def is_there(folder):
+    paths = {path: folder / path for path in HEALTHY}
+    return all(at.is_file() and at.read_bytes() == HEALTHY[path] for path, at in paths.items())
 
 
 MUCH = [

@@ -185,6 +185,17 @@ def after_a_while(wait_s):
     return send
 
 
+def a_burst_and_silence(agent, connection, raw):
+    """Send 20 KB, never a whole piece, and keep the connection: what comes again and again."""
+    connection.sendall(raw[: min(20_000, len(raw) // 2 + 1)])
+    stay_silent(agent, connection)
+
+
+def a_burst_and_the_end(agent, connection, raw):
+    connection.sendall(raw[: min(20_000, len(raw) // 2 + 1)])
+    half_close(connection)
+
+
 SENDS = {
     "nothing at all": stay_silent,
     "a byte every 0.3 s": partial(drip, step_s=0.3),
@@ -208,6 +219,8 @@ SENDS = {
     "a header without end": endless_header,
     "100 Continue without end": endless_continues,
     "a body without end": endless_body,
+    "20 KB, then silence": a_burst_and_silence,
+    "20 KB, then the end": a_burst_and_the_end,
     "lines that end with LF": only_lines(b"\n"),
     "lines that end with CR": only_lines(b"\r"),
     "every answer twice": answers_before,

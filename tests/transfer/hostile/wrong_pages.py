@@ -1,5 +1,6 @@
 """Pages of an inventory that are not what they should be, some without end."""
 
+import time
 from functools import partial
 
 from transfer.hostile.hostile_agent import MTIME_NS
@@ -127,9 +128,18 @@ PAGES = {
         [*lines[:-1], {"next": "z\\x00"}] if "after" not in request.query else [{"next": None}]
     ),
 }
+
+
+def late_pages(lines, request):
+    """A new entry, 0.4 s after it was asked for, and more to come."""
+    time.sleep(0.4)
+    return endless_pages(lines, request, 1)
+
+
 ENDLESS_PAGES = {
     "pages without end, each with an entry": partial(endless_pages, n_entries=1),
     "pages without end, each without an entry": partial(endless_pages, n_entries=0),
     "pages without end, each with 10000 entries": partial(endless_pages, n_entries=10_000),
+    "pages without end, each with an entry after 0.4 s": late_pages,
     "a million names": many_names,
 }

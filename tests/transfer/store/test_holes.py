@@ -32,7 +32,7 @@ def holed(n_bytes, *extents):
         (4 * MIB, ((0, 10), (4 * MIB - 10, 10)), 20),
         (4 * MIB, (), 0),
         (100, (), 100),  # shorter than a piece
-        (3 * UNIT, ((0, UNIT), (UNIT + 100, UNIT)), 2 * UNIT + 100),  # a short hole is fetched
+        (3 * UNIT, ((0, UNIT), (UNIT + 100, UNIT)), 3 * UNIT),  # short holes are fetched
     ],
 )
 def test_holes_are_not_fetched_and_stay_holes(tmp_path, n_bytes, extents, fetched):

@@ -190,6 +190,50 @@ def test_retired_files_are_waited_for_no_more(tmp_path):
     store.close()
 
 
+def test_unreadable_files_are_missing_each_for_its_own_reason(tmp_path):
+    store = Store(tmp_path)
+    begin(store)
+    numbers = {
+        row.listed.path: row.number
+        for row in store.state.files_in(store.state.source_id("S"), FileState.WAITING)
+    }
+    store.unreadable("S", [(numbers["z"], "Permission denied"), (numbers["a/one"], "I/O error")])
+    carry_out(store)
+    assert collected(tmp_path) == {"a/two", "empty"}
+    assert [(m.path, m.why) for m in store.state.missing()] == [
+        ("a/one", "I/O error"),
+        ("z", "Permission denied"),
+    ]
+    store.close()
+
+
+def test_a_source_that_is_listed_again_meanwhile_has_no_piece_written_twice(tmp_path):
+    """What is written and not recorded yet stays taken, and counts once."""
+    store = Store(tmp_path)
+    begin(store)
+    fetch(store, store.needed("S")[:2])
+    list_and_know(store, listing())
+    assert not {0, 1} & set(store.needed("S"))
+    carry_out(store)
+    assert whole(tmp_path)
+    assert store.state.is_complete()
+    store.close()
+
+
+def test_a_source_that_was_put_off_waits_with_the_reason(tmp_path):
+    store = Store(tmp_path)
+    begin(store)
+    store.put_off("S", "no room")
+    assert store.needed("S") == []
+    carry_out(store)
+    assert {m.why for m in store.state.missing()} == {"no room"}
+    list_and_know(store, listing())
+    assert store.put_off_sources() == {}
+    carry_out(store)
+    assert whole(tmp_path)
+    store.close()
+
+
 def test_a_file_gone_from_the_source_is_missing_unless_it_was_collected(tmp_path):
     store = Store(tmp_path)
     begin(store)
