@@ -72,6 +72,7 @@ class Session:
     asked: dict[int, int] = field(default_factory=dict)
     asked_bytes: int = 0
     arrived_bytes: int = 0
+    answered_bytes: int = 0  # of them, when the last answer was whole
     rate_bytes_per_s: float = 0.0
     seen_s: float = 0.0
     mark_s: float = 0.0

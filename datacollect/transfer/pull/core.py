@@ -20,6 +20,7 @@ from datacollect.control.events import (
     RestPlanned,
     Timer,
 )
+from datacollect.net.deadline import RENEWED_BY_BYTES
 from datacollect.transfer.protocol.source import Verdict
 from datacollect.transfer.pull.books import AskedRange, Session, SourceWork
 from datacollect.transfer.pull.messages import (
@@ -76,7 +77,7 @@ class CollectorCore:
     in_flight_bytes : int
         Most that is asked for and has not come.
     patience_s : float
-        A source from which nothing comes for so long is given up.
+        A source is given up that for so long brings no whole answer, nor more of one than before.
     waited_s : mapping of str to float
         How long nothing has come from sources before the start already.
     stranded_after_s : mapping of str to float
@@ -128,6 +129,8 @@ class CollectorCore:
         self.stranded: set[str] = set()
         self._drains_until_s: float | None = None
         self._last_trouble: dict[str, str] = {}
+        # Most that has come of an answer since the last whole one: as far again is no progress.
+        self._best_bytes: Counter[str] = Counter()
         self._news: deque[ControlEvent] = deque()
         self._actions: list[Action] = []
         self._now_s = 0.0
@@ -206,6 +209,9 @@ class CollectorCore:
     def _answered(self, event: Answered) -> None:
         session = self._sessions.get(event.session)
         self._heard_s[event.source] = self._now_s
+        self._best_bytes[event.source] = 0
+        if session is not None:
+            session.answered_bytes = session.arrived_bytes
         if session is not None and event.piece in session.asked:
             n_bytes = session.asked.pop(event.piece)
             session.asked_bytes -= n_bytes
@@ -304,7 +310,9 @@ class CollectorCore:
 
     def _observe(self, session: Session, arrived_bytes: int) -> None:
         """Learn a session's rate; say so where it is stuck."""
-        if arrived_bytes > session.arrived_bytes:
+        gained = arrived_bytes - session.answered_bytes - self._best_bytes[session.source]
+        if gained >= RENEWED_BY_BYTES:
+            self._best_bytes[session.source] += gained
             self._heard_s[session.source] = self._now_s
         if session.observe(self._now_s, arrived_bytes):
             self._last_trouble[session.source] = "stuck"
@@ -320,8 +328,8 @@ class CollectorCore:
     def _decided(self) -> list[Action]:
         while self._news and self.finished is None:
             self._obey(self._controller.handle(self._news.popleft()))
-        if self.finished is None and all(
-            not todo or source in self.given_up for source, todo in self.todo.items()
+        if self.finished is None and not any(
+            todo and source not in self.given_up for source, todo in self.todo.items()
         ):
             self._finish("all there" if not self.given_up else "nothing more can be had")
         elif self.finished is None and self._controller.finished and not self._sessions:

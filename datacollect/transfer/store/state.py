@@ -84,12 +84,14 @@ class State(Reading):
         self._listed: dict[int, Listed] = {}  # those that were asked for last
         with errors:
             super().__init__(apsw.Connection(str(path)), threading.RLock(), errors)
-            errors.db = self._db
-            try:
+        errors.db = self._db
+        try:
+            with errors:  # which asks the open connection what the system said
                 self._begin(path)
-            except BaseException:
+        except BaseException:
+            with suppress(apsw.Error):
                 self._db.close()
-                raise
+            raise
 
     def _begin(self, path: Path) -> None:
         self._db.set_busy_timeout(5000)

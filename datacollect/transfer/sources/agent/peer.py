@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Listed, Segment
     from datacollect.transfer.sources.agent.session import SourceSession
 
+NO_REASON = "its source gives no reason"
+
 
 class AgentPeer:
     """An agent, by its session and the ticket for its files.
@@ -75,7 +77,11 @@ class AgentPeer:
         return Confirmation(
             [numbers[path] for path in found.changed if path in numbers],
             [numbers[path] for path in found.gone if path in numbers],
-            [(numbers[path], why) for path, why in found.unreadable if path in numbers],
+            [
+                (numbers[path], f"cannot be read at its source: {why.strip() or NO_REASON}")
+                for path, why in found.unreadable
+                if path in numbers
+            ],
         )
 
     def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:

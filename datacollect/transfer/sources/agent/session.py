@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from datacollect.net.http_heads import ResponseHead
     from datacollect.transfer.protocol.messages import AgentFacts, FileEntry, InventoryPage, Read
 
+# What answers may have: small ones, so that whoever lies takes little memory. A page ends after
+# 4 MiB at its source; what is told of a read names the files of one piece.
+MOST_FACTS_BYTES, MOST_PAGE_BYTES, MOST_STALE_BYTES = 2**20, 5 * 2**20, 5 * 2**20
+REASON_BYTES = 2048
+
 # Requests that may be unanswered; the bytes of them that surely fit into the kernel's buffers while
 # the agent is busy sending: with more both sides could wait for each other.
 MOST_OUTSTANDING = 64
@@ -121,7 +126,8 @@ class SourceSession:
     def agent(self, deadline: Deadline | None = None) -> AgentFacts:
         """Ask who is there, and what time it is there; no ticket is needed."""
         with as_failure(self.name):
-            return messages.parse_facts(self._ask("GET", "/v1/agent", deadline=deadline))
+            body = self._ask("GET", "/v1/agent", most=MOST_FACTS_BYTES, deadline=deadline)
+            return messages.parse_facts(body)
 
     def inventory(
         self,
@@ -137,19 +143,25 @@ class SourceSession:
         """
         given = {"after": after, "most": most, "detail": 1 if detail else None}
         query = urlencode({key: value for key, value in given.items() if value is not None})
-        body = self._ask("GET", "/v1/inventory" + (f"?{query}" if query else ""), ticket)
+        target = "/v1/inventory" + (f"?{query}" if query else "")
+        body = self._ask("GET", target, ticket, most=MOST_PAGE_BYTES)
         with as_failure(self.name):
             return messages.parse_page(body)
 
     def confirm(self, files: Iterable[FileEntry], ticket: str | None = None) -> Confirmation:
         """Ask whether files are still as they were listed."""
-        body = self._ask("POST", "/v1/confirm", ticket, messages.confirm_body(files))
+        files = list(files)
+        asked = messages.confirm_body(files)
+        # Paths that were asked about, and a reason for each.
+        most = len(asked) + REASON_BYTES * (len(files) + 1)
+        body = self._ask("POST", "/v1/confirm", ticket, asked, most=most)
         with as_failure(self.name):
             return messages.parse_confirmation(body)
 
     def digests(self, read: Read, ticket: str | None = None) -> tuple[bytes | None, ...]:
         """Ask for the BLAKE3 of each segment; None for what is not as listed."""
-        body = self._ask("POST", "/v1/hash", ticket, messages.read_body(read))
+        most = TAIL_BYTES * len(read.segments)
+        body = self._ask("POST", "/v1/hash", ticket, messages.read_body(read), most=most)
         with as_failure(self.name):
             return messages.parse_digests(body, len(read.segments))
 
@@ -206,7 +218,7 @@ class SourceSession:
         head = self._channel.head()
         if head.status == 409:
             deadline = Deadline(self._timeout_s)
-            body = self._channel.body(head.length, REFUSAL_BYTES + MOST_ANSWER_BYTES, deadline)
+            body = self._channel.body(head.length, MOST_STALE_BYTES, deadline)
             with as_failure(self.name):
                 return ReadAnswer(0, CHANGED, b"", messages.parse_confirmation(body))
         if head.status != 200:
@@ -242,6 +254,8 @@ class SourceSession:
         target: str,
         ticket: str | None = None,
         body: bytes | None = None,
+        *,
+        most: int = MOST_ANSWER_BYTES,
         deadline: Deadline | None = None,
     ) -> bytes:
         if self._outstanding:
@@ -251,7 +265,7 @@ class SourceSession:
         head = self._channel.head(deadline)
         if head.status != 200:
             self._refused(head)
-        return self._channel.body(head.length, MOST_ANSWER_BYTES, deadline)
+        return self._channel.body(head.length, most, deadline)
 
     def _send(self, method: str, target: str, ticket: str | None, body: bytes | None) -> int:
         """Send a request; return its bytes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import TransferError
 from datacollect.transfer.protocol.messages import DETAIL
 from datacollect.transfer.protocol.source import Listed, ListedFolder, Page, Reached
-from datacollect.transfer.sources.agent.peer import AgentPeer
+from datacollect.transfer.sources.agent.peer import NO_REASON, AgentPeer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -93,6 +93,6 @@ def _page(page: InventoryPage) -> Page:
             )
             for file in page.files
         ],
-        page.left_out,
+        [entry._replace(why=entry.why.strip() or NO_REASON) for entry in page.left_out],
         [ListedFolder(each.path, each.mode, each.mtime_ns) for each in page.folders],
     )
