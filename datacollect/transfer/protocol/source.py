@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from datacollect.net.deadline import Deadline
 
 
+# Why a file is missing that was listed, and is not any more.
+GONE = "gone from the source"
+
+
 class Verdict(Enum):
     """What an answer to a request is worth."""
 

@@ -95,8 +95,8 @@ class Collecting:
     _n_regroups: int = 0
     _piece_bytes: int = 0
 
-    def run(self, *, plan_only: bool = False) -> Pulled:
-        """Carry it out.
+    def run(self, *, plan_only: bool = False, verify: bool = False) -> Pulled:
+        """Carry it out; `verify`: read all that has come before again first.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Collecting:
             What is verified is recorded.
         """
         try:
-            self._begin()
+            self._begin(verify=verify)
             if plan_only:
                 self._plan_only()
             else:
@@ -121,7 +121,7 @@ class Collecting:
 
     # Getting ready ----------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _begin(self, *, verify: bool) -> None:
         """Write down what is wanted, before anybody is asked; then ask all at once."""
         self.log.write("pull begins", method=self.method, folder=str(self.store.folder))
         state = self.store.state
@@ -133,9 +133,18 @@ class Collecting:
         lost = self.store.mend()
         if lost:
             self.log.write("files are to be fetched again: they are not there any more", n=lost)
+        if verify:
+            self._verify()
         self.store.clean()
         for name in self.sources:
             self._prepare(name)
+
+    def _verify(self) -> None:
+        """Read all that has come again; what is not as it was is fetched again."""
+        found = self.store.verify()
+        self.log.write("verified", **found.to_dict())
+        for each in [*found.gone, *found.altered]:
+            self.tell(f"note: {each.source}/{each.path}: {each.why}; it is fetched again")
 
     def _prepare(self, name: str) -> None:
         limits = self.collection.limits
@@ -335,7 +344,9 @@ class Collecting:
         return None
 
     def _largest_piece(self, work: Mapping[str, SourceWork]) -> int:
-        return max((size for each in work.values() for size in each.sizes), default=1)
+        return max(
+            (each.sizes[piece] for each in work.values() for piece in each.needed), default=1
+        )
 
     def _round(self, work: dict[str, SourceWork]) -> set[str]:
         """Fetch what is needed; return the sources whose files have changed meanwhile."""

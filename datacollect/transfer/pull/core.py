@@ -21,7 +21,7 @@ from datacollect.control.events import (
     Timer,
 )
 from datacollect.net.deadline import RENEWED_BY_BYTES
-from datacollect.transfer.protocol.source import Verdict
+from datacollect.transfer.protocol.source import GONE, Verdict
 from datacollect.transfer.pull.books import AskedRange, Session, SourceWork
 from datacollect.transfer.pull.messages import (
     Abandon,
@@ -60,10 +60,8 @@ if TYPE_CHECKING:
 # requests than the other side keeps in mind.
 AHEAD_S, MOST_REQUESTS = 3.0, 32
 LEAST_AHEAD_BYTES = 2**20
-# A piece whose answers are no good so often in a row is given up.
-MOST_TRIES = 5
-# Before more is planned, what was asked for may take so long to come.
-DRAIN_S = 3.0
+MOST_TRIES = 5  # after which a piece is given up whose answers are no good
+DRAIN_S = 3.0  # in which what was asked for may come before more is planned
 
 
 class CollectorCore:
@@ -129,7 +127,7 @@ class CollectorCore:
         self.stranded: set[str] = set()
         self._drains_until_s: float | None = None
         self._last_trouble: dict[str, str] = {}
-        # Most that has come of an answer since the last whole one: as far again is no progress.
+        # Most that has come since the last whole answer: as far again is no progress.
         self._best_bytes: Counter[str] = Counter()
         self._news: deque[ControlEvent] = deque()
         self._actions: list[Action] = []
@@ -262,7 +260,7 @@ class CollectorCore:
         if event.changed:
             self._actions.append(Retire(source, event.changed, "changed while it was fetched"))
         if event.gone:
-            self._actions.append(Retire(source, event.gone, "gone from the source"))
+            self._actions.append(Retire(source, event.gone, GONE))
         if event.unreadable:
             self._actions.append(Unreadable(source, event.unreadable))
         session = self._sessions.get(event.session)
@@ -302,8 +300,8 @@ class CollectorCore:
                 continue
             waits_s = self.waits_s(source)
             if waits_s > self._patience_s:
-                trouble = self._last_trouble.get(source, "no answer")
-                self._give_up(source, f"nothing has come for {waits_s:.0f} s: {trouble}")
+                why = self._last_trouble.get(source, "no answer")
+                self._give_up(source, f"nothing has come for {waits_s:.0f} s: {why}")
             elif waits_s > self._stranded_after_s.get(source, waits_s):
                 self.stranded.add(source)
                 self._drain()

@@ -12,6 +12,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from datacollect.errors import StoreError
 from datacollect.net.fan_out import Begun
 from datacollect.transfer.pull.messages import (
     Abandon,
@@ -148,6 +149,11 @@ class Round:
             if self._next_tick_s <= now_s:
                 self._next_tick_s = now_s + TICK_S
                 self._watch(self._core)
+                try:
+                    self._store.look()
+                except StoreError as error:
+                    self._failure = error
+                    return StoreFailed(now_s, str(error))
                 if not self._has_regrouped and self._is_more(now_s):
                     self._has_regrouped = True
                     return RegroupAsked(now_s)

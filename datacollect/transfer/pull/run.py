@@ -108,24 +108,14 @@ def pull(
     try:
         log = Log(store.folder / STATE_FOLDER / "log.jsonl")
         try:
-            if verify:
-                _verify(store, log, tell or (lambda _: None))
             sources, network = _sources_of(collection, key, _number(store))
             return Collecting(
                 collection, sources, network, store, log, method, watch, tell or (lambda _: None)
-            ).run(plan_only=plan_only)
+            ).run(plan_only=plan_only, verify=verify)
         finally:
             log.close()
     finally:
         store.close()
-
-
-def _verify(store: Store, log: Log, tell: Callable[[str], None]) -> None:
-    """Read all that has come again; what is not as it was is fetched again."""
-    found = store.verify()
-    log.write("verified", **found.to_dict())
-    for each in [*found.gone, *found.altered]:
-        tell(f"note: {each.source}/{each.path}: {each.why}; it is fetched again")
 
 
 def _number(store: Store) -> str:

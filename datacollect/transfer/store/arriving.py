@@ -73,7 +73,7 @@ class Arriving:
         self._books = threading.RLock()  # what is recorded, and what is known of sources, agree
         self._places = Places(root_fd, state, options)
         self._checks = Checks(staging.of, self._checked)
-        self._recorder = Recorder(folder, self._carry_on, lambda: self._checks.n_under_way > 0)
+        self._recorder = Recorder(folder, self._carry_on, lambda: self._checks.is_busy)
 
     # Sources ----------------------------------------------------------------------------------
 
@@ -243,6 +243,10 @@ class Arriving:
     def start(self, tell: Callable[[list[PieceKey], Exception | None], None]) -> None:
         """Begin to record what is written, in a thread."""
         self._recorder.start(tell)
+
+    def look(self) -> None:
+        """Raise `StoreError` where nothing can be recorded any more."""
+        self._recorder.look()
 
     def stop(self) -> None:
         """Record all that was written, then end."""

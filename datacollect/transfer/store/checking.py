@@ -57,9 +57,19 @@ class Checks:
 
     def _add(self, check: Check) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="checks", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name="checks", daemon=True)
+            try:
+                thread.start()
+            except (RuntimeError, MemoryError):  # no thread to be had: it is checked here
+                self.check(check)
+                return
+            self._thread = thread
         self._wanted.put(check)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether checks are under way; those of a thread that is gone are not."""
+        return self.n_under_way > 0 and (self._thread is None or self._thread.is_alive())
 
     def close(self) -> None:
         """End once all is checked."""

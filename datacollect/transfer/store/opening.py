@@ -30,7 +30,13 @@ class Opened(NamedTuple):
     def close(self) -> None:
         """Let others have the folder."""
         for fd in (self.state_fd, self.root_fd, self.lock_fd):
-            os.close(fd)
+            let_go(fd)
+
+
+def let_go(fd: int) -> None:
+    """Close a folder or a lock: what may fail with it was made sure of, or given up, before."""
+    with suppress(OSError):
+        os.close(fd)
 
 
 def open_folder(folder: Path) -> Opened:
@@ -120,7 +126,7 @@ class Staging:
     def close(self) -> None:
         """Close all."""
         for fd in self.all():
-            os.close(fd)
+            let_go(fd)
 
     def _open(self, source: str) -> int:
         usual = mount_of(self._usual_fd)

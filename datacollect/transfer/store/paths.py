@@ -140,7 +140,8 @@ class Folders:
 
     def _shrink(self, depth: int) -> None:
         while len(self._fds) > depth:
-            os.close(self._fds.pop())
+            with suppress(OSError):  # nothing was written by it
+                os.close(self._fds.pop())
         self._parts = self._parts[:depth]
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.errors import StoreError
 from datacollect.transfer.store.failures import not_written
 
 if TYPE_CHECKING:
@@ -73,8 +74,25 @@ class Recorder:
     def start(self, tell: Callable[[list[PieceKey], Exception | None], None]) -> None:
         """Begin to carry groups on, in a thread."""
         self._ends = False
-        self._thread = threading.Thread(target=self.work, args=(tell,), name="store", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self.work, args=(tell,), name="store", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError) as error:
+            raise self._no_thread(error) from None
+        self._thread = thread
+
+    def look(self) -> None:
+        """Raise `StoreError` where the thread has gone without a word, or something has failed."""
+        gone = self._thread is not None and not self._thread.is_alive() and not self._ends
+        if gone and self.failure is None:
+            self.fail(self._no_thread(RuntimeError("it ended before it began")))
+        self.require_sound()
+
+    def _no_thread(self, error: BaseException) -> StoreError:
+        return StoreError(
+            f"{self._folder}: this host has no more threads to give: {error}; nothing verified is "
+            "lost: end what takes them, and start the same command again"
+        )
 
     def stop(self) -> None:
         """Carry on all that is there, then end."""

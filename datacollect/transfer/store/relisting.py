@@ -5,6 +5,8 @@ Numbers are those of `FileState`.
 
 from __future__ import annotations
 
+from datacollect.transfer.protocol.source import GONE
+
 _LISTED_COLUMNS = (
     "source, path, bytes, mtime_s, mtime_ns, inode, tag, sha256, mode, extents, data_bytes"
 )
@@ -19,7 +21,7 @@ END_OF_LISTING = (
     f"""UPDATE files SET state = 2 WHERE source = :source AND
         ((state IN (0, 1, 4) AND {_NAMED} AND NOT {_SAME}) OR (state = 3 AND {_NAMED})
         OR (state = 4 AND NOT {_NAMED}))""",
-    f"""UPDATE files SET state = 3, why = 'gone from the source' WHERE source = :source
+    f"""UPDATE files SET state = 3, why = '{GONE}' WHERE source = :source
         AND state = 0 AND NOT {_NAMED}""",
     f"""UPDATE files SET is_gone = NOT {_NAMED} WHERE source = :source AND state = 1
         AND is_gone = {_NAMED}""",

@@ -15,6 +15,7 @@ import apsw
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.transfer.protocol.source import GONE
 from datacollect.transfer.store.failures import StateErrors
 from datacollect.transfer.store.holes import data_bytes, hole_starts
 from datacollect.transfer.store.reading import (
@@ -144,6 +145,11 @@ class State(Reading):
                 "ifnull((SELECT value FROM facts WHERE key = 'starts'), 0) + 1)"
             )
             db.execute("UPDATE sources SET is_wanted = 0, is_listed = 0, why = NULL")
+            # Named once: what its source does not have any more is not for ever missing.
+            db.execute(
+                "UPDATE files SET state = ? WHERE state = ? AND why = ?",
+                (int(FileState.OLD), int(FileState.MISSING), GONE),
+            )
             for name in names:
                 self.set_wanted(name, True)
 
