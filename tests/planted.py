@@ -56,22 +56,33 @@ BUGS = (
     Bug(
         "written files are not synced",
         f"{TRANSFER}/store/syncing.py",
-        "                os.fdatasync(fd)\n",
+        "                if name in whole:\n"
+        "                    os.fsync(fd)\n"
+        "                else:\n"
+        "                    os.fdatasync(fd)\n",
         "                pass\n",
     ),
     Bug(
         "recorded before it is synced",
-        f"{TRANSFER}/store/store.py",
-        "        sync_files(self._incoming_fd, touched | {file for _, file in whole})\n"
-        "        self.state.record(\n"
-        "            (self._sources[key.source].number, key.piece, digest) "
-        "for key, digest, _, _ in group\n"
-        "        )\n",
-        "        self.state.record(\n"
-        "            (self._sources[key.source].number, key.piece, digest) "
-        "for key, digest, _, _ in group\n"
-        "        )\n"
-        "        sync_files(self._incoming_fd, touched | {file for _, file in whole})\n",
+        f"{TRANSFER}/store/arriving.py",
+        "            for fd, names in touched.items():\n"
+        "                sync_files(fd, names, is_whole)\n"
+        "            self.state.record(\n"
+        "                ((self._sources[w.key.source].number, w.key.piece, w.digest) "
+        "for w in group),\n"
+        "                (span for written in group for span in written.spans),\n"
+        "                (Settled(n, FileState.WAITING, None, *self._stamps[n]) "
+        "for _, n in whole),\n"
+        "            )\n",
+        "            self.state.record(\n"
+        "                ((self._sources[w.key.source].number, w.key.piece, w.digest) "
+        "for w in group),\n"
+        "                (span for written in group for span in written.spans),\n"
+        "                (Settled(n, FileState.WAITING, None, *self._stamps[n]) "
+        "for _, n in whole),\n"
+        "            )\n"
+        "            for fd, names in touched.items():\n"
+        "                sync_files(fd, names, is_whole)\n",
     ),
     Bug(
         "the source's hash is not compared",
@@ -87,7 +98,7 @@ BUGS = (
     ),
     Bug(
         "a ticket's expiry is ignored",
-        f"datacollect/net/tickets.py",
+        "datacollect/net/tickets.py",
         "    if now_s >= ticket.expires_s:\n",
         "    if now_s < 0:\n",
     ),
@@ -105,41 +116,40 @@ BUGS = (
     ),
     Bug(
         "a file is done before its folder is synced",
-        f"{TRANSFER}/store/store.py",
-        "        self._folders.sync()\n",
+        f"{TRANSFER}/store/arriving.py",
+        "        self._places.folders.sync()\n",
         "",
     ),
     Bug(
         "a piece that is there is counted again",
-        f"{TRANSFER}/store/store.py",
+        f"{TRANSFER}/store/arriving.py",
         "            if key.piece in known.taken:\n                return False\n",
         "",
     ),
     Bug(
         "what a short write has left is not written",
-        f"{TRANSFER}/store/store.py",
-        "part, offset = part[n:], offset + n",
-        'part, offset = memoryview(b""), offset + n',
+        f"{TRANSFER}/store/arriving.py",
+        "data, offset = data[n:], offset + n",
+        'data, offset = memoryview(b""), offset + n',
     ),
     Bug(
         "a file's time is not compared",
         f"{TRANSFER}/agent/files.py",
-        "(found.st_size, found.st_mtime_ns, found.st_ino) == (\n"
-        "        file.n_bytes,\n"
-        "        file.mtime_ns,\n",
-        "(found.st_size, found.st_ino) == (\n        file.n_bytes,\n",
+        "        (found.st_size, found.st_mtime_ns, inode_of(found))\n"
+        "        == (file.n_bytes, file.mtime_ns, file.inode)\n",
+        "        (found.st_size, inode_of(found))\n        == (file.n_bytes, file.inode)\n",
         is_blind=True,
     ),
     Bug(
         "a way may pass an agent twice",
-        f"datacollect/net/tickets.py",
+        "datacollect/net/tickets.py",
         "    if len({*ticket.agents, ticket.egress}) <= len(ticket.agents):\n",
         "    if not ticket.agents:\n",
         is_blind=True,
     ),
     Bug(
         "anybody may issue tickets",
-        f"datacollect/net/tickets.py",
+        "datacollect/net/tickets.py",
         "    if not isinstance(issuer, str) or issuer not in collectors:\n",
         "    if not isinstance(issuer, str):\n",
         is_blind=True,
@@ -155,8 +165,8 @@ BUGS = (
     ),
     Bug(
         "a changed time is no change in a listing",
-        f"{TRANSFER}/store/state.py",
-        "AND l.bytes = files.bytes AND l.mtime_ns = files.mtime_ns",
+        f"{TRANSFER}/store/relisting.py",
+        "AND l.bytes = files.bytes AND l.mtime_s = files.mtime_s AND l.mtime_ns = files.mtime_ns",
         "AND l.bytes = files.bytes",
         is_blind=True,
     ),
@@ -169,10 +179,9 @@ BUGS = (
     ),
     Bug(
         "a collected file that is gone is not missed",
-        f"{TRANSFER}/store/store.py",
-        "                if size_there(self._folders, name, row.listed.path) "
-        "!= row.listed.n_bytes\n            ]\n",
-        "                if row.listed.n_bytes < 0\n            ]\n",
+        f"{TRANSFER}/store/preparing.py",
+        "            after = self._after_change(number, name, row, found)\n",
+        "            continue\n",
         is_blind=True,
     ),
     Bug(
@@ -191,7 +200,7 @@ BUGS = (
     ),
     Bug(
         "any certificate is taken for the pinned one",
-        f"datacollect/net/tls.py",
+        "datacollect/net/tls.py",
         "    elif found != expected:\n",
         "    elif not found:\n",
         is_blind=True,

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from transfer.hostile.json_lines import Raw, text_of
 from transfer.hostile.wrong_answers import (
     HEADERS,
     LENGTHS,
@@ -157,10 +156,11 @@ def field_misbehaviours(where):
                 partial(change_item, key="unreadable", value=["b", value_or(value, None)]),
             )
         for key, n in itertools.product(("changed", "gone"), (2**18, 2**18 + 1)):
-            names = Raw(text_of([f"n{i}" for i in range(n)]))
-            yield Misbehaviour(
-                where, f"{key} has {n}", "tree", partial(change_field, key=key, value=names)
-            )
+            yield Misbehaviour(where, f"{key} has {n}", "tree", partial(tell_many, key=key, n=n))
+
+
+def tell_many(tree, _, key, n):
+    return tree | {key: [f"n{i}" for i in range(n)]}
 
 
 def value_or(value, otherwise):
@@ -247,7 +247,12 @@ def one_of(rng):
     """Return a misbehaviour by chance."""
     kinds = list(KINDS.values())
     _, places, of = rng.choices(kinds, [weight for weight, _, _ in kinds])[0]
-    return rng.choice(list(of(rng.choice(places))))
+    return rng.choice(all_of(of, rng.choice(places)))
+
+
+@cache
+def all_of(of, where):
+    return tuple(of(where))
 
 
 def case_of(seed):
