@@ -40,28 +40,41 @@ class UsedNonces:
         try:
             self._number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise NotWrittenError(
-                f"{document_name(path)}: cannot be written: {error.strerror}; used tickets are "
-                "kept there: name another folder as state",
-                error.errno,
-            ) from None
+            raise self._not_written(error) from None
         try:
             fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(self._number)
             raise ProblemError(
                 f"{document_name(path)}: is in use: an agent with this file is running already; "
                 "stop it first, or give this one another file"
             ) from None
+        except OSError as error:
+            os.close(self._number)
+            raise self._not_written(error) from None
         self._until_s: dict[str, float] = {}
-        with path.open(encoding="utf-8", errors="replace") as file:
+        self._lines = MOST_LINES
+        try:
+            self._read()
+            self._write_anew_if_long(now_s)
+        except OSError as error:
+            os.close(self._number)
+            raise self._not_written(error) from None
+
+    def _read(self) -> None:
+        with self._path.open(encoding="utf-8", errors="replace") as file:
             for line in file:
                 # A torn last line counts as nothing.
                 found = _LINE.fullmatch(line.rstrip("\n")) if line.endswith("\n") else None
                 if found:
                     self._until_s[found[2]] = float(found[1])
-        self._lines = MOST_LINES
-        self._write_anew_if_long(now_s)
+
+    def _not_written(self, error: OSError) -> NotWrittenError:
+        return NotWrittenError(
+            f"{document_name(self._path)}: cannot be written: {error.strerror}; used tickets are "
+            "kept there: name another folder as state",
+            error.errno,
+        )
 
     def still_counting(self, now_s: float) -> dict[str, float]:
         """Return the nonces of tickets that have not expired, and when they will."""
@@ -70,7 +83,7 @@ class UsedNonces:
     def keep(self, nonce: str, until_s: float, now_s: float) -> None:
         """Keep a nonce until its ticket has expired."""
         try:
-            os.write(self._number, f"{until_s:.3f} {nonce}\n".encode())
+            _write_whole(self._number, f"{until_s:.3f} {nonce}\n".encode())
             self._until_s[nonce] = until_s
             self._lines += 1
             self._write_anew_if_long(now_s)
@@ -93,11 +106,20 @@ class UsedNonces:
 
     def _replace(self, data: bytes) -> None:
         beside = self._path.with_name(f".{self._path.name}.new")
-        number = os.open(
-            beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600
-        )
-        os.write(number, data)
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        beside.rename(self._path)
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        number = os.open(beside, flags, 0o600)
+        try:
+            _write_whole(number, data)
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            beside.rename(self._path)
+        except OSError:
+            os.close(number)
+            raise
         os.close(self._number)
         self._number = number
+
+
+def _write_whole(number: int, data: bytes) -> None:
+    """Write all of it; a part, as where the disk is nearly full, is a failure or goes on."""
+    while data:
+        data = data[os.write(number, data) :]

@@ -51,9 +51,9 @@ class Log:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             fd = os.open(path, flags, 0o600)
+            self._file = os.fdopen(fd, "w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise unusable(path, error) from None
-        self._file = os.fdopen(fd, "w", encoding="utf-8", buffering=1)
         self._begun_s = time.monotonic()
         self._lock = threading.Lock()
 
