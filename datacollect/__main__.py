@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from types import TracebackType
 
-INTERRUPTED = 130
+FAILED, INTERRUPTED = 3, 130
 
 
 def main() -> NoReturn:
@@ -23,7 +23,14 @@ def main() -> NoReturn:
     try:
         _keep_streams_apart()
         from datacollect.commands.main import main as run_and_leave
-
+    except KeyboardInterrupt:
+        _say_interrupted()
+        sys.exit(INTERRUPTED)
+    except (OSError, ImportError, MemoryError) as error:
+        # Too many open files, a disk that fails, an installation that is not whole.
+        _say(f"error: datacollect cannot be loaded: {error or type(error).__name__}; mend that")
+        sys.exit(FAILED)
+    try:
         run_and_leave()
     except KeyboardInterrupt:
         _say_interrupted()
@@ -58,8 +65,12 @@ def _printed(
 
 
 def _say_interrupted() -> None:
+    _say("interrupted")
+
+
+def _say(text: str) -> None:
     if sys.stderr is not None:
-        sys.stderr.write("interrupted\n")
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 

@@ -62,9 +62,7 @@ WITHIN = {
     "transfer.sources.agent": "transfer.protocol",
     "transfer.sources.web": "transfer.protocol transfer.sources.agent",
     "transfer.sources.": "transfer.protocol transfer.sources.agent transfer.sources.web",
-    "transfer.pull": (
-        "transfer.protocol transfer.store transfer.sources.agent transfer.sources."
-    ),
+    "transfer.pull": ("transfer.protocol transfer.store transfer.sources.agent transfer.sources."),
 }
 
 # Whoever judges plans knows no planner and no solver.

@@ -14,8 +14,8 @@ from instances.agents import source_ticket, write_agent
 
 from datacollect.commands.main import run
 from datacollect.errors import RefusedError, TransferError
-from datacollect.transfer.sources.agent.session import connect
 from datacollect.net.tls import client_context
+from datacollect.transfer.sources.agent.session import connect
 
 WAIT_S = 30
 

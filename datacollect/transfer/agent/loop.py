@@ -47,13 +47,17 @@ class Loop:
         if number in self._handlers:
             self._epoll.modify(number, mask)
         else:
-            self._epoll.register(number, mask)
+            try:
+                self._epoll.register(number, mask)
+            except FileExistsError:  # it could not be taken out before
+                self._epoll.modify(number, mask)
         self._handlers[number] = handler
 
     def forget(self, number: int) -> None:
         """Watch it no more; must be called before it is closed."""
         if self._handlers.pop(number, None) is not None:
-            self._epoll.unregister(number)
+            with suppress(OSError):  # it is closed next, which takes it out as well
+                self._epoll.unregister(number)
 
     def run_soon(self, call: Callable[[], None]) -> None:
         """Call something in the loop's own thread."""

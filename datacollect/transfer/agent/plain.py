@@ -39,9 +39,15 @@ class PlainSession:
         shell.loop.watch(connection.fileno(), READABLE, self._look_at_first_byte)
 
     def perform(self, action: Action) -> None:
-        """Do what the core says about this session."""
+        """Do what the core says about this session; where that fails, it ends."""
         if self._ended:
             return
+        try:
+            self._perform(action)
+        except (OSError, RuntimeError, MemoryError) as error:  # no room, no thread to be had
+            self._end(f"this host cannot: {error}", reset=True)
+
+    def _perform(self, action: Action) -> None:
         if isinstance(action, actions.StartTls):
             self._shell.loop.forget(self._near.fileno())
             self._shell.start_tls(self._number, self._near)

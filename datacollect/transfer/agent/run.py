@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from datacollect.documents import document_name, write_owned
-from datacollect.errors import DatacollectError, NotWrittenError, ProblemError
+from datacollect.errors import DatacollectError, NotWrittenError, ProblemError, TransferError
 from datacollect.kinds import shown
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import fingerprint_of_file, make_certificate, server_context
@@ -53,10 +53,18 @@ class Agent:
     ------
     ProblemError
         The file cannot be carried out: the port is taken, a folder is missing, and so on.
+    TransferError
+        This host fails: a disk, no memory, no more open files.
     """
 
     def __init__(self, config: AgentConfig, log: Callable[[str], None]) -> None:
         _require_linux()
+        try:
+            self._set_up(config, log)
+        except OSError as error:
+            raise _failed(config, "cannot start", error) from error
+
+    def _set_up(self, config: AgentConfig, log: Callable[[str], None]) -> None:
         self._config = config
         _make_certificate(config)
         tls = server_context(config.certificate, config.key)
@@ -86,10 +94,13 @@ class Agent:
             self._shell.note("note", {"why": NO_SPOOL})
         try:
             self._shell.run()
+        except OSError as error:
+            raise _failed(self._config, "has ended", error) from error
         finally:
-            self._nonces.close()
-            if self._folder is not None:
-                self._folder.close()
+            with suppress(OSError):  # nothing is lost with what is only closed
+                self._nonces.close()
+                if self._folder is not None:
+                    self._folder.close()
 
     def stop(self) -> None:
         """End after what is under way; called again, at once. From any thread."""
@@ -122,6 +133,14 @@ def run_in_thread(agent: Agent) -> threading.Thread:
     thread = threading.Thread(target=agent.run, name="agent", daemon=True)
     thread.start()
     return thread
+
+
+def _failed(config: AgentConfig, what: str, error: OSError) -> TransferError:
+    where = "" if error.filename is None else f" ({document_name(error.filename)})"
+    return TransferError(
+        f"agent {config.name!r} {what}: {error.strerror or error}{where}; mend that on its host, and "
+        "start it again"
+    )
 
 
 def _require_linux() -> None:

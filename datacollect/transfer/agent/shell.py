@@ -173,7 +173,12 @@ class Shell:
                 self.tune(connection)
             self._n_accepted += 1
             number = self._n_accepted
-            self._sessions[number] = PlainSession(self, number, connection)
+            try:
+                self._sessions[number] = PlainSession(self, number, connection)
+            except OSError as error:
+                connection.close()
+                self._pause(error)
+                return
             self.tell(events.Accepted(self.now(), number, str(address[0])))
 
     def _pause(self, error: OSError) -> None:
@@ -185,7 +190,10 @@ class Shell:
 
     def _go_on(self) -> None:
         if self._is_paused and self._listener is not None:
-            self.loop.watch(self._listener.fileno(), READABLE, self._accept)
+            try:
+                self.loop.watch(self._listener.fileno(), READABLE, self._accept)
+            except OSError:  # there is still no room; the next tick tries again
+                return
         self._is_paused = False
 
     def _stop_listening(self) -> None:

@@ -100,7 +100,9 @@ class StateErrors:
 
     def of(self, error: apsw.Error) -> DatacollectError:
         """Return our error for one of SQLite's."""
-        if isinstance(error, _DAMAGE) or "malformed" in str(error):
+        # What could not be read is no damage, though SQLite may call it so.
+        is_read = self._errno() != errno.EIO and not isinstance(error, apsw.IOError)
+        if is_read and (isinstance(error, _DAMAGE) or "malformed" in str(error)):
             return self.damaged(str(error))
         return StoreError(f"{self._folder}: cannot be written: {self._reason(error)}; {_REMEDY}")
 

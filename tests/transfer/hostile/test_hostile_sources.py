@@ -92,7 +92,6 @@ def test_bytes_that_never_make_a_piece_are_no_progress(tmp_path, words):
 
 
 CASES = [
-    ("inventory", "the page after a name with a backslash"),
     ("inventory", "huge files"),
     ("inventory", "files of 2^63 - 1 bytes"),
     ("inventory", "a file that is a folder of others"),
@@ -113,6 +112,15 @@ CASES = [
 
 def test_some_that_chance_might_leave_out(tmp_path):
     require_none(complaints_of(tmp_path, itertools.starmap(case_by_words, CASES)))
+
+
+def test_a_name_that_reads_like_an_escape_may_end_a_page(tmp_path):
+    """A file may be called so: a backslash, x, 0, 0."""
+    trial = Trial(
+        tmp_path, {"H0": case_by_words("inventory", "the page after a name with a backslash")}
+    )
+    require_none(trial.run())
+    assert trial.answer.complete, trial.answer.missing
 
 
 @pytest.mark.parametrize("method", ["coordinated", "best-path", "direct"])
