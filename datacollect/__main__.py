@@ -28,7 +28,7 @@ def main() -> NoReturn:
         sys.exit(INTERRUPTED)
     except (OSError, ImportError, MemoryError) as error:
         # Too many open files, a disk that fails, an installation that is not whole.
-        _say(f"error: datacollect cannot be loaded: {error or type(error).__name__}; mend that")
+        _say(f"error: datacollect cannot be loaded: {type(error).__name__} {error}; mend that")
         sys.exit(FAILED)
     try:
         run_and_leave()

@@ -138,8 +138,8 @@ def run_in_thread(agent: Agent) -> threading.Thread:
 def _failed(config: AgentConfig, what: str, error: OSError) -> TransferError:
     where = "" if error.filename is None else f" ({document_name(error.filename)})"
     return TransferError(
-        f"agent {config.name!r} {what}: {error.strerror or error}{where}; mend that on its host, and "
-        "start it again"
+        f"agent {config.name!r} {what}: {error.strerror or error}{where}; mend that on its host, "
+        "and start it again"
     )
 
 
