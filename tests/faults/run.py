@@ -70,7 +70,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help="begin none after so long; 0: only report")
     parser.add_argument("--injector", choices=["strace", "shim", "imports"], help="only this one")
     parser.add_argument("--targets", default=",".join(TARGETS), help="whose calls fail")
-    parser.add_argument("--places", type=int, default=8, help="most n for each site and error")
+    parser.add_argument("--places", type=int, default=3, help="most n for each site and error")
     parser.add_argument("--jobs", type=int, default=2, help="experiments at the same time")
     parser.add_argument("--anew", action="store_true", help="forget plan and results")
     parser.add_argument("--again", help="forget the results whose key matches this expression")

@@ -61,7 +61,7 @@ class Agent:
         _require_linux()
         try:
             self._set_up(config, log)
-        except OSError as error:
+        except (OSError, ImportError, MemoryError) as error:  # imports open files
             raise _failed(config, "cannot start", error) from error
 
     def _set_up(self, config: AgentConfig, log: Callable[[str], None]) -> None:
@@ -94,7 +94,7 @@ class Agent:
             self._shell.note("note", {"why": NO_SPOOL})
         try:
             self._shell.run()
-        except OSError as error:
+        except (OSError, ImportError, MemoryError) as error:
             raise _failed(self._config, "has ended", error) from error
         finally:
             with suppress(OSError):  # nothing is lost with what is only closed
@@ -135,11 +135,12 @@ def run_in_thread(agent: Agent) -> threading.Thread:
     return thread
 
 
-def _failed(config: AgentConfig, what: str, error: OSError) -> TransferError:
-    where = "" if error.filename is None else f" ({document_name(error.filename)})"
+def _failed(config: AgentConfig, what: str, error: Exception) -> TransferError:
+    why = getattr(error, "strerror", None) or f"{type(error).__name__} {error}"
+    name = getattr(error, "filename", None)
+    where = "" if name is None else f" ({document_name(name)})"
     return TransferError(
-        f"agent {config.name!r} {what}: {error.strerror or error}{where}; mend that on its host, "
-        "and start it again"
+        f"agent {config.name!r} {what}: {why}{where}; mend that on its host, and start it again"
     )
 
 

@@ -10,6 +10,7 @@ import errno
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import apsw
 
@@ -100,10 +101,11 @@ class StateErrors:
 
     def of(self, error: apsw.Error) -> DatacollectError:
         """Return our error for one of SQLite's."""
-        # What could not be read is no damage, though SQLite may call it so.
-        is_read = self._errno() != errno.EIO and not isinstance(error, apsw.IOError)
-        if is_read and (isinstance(error, _DAMAGE) or "malformed" in str(error)):
-            return self.damaged(str(error))
+        if isinstance(error, _DAMAGE) or "malformed" in str(error):
+            # What could not be read SQLite calls malformed, too: look before anybody moves it.
+            if not self._is_sound():
+                return self.damaged(str(error))
+            return StoreError(f"{self._folder}: its state cannot be read: {error}; {_REMEDY}")
         return StoreError(f"{self._folder}: cannot be written: {self._reason(error)}; {_REMEDY}")
 
     def damaged(self, why: str) -> ProblemError:
@@ -113,6 +115,18 @@ class StateErrors:
             f"{self._path.name} and its neighbours {self._path.name}-* away, and nothing else: "
             "files that are there are then compared by hash, and not fetched again"
         )
+
+    def _is_sound(self) -> bool:
+        """Whether the file itself, as it lies there, is found to be whole."""
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        try:
+            db = apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
+            try:
+                return bool(db.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)])
+            finally:
+                db.close()
+        except apsw.Error:
+            return False
 
     @property
     def _folder(self) -> Path:
