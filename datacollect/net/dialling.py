@@ -132,6 +132,8 @@ def start_tls(
     try:
         with telling(name):
             plain.settimeout(deadline.left_s())
+            # Where the other side is gone already, wrapping would lose the socket unclosed.
+            plain.getpeername()
             return context.wrap_socket(plain, server_hostname=host)
     except BaseException:
         plain.close()

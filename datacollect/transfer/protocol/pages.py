@@ -15,9 +15,11 @@ from datacollect.errors import ProblemError
 from datacollect.kinds import shown
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.protocol.checked import (
+    MOST_NAME_CHARACTERS,
     PATH_BYTES,
     is_path,
     is_time_ns,
+    is_utf_8,
     is_whole,
     json_body,
     name_text,
@@ -163,7 +165,7 @@ def _after_of(line: bytes) -> str | None:
     after = tree["next"]
     if after is None:
         return None
-    if not isinstance(after, str) or after != name_text(after).replace("\\x00", "\0"):
+    if not isinstance(after, str) or not is_utf_8(after) or len(after) > MOST_NAME_CHARACTERS:
         raise ProblemError(f"next must be a name or null, got {shown(after)}")
     return after
 

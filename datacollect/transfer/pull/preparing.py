@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.errors import StoreError, TransferError
@@ -22,37 +22,49 @@ if TYPE_CHECKING:
 
 # Between two tries, at least and at most.
 RETRY_S, LONGEST_RETRY_S = 0.5, 5.0
+LEAVES_WITHIN_S = 10.0
 
 
 class Cancelled(BaseException):
     """The pull is over: nothing more is to be done to its folder."""
 
 
-@dataclass
 class Gate:
-    """Lets threads into the store one at a time, and none any more once the pull is over."""
+    """Counts threads that are at work in the store, and lets none in once the pull is over.
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    is_over: bool = False
+    Attributes
+    ----------
+    turn : threading.Lock
+        For what only one may do at a time: to take room.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self._cond = threading.Condition()
+        self._n_inside = 0
+        self._is_over = False
 
     def __enter__(self) -> None:
-        """Wait for one's turn."""
-        self.lock.acquire()
-        if self.is_over:
-            self.lock.release()
-            raise Cancelled
+        """Go in."""
+        with self._cond:
+            self.require_open()
+            self._n_inside += 1
 
     def __exit__(self, *_: object) -> None:
-        self.lock.release()
+        with self._cond:
+            self._n_inside -= 1
+            self._cond.notify_all()
 
     def close(self) -> None:
-        """Let nobody in any more."""
-        with self.lock:
-            self.is_over = True
+        """Let nobody in any more, and wait for those who are inside: they hold the folder open."""
+        with self._cond:
+            self._is_over = True
+            # Nobody takes longer, but who reads a large file to its end.
+            self._cond.wait_for(lambda: self._n_inside == 0, LEAVES_WITHIN_S)
 
     def require_open(self) -> None:
         """Raise `Cancelled` where the pull is over."""
-        if self.is_over:
+        if self._is_over:
             raise Cancelled
 
 
@@ -150,10 +162,11 @@ class Preparation:
         if rows:
             asking = _Asking(self.source, relays, self.gate)
             try:
-                self.store.compare(name, rows, asking.digests)
+                with self.gate:
+                    self.store.compare(name, rows, asking.digests)
             finally:
                 asking.close()
-        with self.gate:
+        with self.gate, self.gate.turn:
             why = self.store.why_no_room(name)
             if why is None:
                 self.store.know(name)

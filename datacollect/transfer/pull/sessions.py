@@ -11,7 +11,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datacollect.errors import DatacollectError
+from datacollect.errors import DatacollectError, IdentityError
 from datacollect.transfer.protocol.source import Confirmation, Verdict
 from datacollect.transfer.pull.messages import (
     Answered,
@@ -140,6 +140,8 @@ class _SessionThread(threading.Thread):
                 self._work(self._peer)
         except (DatacollectError, OSError) as error:
             why, is_final = str(error), is_final_error(error)
+            # Who answers over a relay is for the relay to say: another way may lead to the source.
+            is_final = is_final and not (self._opening.relays and isinstance(error, IdentityError))
         except Exception as error:  # noqa: BLE001 - the core is to know, whatever it is
             why = f"{type(error).__name__}: {error}"
         finally:

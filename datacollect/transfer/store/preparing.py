@@ -36,6 +36,12 @@ _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 GROUP = 1000
 
 
+# As long as nothing better is known.
+_NOT_COMPARED = (
+    "is there already, and was not compared with its source's file; start the same command again"
+)
+
+
 class Preparing:
     """Judges what lies in the destination folder.
 
@@ -151,6 +157,8 @@ class Preparing:
                 if taken is not None and taken.may_equal:
                     to_compare.append(row.number)
                 why = why_closed if taken is None else taken.why
+                if taken is not None and taken.may_equal:
+                    why = f"{name}/{row.path} {_NOT_COMPARED}"
                 if why is not None:
                     settled.append(Settled(row.number, FileState.KEPT, why))
                 elif row.state is FileState.KEPT:

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from datacollect.errors import ProblemError, RefusedError, TransferError
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import REFUSAL_BYTES, as_failure, open_way, start_tls
+from datacollect.net.dialling import REFUSAL_BYTES, as_failure, open_way, start_tls, telling
 from datacollect.net.http_client import HttpChannel
 from datacollect.net.safe_text import safe_text
 from datacollect.net.tls import require_fingerprint
@@ -87,7 +87,8 @@ def connect(
     plain = open_way(hops, name, address, deadline=deadline, congestion=congestion)
     connection = start_tls(plain, tls, address[0], name, deadline)
     try:
-        require_fingerprint(connection, fingerprint, name)
+        with telling(name):
+            require_fingerprint(connection, fingerprint, name)
     except BaseException:
         connection.close()
         raise
