@@ -7,6 +7,7 @@ that help and mistakes in the usage appear at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -35,7 +36,7 @@ from datacollect.commands.schema import schema
 from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
 from datacollect.commands.sweep import sweep
-from datacollect.errors import DatacollectError, nearest_hint
+from datacollect.errors import FULL, DatacollectError, nearest_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +109,7 @@ def run(arguments: Sequence[str]) -> int:
         if _stems_from_interruption(error):
             note("interrupted")
             return INTERRUPTED
-        return _internal_error(error)
+        return _refused_by_system(error) or _internal_error(error)
     if code == INTERRUPTED:  # typer made a code of it
         note("interrupted")
     return code if isinstance(code, int) else 0
@@ -135,11 +136,25 @@ def _usage_error(error: Any) -> int:
     return BAD_INPUT
 
 
-def _internal_error(error: Exception) -> int:
+def _refused_by_system(error: Exception) -> int | None:
+    """Say what this host refuses, where that is all; None: the error is another."""
+    is_refused = isinstance(error, OSError) and error.errno in (*FULL, errno.EACCES)
+    if not is_refused and not isinstance(error, ImportError | MemoryError):
+        return None
+    _print_in_full(error)
+    note(f"error: this host refuses: {type(error).__name__}: {error}; mend that, and try again")
+    return FAILED
+
+
+def _print_in_full(error: Exception) -> None:
     if os.environ.get("DATACOLLECT_DEBUG"):
         import traceback
 
         traceback.print_exception(error)
+
+
+def _internal_error(error: Exception) -> int:
+    _print_in_full(error)
     note(
         f"error: internal error: {type(error).__name__}: {error}; please report it with the "
         "command and its files (DATACOLLECT_DEBUG=1 shows where it happened)"

@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 RECORDED = ("-e", "trace=%file,%desc,%network,%process,%memory")
 AGENT_ENDS_WITHIN_S = 15.0
 
+# What only sockets can say.
+OF_SOCKETS = frozenset(
+    {END, NOTHING, "ECONNRESET", "ETIMEDOUT", "ECONNREFUSED", "ENETUNREACH", "EPIPE", "ENOTCONN"}
+)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -175,8 +180,9 @@ class Bench:
         else:
             ended, findings = self._with_failing_pull(experiment, folder)
         reached, as_meant = self._reached(experiment, folder, ended)
-        if reached and not as_meant and experiment.error in (END, NOTHING):
-            # A socket may end, a file may not: elsewhere it was a lie, and proves nothing.
+        if reached and not as_meant and experiment.error in OF_SOCKETS:
+            # A socket may end or be reset, a file may not: elsewhere it was a lie, and proves
+            # nothing.
             reached, findings = 0, []
         return Result(
             experiment.key,
