@@ -1,0 +1,154 @@
+"""Pulls from agents as they are: what they cannot read, odd times, and agents of two versions."""
+
+import errno
+import os
+import threading
+import time
+
+import pytest
+from instances.agents import KEY, running, write_agent
+from instances.ports import free_port
+
+import datacollect as dc
+from datacollect.net.keys import write_private_key
+from datacollect.transfer.agent import source_requests
+from datacollect.transfer.agent.files import Folder
+
+# Of some hundred nanoseconds after 2264, which no 63 bits of nanoseconds hold.
+LATE_S = 9_300_000_000
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A folder of 33 files in one piece, and one large file."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for i in range(33):
+        (folder / f"{i:02}").write_bytes(bytes([i]) * 1000)
+    (folder / "large").write_bytes(os.urandom(400_000))
+    return folder
+
+
+@pytest.fixture
+def collection_of(tmp_path):
+    write_private_key(tmp_path / "collector.key", KEY)
+
+    def make(*agents, **limits):
+        return {
+            "format": "datacollect-collection/1",
+            "destination": "D",
+            "key": str(tmp_path / "collector.key"),
+            "agents": {
+                each.name: {"url": each.agent.url, "fingerprint": each.agent.fingerprint}
+                for each in agents
+            },
+            "limits": {"patience_s": 5.0, "timeout_s": 5.0, "piece_bytes": 65536} | limits,
+        }
+
+    return make
+
+
+def arrived(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("n_opened", [0, 1])
+def test_one_unreadable_file_takes_no_neighbour_with_it(
+    tmp_path, served, collection_of, monkeypatch, n_opened
+):
+    """Unreadable from the start, or only once its bytes are wanted."""
+    real, opened = Folder.open, []
+
+    def refused(self, path, *flags):
+        if path == "16":
+            opened.append(path)
+            if len(opened) > n_opened:
+                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(self, path, *flags)
+
+    monkeypatch.setattr(Folder, "open", refused)
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        answer = dc.pull(collection_of(agent), tmp_path / "into")
+    assert [(entry.path, "Permission denied" in entry.why) for entry in answer.missing] == [
+        ("16", True)
+    ]
+    wanted = arrived(served)
+    del wanted["16"]
+    assert arrived(tmp_path / "into/S1") == wanted
+
+
+def test_times_before_1970_and_after_2262_are_kept(tmp_path, served, collection_of):
+    for name, at_s in (("00", LATE_S), ("01", -5), ("02", 0)):
+        os.utime(served / name, ns=(0, at_s * 10**9 + 1))
+    if (served / "00").stat().st_mtime_ns != LATE_S * 10**9 + 1:
+        os.utime(served / "00", ns=(0, 10**18))  # this file system does not know such times
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        assert dc.pull(collection_of(agent), tmp_path / "into").complete
+        for path in served.iterdir():
+            there = tmp_path / "into/S1" / path.name
+            assert there.stat().st_mtime_ns == path.stat().st_mtime_ns, path.name
+        answer = dc.pull(collection_of(agent), tmp_path / "into")
+    assert answer.complete
+    assert not answer.routes
+
+
+def test_modes_and_empty_folders_are_kept_unless_told_otherwise(tmp_path, served, collection_of):
+    (served / "empty").mkdir(mode=0o555)
+    (served / "00").chmod(0o444)
+    (served / "01").chmod(0o4755)
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        assert dc.pull(collection_of(agent), tmp_path / "into").complete
+        assert dc.pull(collection_of(agent), tmp_path / "into", verify=True).complete
+        plain = tmp_path / "plain"
+        assert dc.pull(collection_of(agent), plain, modes=False, times=False).complete
+    modes = {
+        name: (tmp_path / "into/S1" / name).stat().st_mode & 0o7777
+        for name in ("00", "01", "empty")
+    }
+    assert modes == {"00": 0o644, "01": 0o755, "empty": 0o755}
+    assert (plain / "S1/00").stat().st_mtime > (served / "00").stat().st_mtime
+    for path in (served / "empty", served / "00"):
+        path.chmod(0o755)
+
+
+def test_after_the_state_is_lost_nothing_is_fetched_again(tmp_path, served, collection_of):
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        assert dc.pull(collection_of(agent), tmp_path / "into").complete
+        for path in (tmp_path / "into/.datacollect").glob("state.sqlite*"):
+            path.unlink()
+        answer = dc.pull(collection_of(agent), tmp_path / "into")
+    assert answer.complete
+    assert (answer.n_files, answer.routes) == (34, ())
+
+
+def test_an_agent_is_upgraded_while_data_flow(tmp_path, served, collection_of, monkeypatch):
+    """The first knows no features; the second, at the same place, all of them."""
+    for i in range(20):
+        (served / f"more{i:02}").write_bytes(os.urandom(300_000))
+    port = free_port()
+    path = write_agent(tmp_path, "S1", serve="data")
+    path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+    answers = []
+    real = Folder.open
+
+    def slow(self, path, *flags):
+        time.sleep(0.02)
+        return real(self, path, *flags)
+
+    monkeypatch.setattr(Folder, "open", slow)
+    monkeypatch.setattr(source_requests, "FEATURES", ())
+    with running(path) as old:
+        collection = collection_of(old, patience_s=30.0)
+        pull = threading.Thread(
+            target=lambda: answers.append(dc.pull(collection, tmp_path / "into"))
+        )
+        pull.start()
+        deadline_s = time.monotonic() + 20
+        while not list((tmp_path / "into").glob("S1/*")):
+            assert time.monotonic() < deadline_s
+            time.sleep(0.02)
+    monkeypatch.undo()
+    with running(path):
+        pull.join(60)
+    assert answers[0].complete
+    assert arrived(tmp_path / "into/S1") == arrived(served)
