@@ -62,8 +62,10 @@ def pairs(
 ) -> tuple[list[Taken], list[Taken]]:
     """Run both alternately into new folders."""
     found: tuple[list[Taken], list[Taken]] = [], []
-    for _ in range(n):
-        for act, times in zip((one, other), found, strict=True):
+    both = [(one, found[0]), (other, found[1])]
+    for i in range(n):
+        # Either is first as often as the other: what one leaves behind, the next one finds.
+        for act, times in both[:: -1 if i % 2 else 1]:
             into = folder / "into"
             into.mkdir()
             os.sync()
@@ -226,10 +228,11 @@ def over_a_relay(folder: Path, n_bytes: int, n_pairs: int) -> None:
             "relayed": pulls(folder, entry("S", said, "https://127.0.0.1:1") + entry("R", told)),
         }
         times: dict[str, list[Taken]] = {name: [] for name in ways}
-        for _ in range(n_pairs):
-            for name, act in ways.items():
+        for i in range(n_pairs):
+            for name, act in sorted(ways.items(), reverse=bool(i % 2)):
                 into = folder / "into"
                 into.mkdir()
+                os.sync()
                 before = cpu_of(source) + cpu_of(relay)
                 one = taken(lambda act=act, into=into: act(into))
                 others_s = cpu_of(source) + cpu_of(relay) - before

@@ -10,12 +10,9 @@ from http import HTTPStatus
 
 from datacollect.errors import ProblemError
 from datacollect.kinds import shown
+from datacollect.net.http_heads import END, MOST_HEAD_BYTES
 from datacollect.net.names import host_and_port, host_port_text
 
-# What a request to connect may have, header lines and all; what an answer may have.
-MOST_HEAD_BYTES = 16 * 1024
-
-END = b"\r\n\r\n"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 USER = "ticket"
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, TransferError
 from datacollect.net.addresses import addresses_of
-from datacollect.net.connect import END, ESTABLISHED, MOST_HEAD_BYTES, refusal
+from datacollect.net.connect import ESTABLISHED, refusal
+from datacollect.net.http_heads import MOST_HEAD_BYTES, HeadReader
 from datacollect.net.tcp_info import tcp_info
 from datacollect.transfer.agent import actions, events
 from datacollect.transfer.agent.loop import READABLE, WRITABLE
@@ -34,7 +35,7 @@ class PlainSession:
         self._near = connection
         self._far: socket.socket | None = None
         self._relay: Relay | None = None
-        self._head = b""
+        self._head = HeadReader()
         self._ended = False
         shell.loop.watch(connection.fileno(), READABLE, self._look_at_first_byte)
 
@@ -89,15 +90,13 @@ class PlainSession:
 
     def _read_head(self, _: int) -> None:
         """Take what is there, but nothing behind the head: that is for the next host."""
-        ahead = self._received(MOST_HEAD_BYTES - len(self._head), socket.MSG_PEEK)
+        ahead = self._received(self._head.room_bytes, socket.MSG_PEEK)
         if not ahead:
             return
-        end = (self._head + ahead).find(END)
-        taken = len(ahead) if end < 0 else end + len(END) - len(self._head)
-        self._head += self._near.recv(taken)
-        if end >= 0 or len(self._head) >= MOST_HEAD_BYTES:
+        self._head.take(self._near.recv(self._head.wanted_of(ahead)))
+        if self._head.is_whole or self._head.is_too_long:
             self._shell.loop.forget(self._near.fileno())
-            self._shell.tell(events.HeadRead(self._shell.now(), self._number, self._head))
+            self._shell.tell(events.HeadRead(self._shell.now(), self._number, self._head.data))
 
     def _received(self, most: int, flags: int) -> bytes:
         """Return what has arrived, at least a byte; nothing where there is none, or no more."""

@@ -16,6 +16,7 @@ import h11
 
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.deadline import Deadline
+from datacollect.net.http_heads import MOST_HEAD_BYTES
 from datacollect.net.tcp_info import tcp_info
 from datacollect.net.tls import say_goodbye
 from datacollect.transfer.agent import actions, events
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.actions import Action
     from datacollect.transfer.agent.files import Folder
     from datacollect.transfer.agent.surroundings import Surroundings
-
-MOST_HEAD_BYTES = 16 * 1024
 
 # What is received at once of requests: small, because each session waits with such a block.
 STEP_BYTES = 4096
