@@ -88,7 +88,7 @@ class LeftOut(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A part of a source's list, in the order of the paths' bytes."""
+    """A part of a source's list: over all pages in the order of paths as bytes, each path once."""
 
     files: Sequence[Listed]
     left_out: Sequence[LeftOut] = ()
@@ -111,7 +111,17 @@ class Segment(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of a request: the bytes are in the buffer."""
+    """What came of a request: the bytes are in the buffer.
+
+    Attributes
+    ----------
+    n_bytes : int
+    verdict : Verdict
+    digest : bytes
+        BLAKE3 of the bytes, as received; empty unless the verdict is VERIFIED.
+    why : str
+        In words, where it is not.
+    """
 
     n_bytes: int
     verdict: Verdict
@@ -187,7 +197,8 @@ class Source(Protocol):
     ----------
     name : str
     is_cut_by_file : bool
-        Whether a request, and so a piece, is of one file.
+        Whether a request, and so a piece, is of one file. Only then may it answer `REFUSED`, and
+        only then does `list` get what is known.
     """
 
     name: str
@@ -208,11 +219,22 @@ class Source(Protocol):
         Parameters
         ----------
         known : mapping of str to Listed
-            Its files as earlier starts knew them, by path.
+            Its files as earlier starts knew them, by path; empty unless `is_cut_by_file`.
+
+        Raises
+        ------
+        TransferError
+            The list cannot be had to its end: what came of it is not counted.
         """
 
     def open(self, relays: tuple[str, ...]) -> Peer:
-        """Open a session over relays, the nearest first."""
+        """Open a session over relays, the nearest first.
+
+        Raises
+        ------
+        TransferError
+            It cannot be had, or not over these relays.
+        """
 
     def assurance(self, tags: Mapping[str | None, int]) -> Assurance | None:
         """Return what is known of files that have come: by tags, how many.
@@ -225,7 +247,7 @@ _UNSURE = "changes while they came cannot be excluded"
 
 
 class Assurance(NamedTuple):
-    """What is known of the files that a server has sent; agents hash all they send.
+    """What is known of the files of a source that does not hash all it sends.
 
     Attributes
     ----------

@@ -167,9 +167,8 @@ def _source(
         raise ProblemError(f"{place}: is the destination's name; what lies there is collected")
     if name not in hosts:
         hint = nearest_hint(name, hosts) or f"; add [{join('agents', name)}]"
-        raise ProblemError(
-            f"{place}: must be one of the agents or servers, got {shown(name)}{hint}"
-        )
+        kinds = " or ".join(kind.key for kind in KINDS)
+        raise ProblemError(f"{place}: must be one of the {kinds}, got {shown(name)}{hint}")
     files = entry["files"]
     return SourceEntry(name, None if files is None else tuple(files))
 

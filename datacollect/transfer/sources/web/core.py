@@ -13,7 +13,7 @@ import h11
 
 from datacollect.errors import ProblemError
 from datacollect.net.safe_text import safe_text
-from datacollect.transfer.sources.web.judging import Head, judged, wait_s
+from datacollect.transfer.sources.web.judging import Head, judged, tells_no_size, wait_s
 from datacollect.transfer.sources.web.messages import (
     Action,
     Answer,
@@ -69,6 +69,7 @@ class WebCore:
         self._n_redirects = 0
         self._moved: dict[str, Target] = {}
         self._is_from_memory = False
+        self._asks_for_all = False  # the size by a request without a range
         self._is_first_use = True
         self._has_heard = False
         self._answer: Answer | None = None
@@ -103,6 +104,7 @@ class WebCore:
     def _begin(self) -> list[Action]:
         assert self._asked is not None
         self._n_redirects = 0
+        self._asks_for_all = False
         moved = self._moved.get(self._asked.path)
         self._is_from_memory = moved is not None
         return self._ask(moved or self._asked.target)
@@ -140,7 +142,7 @@ class WebCore:
     def _range_headers(self) -> list[tuple[str, str]]:
         asked = self._asked
         if not isinstance(asked, AskRange):
-            return [("Range", "bytes=0-0")]
+            return [] if self._asks_for_all else [("Range", "bytes=0-0")]
         last = asked.offset_bytes + asked.n_bytes - 1
         headers = [("Range", f"bytes={asked.offset_bytes}-{last}")]
         if asked.version.strong_etag is not None:
@@ -217,6 +219,9 @@ class WebCore:
             # Where it led on may have been for a while only: ask where it leads by now.
             self._moved.pop(self._asked.path, None)
             return [*self._disconnect(), *self._begin()]
+        if isinstance(self._asked, AskSize) and tells_no_size(head) and not self._asks_for_all:
+            self._asks_for_all = True
+            return [*self._disconnect(), *self._ask(self._target)]
         self._answer = judged(self._asked, head, self._target, now_unix_s)
         self._is_bare = head.length is not None and "transfer-encoding" not in head.headers
         closes = "close" in head.headers.get("connection", "").lower()

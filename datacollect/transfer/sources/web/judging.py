@@ -35,7 +35,9 @@ class Head(NamedTuple):
 
     @property
     def length(self) -> int | None:
-        """Bytes of the body, where it says so."""
+        """Bytes of the body, where it says so, and nothing else says where it ends."""
+        if "transfer-encoding" in self.headers:
+            return None
         text = self.headers.get("content-length", "")
         return int(text) if re.fullmatch(r"\d{1,19}", text, re.ASCII) else None
 
@@ -76,19 +78,31 @@ def judged(asked: AskRange | AskSize, head: Head, target: Target, now_unix_s: fl
     return _range(asked, head)
 
 
+def tells_no_size(head: Head) -> bool:
+    """Whether a server refuses a file's first byte and does not say how many there are.
+
+    It may be an empty file, or a server that refuses all ranges: to be asked without one.
+    """
+    return head.status == 416 and "content-range" not in head.headers
+
+
 def _size(head: Head) -> Answer:
-    """Judge the answer to a request for a file's first byte."""
+    """Judge the answer to a request for a file's first byte: empty is what is said to be empty."""
+    found = _CONTENT_RANGE.fullmatch(head.headers.get("content-range", ""))
     if head.status == 206:
-        found = _CONTENT_RANGE.fullmatch(head.headers.get("content-range", ""))
-        if not found or found[3] == "*" or (found[1], found[2]) != ("0", "0"):
+        is_first = found is not None and (found[1], found[2]) == ("0", "0")
+        if not found or not is_first or found[3] == "*" or int(found[3]) == 0:
             return Answer(Worth.REFUSED, _wrong_range(head, "0-0"))
         if int(found[3]) >= BYTES_STOP:
             return Answer(Worth.REFUSED, f"{safe_text(found[3])} bytes are more than there can be")
         return Answer(Worth.GOOD, "", int(found[3]), head.version)
-    if head.status == 416 or (head.status == 200 and head.length == 0):
-        return Answer(Worth.GOOD, "", 0, head.version)
-    if head.status == 200 and head.length == 1:
-        return Answer(Worth.GOOD, "", 1, head.version)
+    if head.status == 416 and found and found[1] is None and found[3] != "*":
+        if int(found[3]) == 0:
+            return Answer(Worth.GOOD, "", 0, head.version)
+        why = f"the server says that it has {int(found[3])} bytes, and refuses the first (416)"
+        return Answer(Worth.REFUSED, why)
+    if head.status == 200 and head.length in (0, 1):
+        return Answer(Worth.GOOD, "", head.length, head.version)
     if head.status == 200:
         return Answer(Worth.REFUSED, NO_RANGES)
     return Answer(Worth.UNREADABLE, f"the server answers with status {head.status}")

@@ -204,7 +204,11 @@ def test_a_whole_file_is_as_good_where_all_of_it_is_wanted():
         (206, {"Content-Range": "bytes 0-0/100", "Content-Length": "1"}, Worth.GOOD, 100),
         (206, {"Content-Range": "bytes 0-0/*", "Content-Length": "1"}, Worth.REFUSED, 0),
         (206, {"Content-Range": f"bytes 0-0/{2**62}", "Content-Length": "1"}, Worth.REFUSED, 0),
+        (206, {"Content-Range": "bytes 0-0/0", "Content-Length": "1"}, Worth.REFUSED, 0),
         (416, {"Content-Range": "bytes */0"}, Worth.GOOD, 0),
+        (416, {"Content-Range": "bytes */100000"}, Worth.REFUSED, 0),
+        (416, {"Content-Range": "bytes */*"}, Worth.UNREADABLE, 0),
+        (416, {"Content-Range": "nothing"}, Worth.UNREADABLE, 0),
         (200, {"Content-Length": "0"}, Worth.GOOD, 0),
         (200, {"Content-Length": "1"}, Worth.GOOD, 1),
         (200, {"Content-Length": "7"}, Worth.REFUSED, 0),
@@ -219,6 +223,34 @@ def test_sizes_are_asked_for_by_the_first_byte(status, headers, worth, n_bytes):
     assert (answer.worth, answer.n_bytes) == (worth, n_bytes)
     if worth is Worth.GOOD:
         assert answer.version == Version(ETAG)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "worth"),
+    [
+        (200, {"Content-Length": "0"}, Worth.GOOD),
+        (200, {"Content-Length": "100000"}, Worth.REFUSED),
+        (200, {}, Worth.REFUSED),
+        (200, {"Transfer-Encoding": "chunked"}, Worth.REFUSED),
+        (416, {"Content-Length": "0"}, Worth.UNREADABLE),
+        (206, {"Content-Length": "1"}, Worth.REFUSED),
+        (404, {"Content-Length": "0"}, Worth.GONE),
+    ],
+)
+def test_a_refused_first_byte_makes_no_file_empty(status, headers, worth):
+    """RFC 9110, 15.5.17: 416 need not say the length; S3 does not. Only all of it is empty."""
+    core = asked(AskSize("a", TARGET))
+    again = core.handle(http(416, {"Content-Length": "0"}))
+    assert again == [Disconnect(), Connect(TARGET.origin)]
+    (send,) = core.handle(Connected())
+    assert b"range:" not in send.data.lower()
+    actions = core.handle(http(status, headers, b"x" if status == 206 else b""))
+    (answer,) = [each for each in actions if isinstance(each, Answer)]
+    assert (answer.worth, answer.n_bytes) == (worth, 0)
+    # The next file is asked for by its first byte again.
+    actions = core.handle(AskSize("b", TARGET))
+    sends = actions if isinstance(actions[0], Send) else core.handle(Connected())
+    assert b"range: bytes=0-0" in sends[0].data.lower()
 
 
 @pytest.mark.parametrize(

@@ -222,3 +222,18 @@ def test_a_server_behind_a_relay_is_reached_through_it(pulled, tmp_path):
     assert answer.complete, answer.missing
     assert arrived(tmp_path) == FILES
     assert [use.hosts for use in answer.routes] == [("W", "R", "D")]
+
+
+def test_a_server_that_refuses_ranges_makes_no_file_empty(pulled, tmp_path):
+    """A gateway answers 416 to all: it says that there is something, or nothing at all."""
+    refusals = {"a.bin": [(416, {"Content-Range": "bytes */100000"}, b"")] * 9}
+    files = {"a.bin": DATA, "run 7/b#.bin": DATA[:70_000], "empty": b""}
+    refusals |= {"run 7/b#.bin": [(416, {}, b"")] * 9, "empty": [(416, {}, b"")]}
+    with tiny_server(files) as tiny:
+        tiny.answers = refusals
+        answer = pulled(tiny, paths_of(tiny))
+    assert not answer.complete
+    assert arrived(tmp_path) == {"empty": b""}
+    whys = {each.path: each.why for each in answer.missing}
+    assert "100000 bytes, and refuses the first" in whys["a.bin"]
+    assert "416" in whys["run 7/b#.bin"]
