@@ -138,7 +138,9 @@ def _usage_error(error: Any) -> int:
 
 def _refused_by_system(error: Exception) -> int | None:
     """Say what this host refuses, where that is all; None: the error is another."""
-    is_refused = isinstance(error, OSError) and error.errno in (*FULL, errno.EACCES)
+    # The last two are what file systems over a network say.
+    refusals = (*FULL, errno.EACCES, errno.ETIMEDOUT, errno.ESTALE)
+    is_refused = isinstance(error, OSError) and error.errno in refusals
     if not is_refused and not isinstance(error, ImportError | MemoryError):
         return None
     _print_in_full(error)

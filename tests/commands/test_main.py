@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -109,6 +110,19 @@ def test_internal_error_is_three_without_traceback(debug, here, call, monkeypatc
     assert (code, out) == (3, "")
     assert "error: internal error: ZeroDivisionError: by zero; please report it" in err
     assert ("Traceback" in err) == bool(debug)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EMFILE, errno.EIO, errno.ESTALE])
+def test_what_this_host_refuses_is_no_mistake_of_ours(code, here, call, monkeypatch):
+    def fail(path):
+        raise OSError(code, os.strerror(code), "the/file")
+
+    monkeypatch.setattr("datacollect.problem.problem.Problem.from_file", fail)
+    exit_code, out, err = call("plan", "figure1.toml")
+    assert (exit_code, out) == (3, "")
+    assert err.startswith("error: this host refuses: ")
+    assert os.strerror(code) in err
+    assert "'the/file'; mend that" in err
 
 
 def test_interrupt_is_130(here, call, monkeypatch):
