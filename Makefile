@@ -19,6 +19,9 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 # Tests start hundreds of processes, which begin a third sooner where modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Users have streams that wait for whole lines.
+unexport PYTHONUNBUFFERED
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     sys.unraisablehook = _unraisable
     sys.excepthook = _printed
+    try:
+        _run()
+    finally:
+        _drop_what_cannot_be_told()
+
+
+def _run() -> NoReturn:
     try:
         _keep_streams_apart()
         from datacollect.commands.main import main as run_and_leave
@@ -35,6 +43,23 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _say_interrupted()
     sys.exit(INTERRUPTED)
+
+
+def _drop_what_cannot_be_told() -> None:
+    """Forget what the standard streams do not take; of standard output this was said already.
+
+    Python writes it once more on its way out, and where that fails makes the exit code 120.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            setattr(sys, name, None)
+            with suppress(OSError):  # too many open files
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _keep_streams_apart() -> None:
@@ -70,8 +95,9 @@ def _say_interrupted() -> None:
 
 def _say(text: str) -> None:
     if sys.stderr is not None:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+        with suppress(OSError):  # nobody can be told
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
 
 
 if __name__ == "__main__":

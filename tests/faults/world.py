@@ -67,7 +67,9 @@ class Program:
         folders = [*before, *([self.path] if self.path else [])]
         given = os.environ.get("PYTHONPATH")
         path = os.pathsep.join([*folders, *([given] if given else [])])
-        return {**os.environ, **QUIET, **({"PYTHONPATH": path} if path else {})}
+        # Users have streams that wait for whole lines, and keep what could not be written.
+        ours = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        return {**ours, **QUIET, **({"PYTHONPATH": path} if path else {})}
 
     def run(self, *arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
         """Run it to its end, without any fault."""
