@@ -95,7 +95,10 @@ class AgentCore:
             Phase.NONCE: ((events.NonceKept,), self._nonce_kept),
             Phase.DIALLING: ((events.Dialled,), self._dialled),
             Phase.RELAYING: ((events.Moved,), self._moved),
-            Phase.TLS: ((events.Asked, events.BodyRead, events.Answered), self._tls),
+            Phase.TLS: (
+                (events.Asked, events.Malformed, events.BodyRead, events.Moved, events.Answered),
+                self._tls,
+            ),
         }
         expected, handler = of_phase[session.phase]
         # What was under way when the phase changed is too late.
@@ -224,9 +227,16 @@ class AgentCore:
     # Over TLS --------------------------------------------------------------------------------
 
     def _tls(
-        self, session: Session, event: events.Asked | events.BodyRead | events.Answered
+        self,
+        session: Session,
+        event: events.Asked | events.Malformed | events.BodyRead | events.Moved | events.Answered,
     ) -> list[Action]:
         session.active_s = event.now.monotonic_s
+        if isinstance(event, events.Moved):
+            return []
+        if isinstance(event, events.Malformed):
+            facts = {**session.facts(), "status": event.status, "why": event.why}
+            return self._noted("refused", facts, event.now)
         if isinstance(event, events.Answered):
             session.busy = False
             session.down_bytes += 0 if event.only_hashed else event.n_bytes
@@ -312,12 +322,14 @@ class AgentCore:
     def _ended(self, session: Session, event: events.Ended) -> list[Action]:
         del self.sessions[session.number]
         self._room.leave(session.origin, session.place)
+        facts = session.facts() | {"why": event.why}
+        noted = self._noted("failed", facts, event.now) if event.is_failure else []
         if session.ticket is None:
-            return []
+            return noted
         if session.set_aside_bytes:  # what was not sent is the ticket's again
             self._source.sent(session, event.sent_bytes)
         life = {"up_bytes": session.up_bytes, "down_bytes": session.down_bytes, "why": event.why}
-        return [actions.Log("ended", session.facts() | life)]
+        return [*noted, actions.Log("ended", session.facts() | life)]
 
     def _end_if_done(self) -> list[Action]:
         if self.stopping_since_s is None or self.sessions or self.finished:

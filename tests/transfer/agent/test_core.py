@@ -255,6 +255,41 @@ def test_strangers_cannot_fill_the_log(tmp_path):
     assert log.facts["not_logged_before"] == 800
 
 
+def test_what_strangers_send_over_tls_cannot_fill_the_log_either(tmp_path):
+    """Nor may they by whatever this host has no room for, as threads."""
+    for event in (
+        lambda number: events.Malformed(at(0), number, 400, "the request is malformed"),
+        lambda number: events.Ended(at(0), number, "no thread to be had", is_failure=True),
+    ):
+        agent = core(tmp_path, new_per_s=1e6)
+        logs = []
+        for number in range(1000):
+            tls(agent, number)
+            logs += agent.handle(event(number))
+            agent.handle(events.Ended(at(0), number, ""))
+        assert len(logs) == 200
+
+
+def test_a_session_that_this_host_could_not_carry_is_logged(tmp_path):
+    agent = core(tmp_path)
+    tls(agent)
+    [log] = agent.handle(events.Ended(at(0), 1, "no thread to be had", is_failure=True))
+    assert (log.what, log.facts["why"]) == ("failed", "no thread to be had")
+
+
+def test_an_answer_that_moves_is_not_idle_however_long_it_takes(tmp_path):
+    """A large file over a slow line: nothing else is told for hours."""
+    agent = core(tmp_path, idle_s=900.0)
+    tls(agent)
+    ask(agent, "/v1/files/run7/a.tar", source(expires_s=START_S + 80_000))
+    for s in range(100, 20_000, 500):
+        agent.handle(events.Moved(at(s), 1, 0, 1))
+        assert agent.handle(events.Tick(at(s + 499))) == []
+    last_s = 19_600.0
+    [close] = agent.handle(events.Tick(at(last_s + 900)))
+    assert close == actions.Close(1, "nothing has moved for long")
+
+
 def test_whoever_drips_has_one_time_for_all(tmp_path):
     """A first byte after 15 s of 20 buys no other 20, neither for a head nor for a greeting."""
     agent = core(tmp_path, head_s=20.0)
