@@ -343,6 +343,23 @@ def test_it_does_not_wait_for_ever_and_not_at_all_if_told_again(tmp_path):
         assert agent.handle(event) == [actions.Close(1, "the agent ends", reset)]
 
 
+@pytest.mark.parametrize("is_told_again", [False, True])
+def test_it_does_not_wait_for_sessions_that_hang(tmp_path, is_told_again):
+    """A thread that waits for a disk that is gone notices nothing, and never ends."""
+    agent = core(tmp_path, drain_s=60.0)
+    tls(agent)
+    ask(agent, "/v1/inventory", source())
+    agent.handle(events.StopAsked(at(5)))
+    told_s = 10.0 if is_told_again else 65.0
+    told = events.StopAsked(at(told_s)) if is_told_again else events.Tick(at(told_s))
+    assert agent.handle(told) == [actions.Close(1, "the agent ends", True)]
+    assert agent.handle(events.Tick(at(told_s + 4.9))) == []
+    log, last = agent.handle(events.Tick(at(told_s + 5.0)))
+    assert (log.what, last) == ("failed", actions.Exit())
+    assert log.facts == {"why": "1 sessions do not end; it ends without them"}
+    assert actions.Exit() not in agent.handle(events.Ended(at(80), 1, ""))
+
+
 def test_a_copy_goes_its_own_way(tmp_path):
     agent = core(tmp_path)
     one = establish(agent, 1)
