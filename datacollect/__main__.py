@@ -6,8 +6,10 @@ is loaded is told so in one line.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,8 +23,14 @@ def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
     sys.unraisablehook = _unraisable
     sys.excepthook = _printed
+    code: list[int] = []
+    # Registered first, it is called last, after whatever cleans up.
+    atexit.register(_leave_beside_threads, code)
     try:
         _run()
+    except SystemExit as end:
+        code += [end.code] if isinstance(end.code, int) else []
+        raise
     finally:
         _drop_what_cannot_be_told()
 
@@ -43,6 +51,17 @@ def _run() -> NoReturn:
     except KeyboardInterrupt:
         _say_interrupted()
     sys.exit(INTERRUPTED)
+
+
+def _leave_beside_threads(code: list[int]) -> None:
+    """End at once where threads go on, as those that are connecting still.
+
+    They would run on while OpenSSL and Python take themselves apart, and end the program by a
+    signal, whatever its exit code was.
+    """
+    if code and threading.active_count() > 1:
+        _drop_what_cannot_be_told()
+        os._exit(code[0])
 
 
 def _drop_what_cannot_be_told() -> None:

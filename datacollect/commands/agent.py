@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 import typer
@@ -26,13 +25,15 @@ def agent(
 
     config = AgentConfig.from_file(agent_file)
     running = Agent(config, note)
-    if as_json:
-        # In one line: whoever has started it waits for it.
-        facts = {"name": config.name, "url": running.url, "fingerprint": running.fingerprint}
-        emit(json.dumps(facts))
-    else:
-        emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
-    if config.has_spool:
-        note(f"note: {NO_SPOOL}")
-    sys.stdout.flush()
-    run_agent(running)
+
+    def ready() -> None:
+        if as_json:
+            # In one line: whoever has started it waits for it.
+            facts = {"name": config.name, "url": running.url, "fingerprint": running.fingerprint}
+            emit(json.dumps(facts))
+        else:
+            emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
+        if config.has_spool:
+            note(f"note: {NO_SPOOL}")
+
+    run_agent(running, ready)

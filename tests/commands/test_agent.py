@@ -15,6 +15,8 @@ from instances.agents import source_ticket, write_agent
 from datacollect.commands.main import run
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.tls import client_context
+from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.run import Agent, run_agent
 from datacollect.transfer.sources.agent.session import connect
 
 WAIT_S = 30
@@ -69,6 +71,26 @@ def test_it_says_when_it_is_ready_and_ends_when_told(tmp_path):
     with started(path) as (process, second):
         assert second.startswith("S1 is ready at https://127.0.0.1:")
         assert json.loads(line)["fingerprint"] in second
+
+
+def test_whoever_hears_that_it_is_ready_may_send_signals(tmp_path):
+    """Else the first would end it as signals do: in the middle, with another code than 0."""
+    path = write_agent(tmp_path, "S1", serve="data")
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
+    said = []
+    agent = Agent(AgentConfig.from_file(path), said.append)
+
+    def ready() -> None:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGTERM)
+
+    try:
+        run_agent(agent, ready)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert [json.loads(line)["what"] for line in said] == ["collectors", "ending"]
 
 
 def test_sighup_withdraws_keys(tmp_path):

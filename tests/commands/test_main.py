@@ -183,3 +183,29 @@ def test_exit_codes_reach_the_shell(here):
         assert done.stdout == ""
         assert done.stderr.startswith("error: ")
         assert "Traceback" not in done.stderr
+
+
+BESIDE_THREADS = """
+import atexit, sys, threading, datacollect.__main__, datacollect.commands.main as command
+class Torn:
+    def __del__(self): print("taken apart", flush=True)
+torn = Torn()
+def leave():
+    if sys.argv[1] == "thread":
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    atexit.register(print, "cleaned up")
+    print("said")
+    sys.exit(3)
+command.main = leave
+datacollect.__main__.main()
+"""
+
+
+@pytest.mark.parametrize("beside", ["thread", "nothing"])
+def test_nothing_is_taken_apart_beside_threads_that_go_on(beside):
+    """OpenSSL would go under their feet, and the exit code be that of a signal."""
+    done = subprocess.run(
+        [sys.executable, "-c", BESIDE_THREADS, beside], capture_output=True, text=True, check=False
+    )
+    said = ["said", "cleaned up", *(["taken apart"] if beside == "nothing" else [])]
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (3, said, "")

@@ -32,10 +32,12 @@ from faults.judge import (
     CRASHES,
     KILLED,
     MAY_BE_SLOWNESS,
+    REFUSALS,
     Finding,
     absent_files,
     judge_again,
     judge_end,
+    judge_kept,
     judge_pull,
     judge_status,
 )
@@ -184,6 +186,8 @@ class Bench:
             # A socket may end or be reset, a file may not: elsewhere it was a lie, and proves
             # nothing.
             reached, findings = 0, []
+        if as_meant and experiment.target in ("pull", "again"):
+            findings += judge_kept(ended, experiment.call, experiment.kind, experiment.error)
         return Result(
             experiment.key,
             reached,
@@ -422,4 +426,4 @@ def may_die(experiment: Experiment) -> Iterator[int]:
 def is_full_disk(experiment: Experiment) -> bool:
     """Whether the disk that is pulled to is full or fails."""
     its_own = re.match(r"\.datacollect|final|staged|DIR|the whole disk", experiment.kind)
-    return experiment.error in ("ENOSPC", "EDQUOT", "EIO") and its_own is not None
+    return experiment.error in REFUSALS and its_own is not None

@@ -3,7 +3,8 @@
 a. It ended in time.
 b. It ended as the documents say: a known exit code, no internal error, no traceback, and what is
    the system's fault is not called damage.
-c. Exit 0 only with all files there, and an answer that says so.
+c. Exit 0 only with all files there, and an answer that says so; and never where the disk has
+   refused to keep what was written, though every file can be read still.
 d. What has its final name is whole and right.
 e. `datacollect status` tells the truth.
 f. The answer names what is missing, if and only if something is.
@@ -31,6 +32,8 @@ KILLED = -9
 STATE = ".datacollect"
 # SQLite's files come and go with its log.
 COMES_AND_GOES = re.compile(r"-(wal|shm|journal)$")
+# What a disk that is full or broken says.
+REFUSALS = ("ENOSPC", "EDQUOT", "EIO")
 # Where memory ends, the C library or an extension may end the process.
 CRASHES = (-6, -7, -11)
 # What a machine with much else to do may break: it counts if it happens twice.
@@ -64,6 +67,19 @@ def judge_pull(ended: Ended, files: Files, into: Path, **how: Any) -> list[Findi
     if answer is not None:
         found += _judge_answer(answer, ended, len(absent))
     return found
+
+
+def judge_kept(ended: Ended, call: str, kind: str, error: str) -> list[Finding]:
+    """Judge a run in which a call has failed, by c: what was not synced is not there.
+
+    SQLite passes over a failure to sync the folder of its files, and over one as it puts its log
+    into the state in the end: all is in the log still.
+    """
+    is_sync = re.fullmatch(r"(os\.)?(fsync|fdatasync|syncfs)", call) is not None
+    is_sqlites = call == "fdatasync" and re.fullmatch(rf"\{STATE}(/state\.sqlite)?", kind)
+    if is_sync and not is_sqlites and error in REFUSALS and ended.code == 0:
+        return [Finding("c", "exit 0, and the disk has refused to keep what was written")]
+    return []
 
 
 def _judge_answer(answer: dict[str, Any], ended: Ended, n_absent: int) -> list[Finding]:

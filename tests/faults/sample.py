@@ -94,8 +94,8 @@ SAMPLE: dict[str, Group] = {
             Wanted("pwrite64", "sqlite-wal", "ENOSPC", MIDDLE),
             Wanted("fdatasync", "sqlite-wal", "EIO"),
             Wanted("openat", r"\.sqlite$", "EROFS"),
-            Wanted("fcntl", "sqlite-shm", "ENOLCK", MIDDLE),
-            Wanted("pwrite64", "sqlite-shm", "ENOSPC"),
+            Wanted("fcntl", r"\.sqlite$", "ENOLCK", MIDDLE),
+            Wanted("pwrite64", "sqlite-journal", "ENOSPC"),
         ),
     ),
     "files under way": Group(

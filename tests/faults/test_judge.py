@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from faults.judge import judge_again, judge_end, judge_pull, judge_status
+from faults.judge import judge_again, judge_end, judge_kept, judge_pull, judge_status
 from faults.processes import STUCK, Ended
 
 FILES = {"S1": {"a": b"12", "run/b": b""}, "W": {"c": b"3"}}
@@ -82,6 +82,26 @@ def test_a_file_that_is_absent_is_noticed(into):
     assert rules(judge_pull(good, FILES, into)) == {"c"}
     assert rules(judge_status(good, ended(3), FILES, into)) == {"e"}
     assert rules(judge_again(good, FILES, into, KEPT)) == {"g"}
+
+
+@pytest.mark.parametrize(
+    ("code", "call", "kind", "error", "is_found"),
+    [
+        (0, "fsync", ".datacollect/incoming/N", "EIO", True),
+        (0, "os.fsync", "syncing.py:sync_files", "ENOSPC", True),
+        (0, "fdatasync", ".datacollect/state.sqlite-wal", "EDQUOT", True),
+        (0, "fsync", ".datacollect", "EIO", True),
+        (3, "fsync", ".datacollect/incoming/N", "EIO", False),
+        (0, "fsync", ".datacollect/incoming/N", "SLOW", False),
+        (0, "fdatasync", ".datacollect", "EIO", False),
+        (0, "fdatasync", ".datacollect/state.sqlite", "EIO", False),
+        (0, "close", ".datacollect/incoming/N", "EIO", False),
+    ],
+)
+def test_what_was_not_synced_is_not_there(code, call, kind, error, is_found):
+    """All files can be read still: nothing else tells that a failure was swallowed."""
+    found = judge_kept(ended(code), call, kind, error)
+    assert rules(found) == ({"c"} if is_found else set())
 
 
 def test_a_file_with_other_bytes_is_noticed(into):

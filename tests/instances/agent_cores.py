@@ -105,7 +105,7 @@ def status_of(done: list[actions.Action]) -> int:
 
 
 def source(**fields) -> str:
-    return sign_ticket(ticket("source", expires_s=START_S + 600, **fields), KEY)
+    return sign_ticket(ticket("source", **{"expires_s": START_S + 600, **fields}), KEY)
 
 
 def reading(offset: int = 0, n_bytes: int = 10, path: str = FILE.path) -> bytes:

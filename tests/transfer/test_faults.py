@@ -27,42 +27,47 @@ def laboratory(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bench(laboratory):
-    """A place for one experiment at a time."""
-    return laboratory.bench()
+def benches(laboratory):
+    """Places for one experiment at a time: while one waits for patience to end, another works."""
+    return [laboratory.bench(), laboratory.bench()]
 
 
 @pytest.fixture(scope="module")
-def experiments(bench):
+def experiments(benches):
     """Experiments by target; each needs a record of clean runs, made when it is asked for."""
-    return cache(lambda target: bench.experiments((target,), with_imports=False))
+    return cache(lambda target: benches[0].experiments((target,), with_imports=False))
+
+
+def carried_out(benches, found, until_s=float("inf")):
+    """Return the results by key."""
+    results = {}
+    for _ in carry_out_all(
+        benches, found, lambda result: results.update({result.key: result}), until_s=until_s
+    ):
+        pass
+    return results
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_whatever_fails_a_pull_is_right_and_goes_on(name, laboratory, bench, experiments):
+def test_whatever_fails_a_pull_is_right_and_goes_on(name, laboratory, benches, experiments):
     group = SAMPLE[name]
     if group.injector == STRACE and not laboratory.may_trace:
         pytest.skip(NO_TRACING)
     known = experiments(group.target)
     chosen = [wanted.found_in(known, group.injector) for wanted in group.wanted]
     chosen = {experiment.key: experiment for experiment in chosen if experiment is not None}
-    assert len(chosen) >= 3, "most of these sites are not there any more: choose others"
-    results = {key: bench.carry_out(experiment) for key, experiment in chosen.items()}
+    # Another system may do without one of them.
+    assert len(chosen) >= len(group.wanted) - 1, "these sites are not there: choose others"
+    results = carried_out(benches, chosen.values())
     assert any(result.reached for result in results.values()), "none was reached: choose others"
     assert not any(result.findings for result in results.values()), summary(results, chosen)
 
 
 @pytest.mark.slow
-def test_each_site_and_error_once(laboratory, bench, capsys):
-    found = one_of_each_site(one_of_each_pair(bench.experiments()))
+def test_each_site_and_error_once(benches, capsys):
+    found = one_of_each_site(one_of_each_pair(benches[0].experiments()))
     random.Random(0).shuffle(found)  # where time is short, some of every kind, everywhere the same
-    results = {}
-    until_s = time.monotonic() + 60 * MINUTES
-    benches = [bench, laboratory.bench()]
-    for _ in carry_out_all(
-        benches, found, lambda result: results.update({result.key: result}), until_s=until_s
-    ):
-        pass
+    results = carried_out(benches, found, until_s=time.monotonic() + 60 * MINUTES)
     said = summary(results, {experiment.key: experiment for experiment in found})
     with capsys.disabled():
         print("", *said.splitlines()[:4], sep="\n")  # noqa: T201 - how often it was not reached

@@ -33,6 +33,10 @@ TLS_FIRST_BYTE = 0x16
 # A relayed session that is idle for so long has nothing under way when the agent is to end.
 QUIET_S = 1.0
 
+# So long after all sessions were told to end it leaves behind those that do not, as where a disk
+# hangs.
+LEFT_AFTER_S = 5.0
+
 # Refusals that the log has per second; others are counted.
 LOGGED_PER_S, LOGGED_AT_ONCE = 20.0, 200.0
 BURST_S = 10.0
@@ -61,6 +65,8 @@ class AgentCore:
         self.sessions: dict[int, Session] = {}
         self.used_until_s = dict(used_nonces or {})
         self.stopping_since_s: float | None = None
+        # When the last sessions are told to end, once it is to end itself.
+        self._drained_s = 0.0
         self.finished = False
         self._source = SourceRequests(config, version)
         self._room = Room(config.limits.sessions, config.limits.sessions_per_address)
@@ -73,16 +79,16 @@ class AgentCore:
         if isinstance(event, events.Accepted):
             return self._accepted(event)
         if isinstance(event, events.Tick):
-            return self._tick(event.now) + self._end_if_done()
+            return self._tick(event.now) + self._end_if_done(event.now)
         if isinstance(event, events.StopAsked):
-            return self._stop(event.now) + self._end_if_done()
+            return self._stop(event.now) + self._end_if_done(event.now)
         if isinstance(event, events.CollectorsRead):
             return self._withdraw(event.collectors)
         session = self.sessions.get(event.session)
         if session is None:  # it ended while the event was under way
             return []
         if isinstance(event, events.Ended):
-            return self._ended(session, event) + self._end_if_done()
+            return self._ended(session, event) + self._end_if_done(event.now)
         if session.phase is Phase.ENDING:
             return []
         return self._of_session(session, event)
@@ -95,7 +101,10 @@ class AgentCore:
             Phase.NONCE: ((events.NonceKept,), self._nonce_kept),
             Phase.DIALLING: ((events.Dialled,), self._dialled),
             Phase.RELAYING: ((events.Moved,), self._moved),
-            Phase.TLS: ((events.Asked, events.BodyRead, events.Answered), self._tls),
+            Phase.TLS: (
+                (events.Asked, events.Malformed, events.BodyRead, events.Moved, events.Answered),
+                self._tls,
+            ),
         }
         expected, handler = of_phase[session.phase]
         # What was under way when the phase changed is too late.
@@ -224,9 +233,16 @@ class AgentCore:
     # Over TLS --------------------------------------------------------------------------------
 
     def _tls(
-        self, session: Session, event: events.Asked | events.BodyRead | events.Answered
+        self,
+        session: Session,
+        event: events.Asked | events.Malformed | events.BodyRead | events.Moved | events.Answered,
     ) -> list[Action]:
         session.active_s = event.now.monotonic_s
+        if isinstance(event, events.Moved):
+            return []
+        if isinstance(event, events.Malformed):
+            facts = {**session.facts(), "status": event.status, "why": event.why}
+            return self._noted("refused", facts, event.now)
         if isinstance(event, events.Answered):
             session.busy = False
             session.down_bytes += 0 if event.only_hashed else event.n_bytes
@@ -272,7 +288,7 @@ class AgentCore:
         greeted_late = now_s - session.accepted_s >= limits.head_s
         unproved = session.phase is Phase.TLS and session.ticket is None
         if self.stopping_since_s is not None and session.phase is not Phase.ENDING:
-            if now_s - self.stopping_since_s >= limits.drain_s:
+            if now_s >= self._drained_s:
                 return self._close(session, "the agent ends")
             if session.phase is Phase.RELAYING and idle_s >= QUIET_S:
                 return self._close(session, "the agent ends", reset=False)
@@ -289,8 +305,11 @@ class AgentCore:
 
     def _stop(self, now: Now) -> list[Action]:
         first = self.stopping_since_s is None
+        now_s = now.monotonic_s
         if first:
-            self.stopping_since_s = now.monotonic_s
+            self.stopping_since_s, self._drained_s = now_s, now_s + self.limits.drain_s
+        else:
+            self._drained_s = min(self._drained_s, now_s)
         done: list[Action] = [actions.StopListening(), actions.Log("ending", {})] if first else []
         for session in list(self.sessions.values()):
             under_way = session.phase is Phase.RELAYING or session.busy
@@ -312,18 +331,23 @@ class AgentCore:
     def _ended(self, session: Session, event: events.Ended) -> list[Action]:
         del self.sessions[session.number]
         self._room.leave(session.origin, session.place)
+        facts = session.facts() | {"why": event.why}
+        noted = self._noted("failed", facts, event.now) if event.is_failure else []
         if session.ticket is None:
-            return []
+            return noted
         if session.set_aside_bytes:  # what was not sent is the ticket's again
             self._source.sent(session, event.sent_bytes)
         life = {"up_bytes": session.up_bytes, "down_bytes": session.down_bytes, "why": event.why}
-        return [actions.Log("ended", session.facts() | life)]
+        return [*noted, actions.Log("ended", session.facts() | life)]
 
-    def _end_if_done(self) -> list[Action]:
-        if self.stopping_since_s is None or self.sessions or self.finished:
+    def _end_if_done(self, now: Now) -> list[Action]:
+        if self.stopping_since_s is None or self.finished:
+            return []
+        if self.sessions and now.monotonic_s < self._drained_s + LEFT_AFTER_S:
             return []
         self.finished = True
-        return [actions.Exit()]
+        left = {"why": f"{len(self.sessions)} sessions do not end; it ends without them"}
+        return [*([actions.Log("failed", left)] if self.sessions else []), actions.Exit()]
 
     def _close(self, session: Session, why: str, *, reset: bool = True) -> list[Action]:
         session.phase = Phase.ENDING

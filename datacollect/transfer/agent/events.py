@@ -69,7 +69,10 @@ class Dialled:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Bytes that were relayed since the event before; `spent`: as many as `Establish` allowed."""
+    """Bytes that have moved since the event before; `spent`: as many as `Establish` allowed.
+
+    Over TLS they are told while an answer is under way, and `Answered` tells all of them again.
+    """
 
     now: Now
     session: int
@@ -99,6 +102,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Malformed:
+    """What came over TLS is no request that can be read; it is being refused."""
+
+    now: Now
+    session: int
+    status: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class BodyRead:
     """The body of the request has arrived, as `ReadBody` asked for it."""
 
@@ -124,13 +137,15 @@ class Answered:
 class Ended:
     """The session is over, and all that it held is released; why in a few words.
 
-    ``sent_bytes``: of files, in an answer that was broken off.
+    ``sent_bytes``: of files, in an answer that was broken off. ``is_failure``: it was not for a
+    peer to end it; this host, or this program, could not go on.
     """
 
     now: Now
     session: int
     why: str
     sent_bytes: int = 0
+    is_failure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +178,7 @@ Event: TypeAlias = (
     | Dialled
     | Moved
     | Asked
+    | Malformed
     | BodyRead
     | Answered
     | Ended

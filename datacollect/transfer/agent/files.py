@@ -46,6 +46,8 @@ _NO_OPENAT2 = (errno.ENOSYS, errno.EPERM)
 # What st_blocks counts in.
 BLOCK_UNIT_BYTES = 512
 
+REMEDY = "put it back, or start the agent anew"
+
 ENDS_EARLY = "it ends before the size that it was listed with"
 
 
@@ -69,12 +71,30 @@ class Folder:
     """
 
     def __init__(self, path: Path, *, use_openat2: bool = True) -> None:
+        self._path = path
         self._number = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._identity = _identity(os.fstat(self._number))
         self._syscall = _syscall() if use_openat2 else None
 
     def close(self) -> None:
         """Let go of it."""
         os.close(self._number)
+
+    def why_lost(self) -> str | None:
+        """Return why it is not the folder any more that its path leads to; None: it is.
+
+        A disk that was mounted there since, or taken away, leaves behind a folder that looks
+        empty; so does whoever removes the folder.
+        """
+        try:
+            found = self._path.stat()
+        except PermissionError:
+            return None  # the way there is closed to the agent, which is inside already
+        except OSError as error:
+            return f"the folder that is served is lost: {words_of(error)}; {REMEDY}"
+        if _identity(found) != self._identity:
+            return f"the folder that is served is not the one that it was; {REMEDY}"
+        return None
 
     def open(self, path: str, flags: int = _FLAGS) -> int:
         """Return a new file descriptor; raise OSError.
@@ -333,6 +353,10 @@ def closing(number: int) -> Iterator[int]:
         yield number
     finally:
         os.close(number)
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
 
 
 def _syscall() -> ctypes._FuncPointer | None:

@@ -39,6 +39,7 @@ A_LINK = "a link to {}; only what lies in the folder itself is served"
 TOO_LONG = f"its path has more than {PATH_BYTES} bytes"
 NOT_READABLE = "cannot be read: {}"
 TOO_MANY = f"the folder has more than {MOST_NAMES} names; divide it"
+NO_SIZE = "its size is said to be 0 bytes, and it has some; copy it elsewhere, and serve the copy"
 NO_TIME = "its time of change lies before 1678 or after 2262; a newer collector takes it"
 
 Entry: TypeAlias = FileEntry | FolderEntry | LeftOut
@@ -243,6 +244,10 @@ class _Odd(NamedTuple):
 def _enter(folder: Folder, place: str, rows: list[str | _Odd]) -> Iterator[Step]:
     """Fill rows with what a folder holds, in order; yield what is told of itself on the way."""
     path = place.removesuffix("/")
+    why_lost = None if path else folder.why_lost()
+    if why_lost is not None:
+        yield Step(place, LeftOut(".", why_lost), is_reached=False)
+        return
     try:
         with closing(folder.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as number:
             found = os.fstat(number)
@@ -307,13 +312,17 @@ def _file(folder: Folder, path: str, *, detail: bool) -> FileEntry | LeftOut | N
     try:
         with closing(folder.open(path)) as number:
             found = os.fstat(number)
+            if not stat.S_ISREG(found.st_mode):
+                return LeftOut(path, NO_FILE)
+            if found.st_size == 0 and os.pread(number, 1, 0):
+                found = os.fstat(number)  # it has grown meanwhile, or the kernel makes it up
+                if found.st_size == 0:
+                    return LeftOut(path, NO_SIZE)
             extents = extents_of(number, found) if detail else None
     except FileNotFoundError:
         return None  # gone meanwhile
     except OSError as error:
         return LeftOut(path, NOT_READABLE.format(words_of(error)))
-    if not stat.S_ISREG(found.st_mode):
-        return LeftOut(path, NO_FILE)
     if not detail and not -NUMBER_STOP <= found.st_mtime_ns < NUMBER_STOP:
         return LeftOut(path, NO_TIME)
     mode = stat.S_IMODE(found.st_mode) if detail else None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LINE = re.compile(r"(\d+(?:\.\d+)?) (\S+)")
 
-# The file is written anew after so many lines.
+# The file is written anew once it has so many lines, and twice as many as counted the last time.
 MOST_LINES = 10_000
 
 
@@ -53,7 +53,7 @@ class UsedNonces:
             os.close(self._number)
             raise self._not_written(error) from None
         self._until_s: dict[str, float] = {}
-        self._lines = MOST_LINES
+        self._lines = self._most_lines = 0
         try:
             self._read()
             self._write_anew_if_long(now_s)
@@ -88,6 +88,8 @@ class UsedNonces:
             self._lines += 1
             self._write_anew_if_long(now_s)
         except OSError as error:
+            # What was written of a line would spoil the next one: all are written anew.
+            self._lines = self._most_lines = 0
             name = document_name(self._path)
             message = f"{name}: cannot be written: {error.strerror}"
             raise NotWrittenError(message, error.errno) from None
@@ -97,12 +99,13 @@ class UsedNonces:
         os.close(self._number)
 
     def _write_anew_if_long(self, now_s: float) -> None:
-        if self._lines < MOST_LINES:
+        if self._lines < self._most_lines:
             return
         self._until_s = self.still_counting(now_s)
         lines = [f"{until_s:.3f} {nonce}\n" for nonce, until_s in self._until_s.items()]
         self._replace("".join(lines).encode())
         self._lines = len(lines)
+        self._most_lines = max(MOST_LINES, 2 * len(lines))
 
     def _replace(self, data: bytes) -> None:
         beside = self._path.with_name(f".{self._path.name}.new")

@@ -46,7 +46,7 @@ class PlainSession:
         try:
             self._perform(action)
         except (OSError, RuntimeError, MemoryError) as error:  # no room, no thread to be had
-            self._end(f"this host cannot: {error}", reset=True)
+            self._end(f"this host cannot: {error}", reset=True, is_failure=True)
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, actions.StartTls):
@@ -202,7 +202,7 @@ class PlainSession:
             self._near.recv(MOST_HEAD_BYTES)
         self._end(f"refused ({action.status})", reset=False)
 
-    def _end(self, why: str, *, reset: bool) -> None:
+    def _end(self, why: str, *, reset: bool, is_failure: bool = False) -> None:
         if self._relay is not None:
             self._relay.end(why, reset=reset)
             return
@@ -212,16 +212,17 @@ class PlainSession:
                 if reset:
                     reset_on_close(connection)
                 connection.close()
-        self._tell_ended(why)
+        self._tell_ended(why, is_failure=is_failure)
 
     def _relay_ended(self, why: str) -> None:
         self._tell_moved(spent=False)
         self._tell_ended(why)
 
-    def _tell_ended(self, why: str) -> None:
+    def _tell_ended(self, why: str, *, is_failure: bool = False) -> None:
         self._ended = True
         self._shell.forget(self._number)
-        self._shell.tell(events.Ended(self._shell.now(), self._number, why))
+        now = self._shell.now()
+        self._shell.tell(events.Ended(now, self._number, why, is_failure=is_failure))
 
 
 def _numeric(address: tuple[str, int]) -> tuple[Any, ...]:

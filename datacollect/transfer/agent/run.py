@@ -120,11 +120,19 @@ class Agent:
         self._shell.tell(events.CollectorsRead(self._shell.now(), collectors))
 
 
-def run_agent(agent: Agent) -> None:
-    """Run an agent in the main thread, with SIGTERM, SIGINT to end and SIGHUP to reread."""
+def run_agent(agent: Agent, ready: Callable[[], None]) -> None:
+    """Run an agent in the main thread, with SIGTERM, SIGINT to end and SIGHUP to reread.
+
+    Parameters
+    ----------
+    agent : Agent
+    ready : callable
+        Says that it is ready; called when signals are waited for: whoever hears it may send some.
+    """
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     signal.signal(signal.SIGINT, lambda *_: agent.stop())
     signal.signal(signal.SIGHUP, lambda *_: agent.reread_collectors())
+    ready()
     agent.run()
 
 

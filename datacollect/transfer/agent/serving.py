@@ -83,12 +83,14 @@ class TlsSession:
         self._buffer: bytearray | None = None
         self._why: str | None = None
         self._sent_bytes = 0  # of files, in the answer under way
+        self._moved_bytes = self._told_bytes = 0  # of all answers, since the beginning
+        self._without_body = False  # HEAD is answered by a head alone, whatever the answer
         self._asked_before = False
         self._failures: dict[str, str] = {}  # see `SegmentReader`
 
     def run(self) -> None:
         """Serve until one side ends the session."""
-        why = "it has ended"
+        why, is_failure = "it has ended", False
         try:
             self._plain.settimeout(self._shell.head_s)
             self._tls = self._shell.tls.wrap_socket(
@@ -103,13 +105,16 @@ class TlsSession:
             why = "nothing moved any more"
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors, some are ValueErrors
             why = f"the connection failed: {getattr(error, 'reason', None) or type(error).__name__}"
+        except Exception as error:  # noqa: BLE001 - told, whatever it is; the others go on
+            why, is_failure = f"{type(error).__name__}: {error}", True
         finally:
             self._say_goodbye()
             with suppress(OSError):
                 (self._tls or self._plain).close()
             self._shell.forget(self._number)
             now = self._shell.now()
-            self._shell.tell(events.Ended(now, self._number, self._why or why, self._sent_bytes))
+            why = self._why or why
+            self._shell.tell(events.Ended(now, self._number, why, self._sent_bytes, is_failure))
 
     def _say_goodbye(self) -> None:
         """Tell that nothing more comes; what a refused request still sends is thrown away.
@@ -162,6 +167,13 @@ class TlsSession:
             rows = [{**row, **self._shell.tcp_facts(row["session"])} for row in action.rows]
             self._respond(200, sessions_body(rows))
 
+    def tell_moved(self) -> None:
+        """Tell how much of an answer has left since the last time, from the loop's thread."""
+        moved_bytes = self._moved_bytes
+        if moved_bytes != self._told_bytes:
+            n_bytes, self._told_bytes = moved_bytes - self._told_bytes, moved_bytes
+            self._shell.tell(events.Moved(self._shell.now(), self._number, 0, n_bytes))
+
     def tcp_facts(self) -> dict[str, dict[str, float] | None]:
         """Return what TCP knows of this session's one side."""
         return {"collector_side": tcp_info(self._plain if self._tls is None else self._tls)}
@@ -212,6 +224,7 @@ class TlsSession:
         if body_bytes == 0:
             self._http.next_event()  # the end of the message
         method, target = request.method.decode(), request.target.decode("latin-1")
+        self._without_body = method == "HEAD"
         now = self._shell.now()
         return events.Asked(now, self._number, method, target, headers, body_bytes)
 
@@ -247,7 +260,7 @@ class TlsSession:
     def _refuse_malformed(self, status: int, text: str) -> None:
         """Answer what no request could be made of; the session ends."""
         assert self._http is not None
-        self._shell.note_malformed(self._number, status, text)
+        self._shell.tell(events.Malformed(self._shell.now(), self._number, status, text))
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._respond(status, f"{text}\n".encode(), "text/plain", last=True)
 
@@ -267,13 +280,11 @@ class TlsSession:
     ) -> None:
         headers = [("Content-Type", content_type)]
         self._begin(status, len(body), [*headers, ("Connection", "close")] if last else headers)
-        if body:
+        if body and not self._without_body:
             self._send(memoryview(body))
         self._finish(hashed_bytes, only_hashed=hashed_bytes > 0)
 
-    def _begin(
-        self, status: int, length: int, headers: list[tuple[str, str]], *, with_body: bool = True
-    ) -> None:
+    def _begin(self, status: int, length: int, headers: list[tuple[str, str]]) -> None:
         """Send an answer's head, and let h11 count its body, which `_send` sends, as sent."""
         assert self._http is not None
         assert self._tls is not None
@@ -284,14 +295,19 @@ class TlsSession:
             headers=[("Date", date), ("Content-Length", str(length)), *headers],
         )
         self._tls.sendall(self._http.send(response) or b"")
-        if with_body and length:
+        if length and not self._without_body:
             # h11 documents that whatever has a length will do, and says bytes in its types.
             body: Any = _Length(length)
             self._http.send_with_data_passthrough(h11.Data(data=body))
 
     def _send(self, block: memoryview | bytes) -> None:
+        """Send all of it, a record at a time, as `sendall` does, and count what has left."""
         assert self._tls is not None
-        self._tls.sendall(block)
+        left = memoryview(block)
+        while left:
+            n_bytes = self._tls.send(left)
+            self._moved_bytes += n_bytes
+            left = left[n_bytes:]
 
     def _finish(self, n_bytes: int, *, only_hashed: bool = False) -> None:
         assert self._http is not None
@@ -334,6 +350,7 @@ class TlsSession:
             for block in reader.blocks(self._block()):
                 digest.update(block)
                 self._sent_bytes += len(block)
+                self._moved_bytes += len(block)
             rows.append((reader.status, digest.digest()))
         n_bytes = action.read.n_bytes
         body = digests_body(rows)
@@ -347,11 +364,10 @@ class TlsSession:
             self._respond(error.status, f"{error}\n".encode(), "text/plain")
             return
         with answer:
-            with_body = action.with_body
-            self._begin(answer.status, answer.n_bytes, answer.headers(), with_body=with_body)
-            if with_body:
+            self._begin(answer.status, answer.n_bytes, answer.headers())
+            if action.with_body:
                 self._send_all(answer.blocks(self._block()))
-            self._finish(answer.n_bytes if with_body else 0)
+            self._finish(answer.n_bytes if action.with_body else 0)
 
     def _send_all(self, blocks: Iterable[memoryview]) -> None:
         for block in blocks:

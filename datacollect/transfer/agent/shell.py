@@ -106,7 +106,7 @@ class Shell:
         except RuntimeError:  # no more threads to be had
             connection.close()
             self.forget(number)
-            self.tell(events.Ended(self.now(), number, "no thread to be had"))
+            self.tell(events.Ended(self.now(), number, "no thread to be had", is_failure=True))
 
     def tune(self, connection: socket.socket) -> None:
         """Set what all connections have in common."""
@@ -138,10 +138,6 @@ class Shell:
     def note(self, what: str, facts: dict[str, Any]) -> None:
         """Write a record into the log."""
         self._write(what, facts)
-
-    def note_malformed(self, number: int, status: int, text: str) -> None:
-        """Log a request over TLS that could not be read."""
-        self._write("refused", {"session": number, "status": status, "why": text})
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, actions.Log):
@@ -205,8 +201,7 @@ class Shell:
     def _tick(self) -> None:
         self._go_on()
         for session in list(self._sessions.values()):
-            if isinstance(session, PlainSession):
-                session.tell_moved()
+            session.tell_moved()
         self.tell(events.Tick(self.now()))
 
     def _failed(self, error: Exception) -> None:

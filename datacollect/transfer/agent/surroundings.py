@@ -50,6 +50,3 @@ class Surroundings(Protocol):
 
     def tcp_facts(self, number: int) -> dict[str, Any]:
         """Return what TCP knows of a session."""
-
-    def note_malformed(self, number: int, status: int, text: str) -> None:
-        """Log a request over TLS that could not be read."""

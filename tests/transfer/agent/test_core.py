@@ -255,6 +255,41 @@ def test_strangers_cannot_fill_the_log(tmp_path):
     assert log.facts["not_logged_before"] == 800
 
 
+def test_what_strangers_send_over_tls_cannot_fill_the_log_either(tmp_path):
+    """Nor may they by whatever this host has no room for, as threads."""
+    for event in (
+        lambda number: events.Malformed(at(0), number, 400, "the request is malformed"),
+        lambda number: events.Ended(at(0), number, "no thread to be had", is_failure=True),
+    ):
+        agent = core(tmp_path, new_per_s=1e6)
+        logs = []
+        for number in range(1000):
+            tls(agent, number)
+            logs += agent.handle(event(number))
+            agent.handle(events.Ended(at(0), number, ""))
+        assert len(logs) == 200
+
+
+def test_a_session_that_this_host_could_not_carry_is_logged(tmp_path):
+    agent = core(tmp_path)
+    tls(agent)
+    [log] = agent.handle(events.Ended(at(0), 1, "no thread to be had", is_failure=True))
+    assert (log.what, log.facts["why"]) == ("failed", "no thread to be had")
+
+
+def test_an_answer_that_moves_is_not_idle_however_long_it_takes(tmp_path):
+    """A large file over a slow line: nothing else is told for hours."""
+    agent = core(tmp_path, idle_s=900.0)
+    tls(agent)
+    ask(agent, "/v1/files/run7/a.tar", source(expires_s=START_S + 80_000))
+    for s in range(100, 20_000, 500):
+        agent.handle(events.Moved(at(s), 1, 0, 1))
+        assert agent.handle(events.Tick(at(s + 499))) == []
+    last_s = 19_600.0
+    [close] = agent.handle(events.Tick(at(last_s + 900)))
+    assert close == actions.Close(1, "nothing has moved for long")
+
+
 def test_whoever_drips_has_one_time_for_all(tmp_path):
     """A first byte after 15 s of 20 buys no other 20, neither for a head nor for a greeting."""
     agent = core(tmp_path, head_s=20.0)
@@ -306,6 +341,23 @@ def test_it_does_not_wait_for_ever_and_not_at_all_if_told_again(tmp_path):
         ask(agent, "/v1/inventory", source())
         agent.handle(events.StopAsked(at(5)))
         assert agent.handle(event) == [actions.Close(1, "the agent ends", reset)]
+
+
+@pytest.mark.parametrize("is_told_again", [False, True])
+def test_it_does_not_wait_for_sessions_that_hang(tmp_path, is_told_again):
+    """A thread that waits for a disk that is gone notices nothing, and never ends."""
+    agent = core(tmp_path, drain_s=60.0)
+    tls(agent)
+    ask(agent, "/v1/inventory", source())
+    agent.handle(events.StopAsked(at(5)))
+    told_s = 10.0 if is_told_again else 65.0
+    told = events.StopAsked(at(told_s)) if is_told_again else events.Tick(at(told_s))
+    assert agent.handle(told) == [actions.Close(1, "the agent ends", True)]
+    assert agent.handle(events.Tick(at(told_s + 4.9))) == []
+    log, last = agent.handle(events.Tick(at(told_s + 5.0)))
+    assert (log.what, last) == ("failed", actions.Exit())
+    assert log.facts == {"why": "1 sessions do not end; it ends without them"}
+    assert actions.Exit() not in agent.handle(events.Ended(at(80), 1, ""))
 
 
 def test_a_copy_goes_its_own_way(tmp_path):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
+import time
 
 import blake3
 import pytest
 from instances.agents import running, session_with, source_ticket, write_agent
 
-from datacollect.errors import RefusedError
+from datacollect.errors import RefusedError, TransferError
 from datacollect.net.tls import client_context
 from datacollect.transfer.protocol.messages import Read, Segment
 
@@ -117,6 +119,30 @@ def test_a_read_that_fails_is_told_by_file_in_the_same_session(tmp_path, monkeyp
         found = session.confirm(files)
         assert (found.changed, found.gone) == ((), ())
         assert found.unreadable == (("b", "Input/output error"),)
+
+
+def test_an_answer_under_way_is_told_as_it_moves(tmp_path):
+    """Of a large file only a part fits into the kernel's buffers; whoever reads it is slow."""
+    source = write_agent(tmp_path, "S1", serve="data")
+    with (tmp_path / "data/a").open("wb") as file:
+        file.truncate(64 * 2**20)
+    with running(source) as s1, session_with(s1) as session:
+        session.inventory(source_ticket("S1"))
+        [other] = s1.agent._shell._core.sessions.values()
+        asked_s = other.active_s
+        file = session.inventory().files[0]
+        for _ in range(4):
+            session.send_read(Read((Segment(file, 0, 16 * 2**20),)))
+        until_s = time.monotonic() + 20
+        while (other.active_s <= asked_s or not other.busy) and time.monotonic() < until_s:
+            time.sleep(0.01)
+        begun_s = other.active_s
+        buffer = memoryview(bytearray(4096))
+        while other.active_s <= begun_s and time.monotonic() < until_s:
+            with contextlib.suppress(TransferError):
+                session._channel.fill(buffer)
+        assert other.busy
+        assert other.active_s > begun_s
 
 
 def test_what_collectors_of_the_version_before_send_is_answered_as_before(tmp_path):

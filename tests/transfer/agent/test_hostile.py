@@ -189,6 +189,17 @@ def test_malformed_requests_over_tls_end_the_session(agent, raw):
     )
 
 
+@pytest.mark.parametrize("token", [b"", GOOD])
+@pytest.mark.parametrize("target", [b"/v1/agent", b"/v1/read", b"/", b"/v1/files/no", b"x:443"])
+def test_a_head_that_is_asked_for_is_answered_by_a_head(agent, target, token):
+    """Whatever the answer is, and the session goes on, or ends as it says."""
+    head = b"HEAD " + target + b" HTTP/1.1\r\nHost: x\r\n" + token + b"\r\n"
+    answer = over_tls(agent, head + b"GET /v1/agent HTTP/1.1\r\nHost: x\r\n\r\n")
+    first, _, rest = answer.partition(b"\r\n\r\n")
+    assert first.startswith(b"HTTP/1.1 40")
+    assert rest.startswith(b"HTTP/1.1 200 ") or (not rest and b"Connection: close" in first)
+
+
 def test_a_body_by_chunks_smuggles_no_second_request(agent):
     """Both framings at once: read by one of them, the body would hold another request."""
     inner = b"GET /v1/inventory HTTP/1.1\r\nHost: x\r\n" + GOOD + b"\r\n"

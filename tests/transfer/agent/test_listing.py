@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
+from conftest import NO_PROC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances.inventories import OddFolder, as_nobody, detailed, listed
@@ -20,6 +22,9 @@ from datacollect.transfer.protocol.messages import (
     entry_line,
     parse_page,
 )
+
+# A file there says that it has 0 bytes, and has 37.
+KERNELS_OWN = Path("/proc/sys/kernel/random")
 
 
 def test_a_folder_sorts_as_its_paths_do(tmp_path):
@@ -122,6 +127,62 @@ def test_a_folder_that_vanishes_is_named(tmp_path):
     why = "cannot be read: No such file or directory"
     assert list(listing._enter(folder, "d/", [])) == [("d/", LeftOut("d/", why), False)]
     folder.close()
+
+
+@pytest.mark.parametrize("is_back", [False, True], ids=["gone", "another"])
+def test_a_served_folder_that_is_lost_never_looks_empty(tmp_path, is_back):
+    """It is removed, or something is mounted in its place: what is held open is empty, too."""
+    served = tmp_path / "data"
+    served.mkdir()
+    (served / "a").write_text("x")
+    folder = Folder(served)
+    held = tmp_path / "held"
+    served.rename(held)
+    (held / "a").unlink()
+    if is_back:
+        served.mkdir()
+        (served / "b").write_text("x")
+    else:
+        held.rmdir()
+    page = parse_page(listing.Inventory(folder).page(None, 100, ("run7/**",)))
+    [left_out] = page.left_out
+    assert (page.files, left_out.name, page.after) == ((), ".", None)
+    assert left_out.why.startswith("the folder that is served is ")
+    assert left_out.why.endswith("put it back, or start the agent anew")
+    if is_back:
+        (served / "b").unlink()
+        served.rmdir()
+        held.rename(served)
+        (served / "c").write_text("x")
+        page = parse_page(listing.Inventory(folder).page(None, 100, None))
+        assert ([file.path for file in page.files], page.left_out) == (["c"], ())
+    folder.close()
+
+
+@pytest.mark.skipif(not KERNELS_OWN.is_dir(), reason=NO_PROC)
+def test_a_file_whose_size_the_kernel_makes_up_is_left_out_by_name():
+    """Such as those in /proc: 0 bytes by its size, and something in it: never an empty file."""
+    folder = Folder(KERNELS_OWN)
+    page = parse_page(listing.Inventory(folder).page(None, 100, ("uuid",), detail=True))
+    assert (page.files, [tuple(each)[:2] for each in page.left_out]) == (
+        (),
+        [("uuid", listing.NO_SIZE)],
+    )
+    folder.close()
+
+
+def test_a_file_that_grows_while_it_is_looked_at_is_listed_as_it_is_then(served, monkeypatch):
+    root, folder = served
+    (root / "a").write_text("")
+    real = os.pread
+
+    def pread(number, n_bytes, offset):
+        (root / "a").write_text("xyz")
+        return real(number, n_bytes, offset)
+
+    monkeypatch.setattr(os, "pread", pread)
+    [file] = parse_page(listing.Inventory(folder).page(None, 100, ("a",))).files
+    assert file.n_bytes == 3
 
 
 def test_a_file_that_vanishes_while_its_folder_is_listed_is_not_there(tmp_path):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from datacollect.errors import NotWrittenError, ProblemError
@@ -54,6 +57,44 @@ def test_the_file_stays_short(tmp_path, monkeypatch):
     with pytest.raises(ProblemError, match="is running already"):
         UsedNonces(tmp_path / "n", 94.0)
     nonces.close()
+
+
+def test_a_line_that_was_torn_spoils_no_other(tmp_path, monkeypatch):
+    """A part of it fits onto the disk, then nothing; later there is room again."""
+    nonces = UsedNonces(tmp_path / "n", 0.0)
+    room = [10]
+
+    def write(number, data):
+        if not room[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        data, room[0] = data[: room[0]], 0
+        return real(number, data)
+
+    real = os.write
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(NotWrittenError, match="No space left on device"):
+        nonces.keep("refused==", 1000.0, 0.0)
+    monkeypatch.undo()
+    nonces.keep("kept==", 1000.0, 0.0)
+    nonces.close()
+    nonces = UsedNonces(tmp_path / "n", 0.0)
+    assert nonces.still_counting(0.0) == {"kept==": 1000.0}
+    nonces.close()
+
+
+def test_many_that_count_are_not_written_anew_each_time(tmp_path, monkeypatch):
+    """Ten thousand in ten minutes, and each more would cost as many lines."""
+    monkeypatch.setattr(module, "MOST_LINES", 10)
+    nonces = UsedNonces(tmp_path / "n", 0.0)
+    written = []
+    real = nonces._replace
+    monkeypatch.setattr(nonces, "_replace", lambda data: written.append(data) or real(data))
+    for i in range(1000):
+        nonces.keep(f"{i}==", 1e6, 0.0)
+    assert len(nonces.still_counting(0.0)) == 1000
+    nonces.close()
+    assert len(written) <= 8
+    assert sum(data.count(b"\n") for data in written) <= 2000
 
 
 def test_where_it_cannot_be_written(tmp_path):

@@ -6,14 +6,15 @@ import sys
 
 import pytest
 
-# Whatever is imported once the first host is asked would have to open files.
+# Whatever is imported once the first host is asked would have to open files. Each method has a
+# process of its own, which has imported no more than the command line has.
 WATCHES = """
-import json, sys
+import json, os, sys
 import datacollect as dc
 from datacollect.transfer.pull import collecting
 
-late = []
 real = collecting.Collecting.run
+late = []
 
 def run(self, **options):
     before = set(sys.modules)
@@ -23,17 +24,18 @@ def run(self, **options):
         late.extend(sorted(set(sys.modules) - before))
 
 collecting.Collecting.run = run
-answer = dc.pull(json.loads(sys.argv[1]), sys.argv[2], sys.argv[3])
-assert answer.complete, answer.missing
-print(json.dumps(late))
+for method in sys.argv[3:]:
+    if os.fork() == 0:
+        answer = dc.pull(json.loads(sys.argv[1]), sys.argv[2] + method, method)
+        print(json.dumps([method, answer.complete, late]), flush=True)
+        os._exit(0)
+    os.wait()
 """
+METHODS = ["adaptive", "coordinated", "best-path", "direct"]
 
 
-@pytest.mark.parametrize("method", ["adaptive", "coordinated", "best-path", "direct"])
 @pytest.mark.parametrize("knows_links", [False, True])
-def test_nothing_is_imported_once_hosts_are_asked(
-    agents, collection_of, tmp_path, method, knows_links
-):
+def test_nothing_is_imported_once_hosts_are_asked(agents, collection_of, tmp_path, knows_links):
     one, two = agents("S1", {"a": b"a" * 300_000, "b": b""}), agents("S2", {"c": b"c" * 100})
     collection = collection_of(one, two, limits={"piece_bytes": 65536})
     for name in ("S1", "S2"):
@@ -43,13 +45,14 @@ def test_nothing_is_imported_once_hosts_are_asked(
             {"from": name, "to": "D", "bandwidth_bytes_per_s": 1e7} for name in ("S1", "S2")
         ]
     done = subprocess.run(
-        [sys.executable, "-c", WATCHES, json.dumps(collection), str(tmp_path / "into"), method],
+        [sys.executable, "-c", WATCHES, json.dumps(collection), str(tmp_path / "into"), *METHODS],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == []
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found == [[method, True, []] for method in METHODS], done.stderr
 
 
 def one_url(url):
