@@ -75,6 +75,12 @@ class Layout:
         """Where the next file would begin."""
         return int(self.starts[-1] + self.sizes[-1]) if len(self.starts) else 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether files follow each other without gaps, and pieces cover all of them."""
+        ends = [_end_of_row(self.starts, self.sizes), _end_of_row(self.pieces, self.piece_bytes)]
+        return None not in ends and ends[0] == ends[1]
+
     def extended(
         self,
         files: IntArray,
@@ -148,6 +154,14 @@ class Layout:
         """Return the rows of files that have bytes in a range."""
         # Not numpy's search: it lets other threads run, and waits for milliseconds to go on.
         return max(0, bisect_right(self.starts, begin) - 1), bisect_left(self.starts, end)
+
+
+def _end_of_row(starts: IntArray, sizes: IntArray) -> int | None:
+    """Return where ranges end that follow each other from 0 on; None: they do not."""
+    ends = np.cumsum(sizes)
+    if (sizes <= 0).any() or (starts != ends - sizes).any():
+        return None
+    return int(ends[-1]) if len(ends) else 0
 
 
 def _cuts(starts: IntArray, sizes: IntArray, size: int) -> IntArray:

@@ -173,7 +173,8 @@ class State(Reading):
             with self._transaction() as db:
                 db.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (name,))
             rows = self._rows(known, (name,))
-        return int(rows[0][0])
+        with self._errors.interpreting():
+            return int(rows[0][0])
 
     # Listings ---------------------------------------------------------------------------------
 
@@ -290,7 +291,8 @@ class State(Reading):
             part = unknown[i : i + 500]
             marks = ",".join("?" * len(part))
             rows = self._rows(f"SELECT id, {COLUMNS} FROM files WHERE id IN ({marks})", part)
-            found |= {row[0]: listed_of(row[1:]) for row in rows}
+            with self._errors.interpreting():
+                found |= {row[0]: listed_of(row[1:]) for row in rows}
         # Large files are asked for piece after piece; what a number stands for hardly changes.
         if unknown and len(found) <= MOST_LISTED:
             self._listed = found
