@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# What keeps others from writing somewhere, though the disk is sound.
+CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # A file system with less than this left is full to SQLite: it writes whole pages, and many.
 LEAST_FREE_BYTES = 64 * 1024
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)

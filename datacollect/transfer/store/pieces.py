@@ -229,6 +229,24 @@ def whole_files(layout: Layout, recorded: set[int]) -> set[int]:
     return set(layout.files[before[last] - before[first] == last - first].tolist())
 
 
+def recorded_bytes(layout: Layout, recorded: set[int]) -> IntArray:
+    """Return how many bytes of each file are in recorded pieces.
+
+    >>> layout = Layout.empty().extended(np.array([7, 8]), np.array([100, 50]), 64)
+    >>> recorded_bytes(layout, {1}).tolist()
+    [36, 28]
+    """
+    is_recorded = np.diff(_recorded_before(layout, recorded)).astype(np.int64)
+    before = np.concatenate([[0], np.cumsum(is_recorded * layout.piece_bytes)])
+
+    def below(at: IntArray) -> IntArray:
+        piece = np.searchsorted(layout.pieces, at, side="right") - 1
+        within = np.minimum(at - layout.pieces[piece], layout.piece_bytes[piece])
+        return np.asarray(before[piece] + is_recorded[piece] * within, dtype=np.int64)
+
+    return below(layout.starts + layout.sizes) - below(layout.starts)
+
+
 def _recorded_before(layout: Layout, recorded: set[int]) -> IntArray:
     is_recorded = np.zeros(len(layout.pieces) + 1, dtype=np.int64)
     if recorded:

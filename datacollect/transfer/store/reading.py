@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from datacollect.transfer.protocol.patterns import matches
 from datacollect.transfer.protocol.source import Listed
-from datacollect.transfer.store.pieces import Layout
+from datacollect.transfer.store.pieces import Layout, recorded_bytes
 
 if TYPE_CHECKING:
     import threading
@@ -235,6 +236,21 @@ class Reading:
             )
         )
 
+    def without_files(self, source: int, patterns: Sequence[str]) -> list[str]:
+        """Return the patterns that no file of a source fits, of those that it lists."""
+        left, after = list(patterns), ""
+        while left and (
+            rows := self._rows(
+                "SELECT path FROM files WHERE source = ? AND path > ? AND state IN (0, 1, 4) "
+                "AND NOT is_gone ORDER BY path LIMIT 1000",
+                (source, after),
+            )
+        ):
+            for (path,) in rows:
+                left = [pattern for pattern in left if not matches(path, [pattern])]
+            after = rows[-1][0]
+        return left
+
     def recorded(self, source: int, *, data_only: bool = False) -> list[int]:
         """Return the pieces of a source that are verified and on disk, or nothing but holes."""
         rows = self._rows(
@@ -295,12 +311,21 @@ class Reading:
         return found
 
     def recorded_bytes(self) -> int:
-        """Return the bytes of all recorded pieces, holes left out."""
-        return int(
-            self._rows(
-                "SELECT ifnull(sum(bytes), 0) FROM pieces WHERE hash IS NOT NULL AND hash != x''"
-            )[0][0]
-        )
+        """Return the bytes that are verified and on disk, holes left out.
+
+        Of files that are done all, however they came; of those that are waited for what has come.
+        """
+        ((total,),) = self._rows("SELECT ifnull(sum(data_bytes), 0) FROM files WHERE state = 1")
+        waiting: dict[int, set[int]] = {}
+        for source, file in self._rows(
+            "SELECT source, id FROM files WHERE state = 0 AND offset IS NOT NULL"
+        ):
+            waiting.setdefault(source, set()).add(file)
+        for source, files in waiting.items():
+            layout, recorded = self.layout(source), set(self.recorded(source, data_only=True))
+            is_waiting = np.array([file in files for file in layout.files.tolist()], dtype=bool)
+            total += int(recorded_bytes(layout, recorded)[is_waiting].sum())
+        return int(total)
 
     def missing(self, most: int = -1) -> list[Missing]:
         """Return what cannot be had of wanted sources, or was left out by them."""
