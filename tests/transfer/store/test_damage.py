@@ -79,7 +79,6 @@ def test_bytes_that_flip_are_damage_or_nothing(begun, tmp_path, first):
         ("UPDATE pieces SET piece = -5 WHERE piece = 1", "do not cover the files"),
         ("UPDATE pieces SET bytes = bytes + 1 WHERE piece = 1", "do not cover the files"),
         ("UPDATE files SET extents = '[' WHERE extents IS NOT NULL", "means nothing"),
-        ("UPDATE files SET state = 9 WHERE path = 'f1'", "means nothing"),
         ("ALTER TABLE files RENAME COLUMN inode TO inodf", "no such column: inode"),
     ],
 )
