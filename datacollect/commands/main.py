@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "datacollect"
+STDERR = 2
 BAD_INPUT, FAILED, INTERRUPTED = 2, 3, 130
 
 app = typer.Typer(
@@ -77,6 +78,7 @@ app.add_typer(keys, name="keys")
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _keep_first_descriptors()
     for stream in (sys.stdout, sys.stderr):
         # File names and hosts may hold what the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
@@ -85,6 +87,16 @@ def main() -> NoReturn:
     # From here on an interruption would only disturb what is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
+
+
+def _keep_first_descriptors() -> None:
+    """Have no file opened as standard input, output or error, where one of these is closed.
+
+    Whatever a library or the system writes to standard error would be written into it.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    os.close(number)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -59,15 +59,10 @@ def pull(
     as_json: Json = False,
 ) -> int:
     """Collect for real: fetch, verify, keep; started again it goes on."""
-    from datacollect.transfer.pull.config import Collection
-    from datacollect.transfer.pull.live import watching
-    from datacollect.transfer.pull.run import pull as pull_for_real
-
-    collection = Collection.from_file(collection_file)
     try:
-        with _ending_on_sigterm(), watching() as watch:
-            answer = pull_for_real(
-                collection,
+        with _ending_on_sigterm():
+            answer = _pulled(
+                collection_file,
                 into,
                 method.value,
                 plan_only=plan_only,
@@ -75,8 +70,6 @@ def pull(
                 overwrite=overwrite,
                 modes=not no_modes,
                 times=not no_times,
-                watch=watch,
-                tell=note,
             )
     except Terminated:
         note("terminated; started again it goes on")
@@ -90,6 +83,16 @@ def pull(
     if not answer.complete and not as_json:
         note("some data cannot be had; started again it goes on")
     return 0 if answer.complete else INCOMPLETE
+
+
+def _pulled(collection_file: str, into: str, method: Any, **options: bool) -> Pulled:
+    from datacollect.transfer.pull.config import Collection
+    from datacollect.transfer.pull.live import watching
+    from datacollect.transfer.pull.run import pull as pull_for_real
+
+    collection = Collection.from_file(collection_file)
+    with watching() as watch:
+        return pull_for_real(collection, into, method, watch=watch, tell=note, **options)
 
 
 class Terminated(KeyboardInterrupt):

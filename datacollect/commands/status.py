@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +21,8 @@ from datacollect.commands.options import Force, Json, require_new
 from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from datacollect.transfer.store.status import Status
     from datacollect.transfer.store.verifying import Progress, Verified
 
@@ -55,14 +58,15 @@ def status(
     found = status_of(folder)
     verified = _verified(folder) if verify else None
     is_sound = verified is None or (verified.is_sound and not verified.unverifiable)
-    code = 0 if found.complete and is_sound else INCOMPLETE
+    found = replace(found, complete=found.complete and is_sound)
+    code = 0 if found.complete else INCOMPLETE
     if as_json:
         more = {} if verified is None else {"verified": verified.to_dict()}
         emit_json(found.to_dict() | more)
         return code
     _show(found)
     if verified is not None:
-        _show_verified(verified)
+        _show_verified(verified, {(entry.source, entry.path) for entry in found.missing})
     return code
 
 
@@ -79,7 +83,8 @@ def _verified(folder: str) -> Verified:
         return verify_of(folder, tell)
 
 
-def _show_verified(verified: Verified) -> None:
+def _show_verified(verified: Verified, told: Container[tuple[str, str]]) -> None:
+    """Show what was found; of what is `told` as missing the remedy is told, too."""
     n_files = counted(verified.n_files, "file")
     emit(f"read again: {n_files}, {format_bytes(verified.n_bytes)}, as when they came")
     unsound = [*verified.gone, *verified.altered, *verified.unverifiable]
@@ -87,7 +92,7 @@ def _show_verified(verified: Verified) -> None:
         emit_text(f"not as it came: {each.source}/{each.path}: {each.why}", 2)
     if len(unsound) > SHOWN_MISSING:
         emit(f"and {len(unsound) - SHOWN_MISSING} more; --json lists all")
-    if verified.gone or verified.altered:
+    if any((each.source, each.path) not in told for each in verified.altered):
         note("`datacollect pull … --verify` fetches them again")
 
 

@@ -191,3 +191,38 @@ def test_what_is_in_the_way_is_kept_and_named_unless_it_may_be_replaced(slow, ca
     assert (into / "S1/7").read_text() == "mine"
     assert run([*command, "--overwrite"]) == 0
     assert (into / "S1/7").read_bytes() == b"x" * 100_000
+
+
+def test_what_was_altered_has_its_own_remedy(pulled, capsys):
+    """Another size or time is seen at once; what `status` says to do is what helps."""
+    into = pulled / "into"
+    (into / "S1/7").write_bytes(b"mine")
+    (into / "S1/8").unlink()
+    assert run(["status", str(into), "--verify", "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["complete"] is False
+    assert [entry["path"] for entry in said["missing"]] == ["7", "8"]
+    assert run(["status", str(into), "--verify"]) == 1
+    assert "--verify" not in capsys.readouterr().err
+    assert run(["pull", str(pulled / "c.toml"), "--into", str(into)]) == 1
+    assert "--overwrite, which replaces it" in capsys.readouterr().out
+    assert (into / "S1/8").exists()
+    assert run(["pull", str(pulled / "c.toml"), "--into", str(into), "--overwrite"]) == 0
+    assert run(["status", str(into), "--verify"]) == 0
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+def test_with_standard_error_closed_it_ends_as_otherwise(slow, closed):
+    command = f'"{sys.executable}" -m datacollect pull c.toml --into into {closed}'
+    assert subprocess.run(["sh", "-c", command], cwd=slow, check=False).returncode == 0
+
+
+def test_no_file_is_opened_as_standard_error():
+    """What a library writes there would be written into it."""
+    code = (
+        "import os\nfrom datacollect.commands import main\nmain.run = lambda _: "
+        "os.write(1, os.readlink('/proc/self/fd/2').encode()) * 0\nmain.main()"
+    )
+    command = f'"{sys.executable}" -c "{code}" 2>&-'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"/dev/null")

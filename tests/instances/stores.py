@@ -69,6 +69,7 @@ def get_ready(
     rows = store.prepare(source.name, UNIT, apart=False)
     if rows:
         store.compare(source.name, rows, digests or source.digests)
+    assert store.why_no_room(source.name) is None
     store.know(source.name)
 
 

@@ -61,6 +61,11 @@ class Listed(NamedTuple):
     mode: int | None = None
     extents: tuple[tuple[int, int], ...] | None = None
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether its time is known: a file with a number at its host may be of 1970, too."""
+        return self.mtime_ns != 0 or self.inode != 0
+
 
 class ListedFolder(NamedTuple):
     """A folder as its source lists it: path, permission bits, time of the last change."""

@@ -62,13 +62,10 @@ def answer_of(
     method : str
     use : Use
     """
-    is_complete = state.is_complete()
     done = [each[FileState.DONE] for each in state.counts().values() if FileState.DONE in each]
     missing = [*state.missing(), *_not_here(state, ended)]
-    if not is_complete and not missing:
-        missing = [Missing(each.name, "", "all of it: not fetched") for each in state.wanted()]
     return Pulled(
-        complete=is_complete,
+        complete=state.is_complete(),
         n_bytes=sum(n_bytes for _, n_bytes in done),
         n_files=sum(n for n, _ in done),
         predicted_makespan_s=use.predicted_s,

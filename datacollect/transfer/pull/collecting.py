@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.control.learning import LearningController
-from datacollect.errors import InfeasibleError, StoreError, TransferError
+from datacollect.errors import InfeasibleError, StoreError
 from datacollect.net.fan_out import LOOK_S, Begun, Outcome
-from datacollect.net.safe_text import safe_text
 from datacollect.transfer.pull.answering import Use, answer_of
 from datacollect.transfer.pull.books import SourceWork
 from datacollect.transfer.pull.core import CollectorCore
 from datacollect.transfer.pull.planning import planned, possible_links, problem_of, says_links
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
 from datacollect.transfer.pull.rounds import Round
+from datacollect.transfer.pull.words import named, unused, why_of
 from datacollect.transfer.store.history import planned_routes
 from datacollect.transfer.store.log import without_secrets
 from datacollect.transfer.store.pieces import piece_size
@@ -93,7 +93,6 @@ class Collecting:
     _waited_s: dict[str, float] = field(default_factory=dict)
     _left: dict[str, set[int]] = field(default_factory=dict)
     _n_regroups: int = 0
-    _piece_bytes: int = 0
 
     def run(self, *, plan_only: bool = False, verify: bool = False) -> Pulled:
         """Carry it out; `verify`: read all that has come before again first.
@@ -111,8 +110,8 @@ class Collecting:
                 self._plan_only()
             else:
                 self._collect()
-            for name in sorted(self._ready):
-                self.store.finish(name)
+                for name in sorted(self._ready):
+                    self.store.finish(name)
             answer = answer_of(self.store.state, self.sources, self._ended, self.method, self._use)
             self.log.write("pull ends", **answer.to_dict())
             return answer
@@ -158,6 +157,8 @@ class Collecting:
             lambda error: self._trouble(name, error),
             lambda reached: self._reached(name, reached),
             self._size_of_pieces,
+            self.collection.patterns(name),
+            lambda pattern: self.tell(unused(name, pattern)),
         )
         self._ready.discard(name)
         self._preparing[name] = Begun(name, lambda _: preparation.run(), self._outcomes.put)
@@ -182,14 +183,14 @@ class Collecting:
 
     def _trouble(self, name: str, error: BaseException) -> None:
         """Note why a try has failed, and say so the first time. From the source's own thread."""
-        why = without_secrets(_in_words(error))
+        why = why_of(name, error)
         self.log.write("not reached", host=name, why=why)
         with self.gate:
             self.store.state.note_trouble(name, why)
         if name not in self._told:
             self._told.add(name)
             patience_s = self.collection.limits.patience_s
-            self.tell(f"note: {_named(name, why)}; it is tried again for {patience_s:g} s")
+            self.tell(f"note: {named(name, why)}; it is tried again for {patience_s:g} s")
 
     def _size_of_pieces(self, name: str) -> int:
         """Return how the files of a source are cut, from what it has listed."""
@@ -213,25 +214,31 @@ class Collecting:
                 self._left.pop(name, None)
             return
         if self._is_wanted(name):
-            self._end(name, _in_words(error))
+            self._end(name, why_of(name, error))
         else:
-            self.log.write("not reached", host=name, why=_in_words(error))
+            self.log.write("not reached", host=name, why=why_of(name, error))
 
     def _is_wanted(self, name: str) -> bool:
         return any(each.name == name for each in self.store.state.wanted())
 
+    def _is_awaited(self) -> bool:
+        """Whether a host may still change what comes of it: one that is wanted, or not tried yet.
+
+        A relay that is away is tried as long as others have something to do, and no longer.
+        """
+        return any(self._is_wanted(n) or n not in self._told for n in list(self._preparing))
+
     def _end(self, name: str, why: str) -> None:
         """Give a source up, and say so at once."""
-        why = without_secrets(why)
-        self._ended[name] = why
+        self._ended[name] = why = without_secrets(why)
         self.store.state.note_trouble(name, why)
         self.log.write("source given up", source=name, why=why)
-        self.tell(f"given up: {_named(name, why)}")
+        self.tell(f"given up: {named(name, why)}")
 
     def _await(self, *, everything: bool = False) -> None:
         """Wait until something is ready to be fetched, and what is as quick; or nothing comes."""
         since_s: float | None = None
-        while self._preparing:
+        while self._is_awaited():
             if self._new and not everything:
                 since_s = since_s or time.monotonic()
                 left_s = since_s + SETTLE_S - time.monotonic()
@@ -277,7 +284,7 @@ class Collecting:
                 for name in self._round(work):
                     self._relist(name)
             self._require_any_room()
-            if not work and not self._preparing:
+            if not work and not self._is_awaited():
                 break
         self.store.settle_rest()
 
@@ -290,7 +297,7 @@ class Collecting:
 
     def _require_any_room(self) -> None:
         """Stop where nothing of all that is wanted fits."""
-        if self._preparing or self._use.routes:
+        if self._is_awaited() or self._use.routes:
             return
         put_off = self.store.put_off_sources()
         if put_off and put_off.keys() >= {n for n in self._ready if self._lacks(n)}:
@@ -437,14 +444,3 @@ class Collecting:
             for hosts, (rate, age_s) in self.store.state.rates().items()
             if age_s <= OLDEST_RATES_S and rate > 0
         }
-
-
-def _in_words(error: BaseException) -> str:
-    """Return what to say of an error: ours as they are, others as what they are, a mistake here."""
-    if isinstance(error, TransferError):
-        return str(error)
-    return safe_text(f"internal error: {type(error).__name__}: {error}; please report it")
-
-
-def _named(name: str, why: str) -> str:
-    return why if why.startswith((f"{name}:", f"agent {name!r}")) else f"{name}: {why}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @contextmanager
 def watching() -> Iterator[Callable[[CollectorCore], None] | None]:
     """Yield what shows a core on standard error, if that is a terminal; else None."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():  # None: started with 2>&-
         yield None
         return
     from rich.console import Console

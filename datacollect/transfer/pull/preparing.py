@@ -43,6 +43,8 @@ class Gate:
         self._cond = threading.Condition()
         self._n_inside = 0
         self._is_over = False
+        self._to_end: list[Callable[[], None]] = []
+        self._at_last: Callable[[], None] | None = None
 
     def __enter__(self) -> None:
         """Go in."""
@@ -54,13 +56,35 @@ class Gate:
         with self._cond:
             self._n_inside -= 1
             self._cond.notify_all()
+            at_last = self._at_last if self._n_inside == 0 else None
+        if at_last is not None:
+            at_last()
 
     def close(self) -> None:
-        """Let nobody in any more, and wait for those who are inside: they hold the folder open."""
+        """Let nobody in any more, and wait for those who are inside, but not for ever."""
         with self._cond:
             self._is_over = True
-            # Nobody takes longer, but who reads a large file to its end.
+            to_end, self._to_end = self._to_end, []
+        for end in to_end:
+            end()
+        with self._cond:
+            # Nobody takes longer, but who waits for a disk or for a host that does not answer.
             self._cond.wait_for(lambda: self._n_inside == 0, LEAVES_WITHIN_S)
+
+    def leave_last(self, call: Callable[[], None]) -> None:
+        """Once nobody is inside, have this called: now, or by whoever is the last to leave."""
+        with self._cond:
+            self._is_over = True
+            if self._n_inside > 0:
+                self._at_last = call
+                return
+        call()
+
+    def end_by(self, end: Callable[[], None]) -> None:
+        """Have this called when the pull is over, so that who waits inside waits no longer."""
+        with self._cond:
+            self.require_open()
+            self._to_end.append(end)
 
     def require_open(self) -> None:
         """Raise `Cancelled` where the pull is over."""
@@ -86,6 +110,10 @@ class Preparation:
         Takes what the source has said, as soon as it is reached; whether its files are wanted.
     piece_bytes : callable
         Takes the bytes that a source has listed; returns how they are cut.
+    patterns : sequence of str or None
+        Which of its files are wanted; None: all.
+    tell_unused : callable
+        Takes a pattern that nothing fits.
     """
 
     source: Source
@@ -97,6 +125,8 @@ class Preparation:
     tell_trouble: Callable[[TransferError], None]
     tell_reached: Callable[[Reached], bool]
     piece_bytes: Callable[[str], int]
+    patterns: Sequence[str] | None
+    tell_unused: Callable[[str], None]
     _best_pages: int = 0
 
     def run(self) -> bool:
@@ -144,14 +174,16 @@ class Preparation:
         """List it, page by page into the state."""
         name = self.source.name
         with self.gate:
-            listing = self.store.listing(name)
+            listing = self.store.listing(name, self.patterns)
             known = self.store.state.known_files(name) if self.source.is_cut_by_file else {}
         for n_pages, page in enumerate(self.source.list(known), 1):
             with self.gate:
                 listing.take(page)
             self._best_pages = max(self._best_pages, n_pages)
         with self.gate:
-            listing.end()
+            unused = listing.end()
+        for pattern in unused:
+            self.tell_unused(pattern)
 
     def _settle_in(self, relays: tuple[str, ...]) -> None:
         """Find out what is there already, and whether there is room for the rest."""
@@ -163,7 +195,7 @@ class Preparation:
             asking = _Asking(self.source, relays, self.gate)
             try:
                 with self.gate:
-                    self.store.compare(name, rows, asking.digests)
+                    self.store.compare(name, rows, asking.digests, self.gate.require_open)
             finally:
                 asking.close()
         with self.gate, self.gate.turn:
@@ -186,6 +218,7 @@ class _Asking:
         self._gate.require_open()
         if self._peer is None:
             self._peer = self._source.open(self._relays)
+            self._gate.end_by(self._peer.abort)
         return self._peer.digests(segments)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config import Collection
 from datacollect.transfer.pull.planning import METHODS, warm_up
+from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS, Surroundings
 from datacollect.transfer.store.log import Log
@@ -105,17 +106,19 @@ def pull(
     # All that a pull needs is imported before anybody is asked: later there may be no room for it.
     warm_up(collection, method)
     store = Store(Path(into), StoreOptions(overwrite=overwrite, modes=modes, times=times))
+    gate = Gate()
     try:
         log = Log(store.folder / STATE_FOLDER / "log.jsonl")
         try:
             sources, network = _sources_of(collection, key, _number(store))
+            tell = tell or (lambda _: None)
             return Collecting(
-                collection, sources, network, store, log, method, watch, tell or (lambda _: None)
+                collection, sources, network, store, log, method, watch, tell, gate
             ).run(plan_only=plan_only, verify=verify)
         finally:
             log.close()
     finally:
-        store.close()
+        gate.leave_last(store.close)
 
 
 def _number(store: Store) -> str:

@@ -74,6 +74,7 @@ class Arriving:
         self._places = Places(root_fd, state, options)
         self._checks = Checks(staging.of, self._checked)
         self._recorder = Recorder(folder, self._carry_on, lambda: self._checks.is_busy)
+        self._n_writing, self._is_closed = 0, False
 
     # Sources ----------------------------------------------------------------------------------
 
@@ -167,15 +168,23 @@ class Arriving:
         with recorder.cond:
             recorder.wait_for_room()
             known = self._sources[key.source]
+            if self._is_closed:
+                return False
             if key.piece in known.taken:
                 return False
             known.taken.add(key.piece)
             recorder.announce(len(data))
+            self._n_writing += 1
         try:
             hashes = self._write(key.source, known, spans, data, digest)
         except OSError as error:
             recorder.fail(error)
             raise not_written(error, self.folder) from error
+        finally:
+            with recorder.cond:
+                self._n_writing -= 1
+                if self._is_closed:
+                    recorder.cond.notify_all()
         recorder.add(Written(key, digest, hashes, len(data)))
         return True
 
@@ -248,9 +257,17 @@ class Arriving:
         """Raise `StoreError` where nothing can be recorded any more."""
         self._recorder.look()
 
-    def stop(self) -> None:
-        """Record all that was written, then end."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """Record all that was written, then end; `at_once`: whole files are not waited for."""
+        if at_once:
+            self._checks.cancel()
         self._recorder.stop()
+
+    def _keep_writers_out(self) -> None:
+        """Let nobody write any more, and wait for those who do: they have the folder open."""
+        with self._recorder.cond:
+            self._is_closed = True
+            self._recorder.cond.wait_for(lambda: self._n_writing == 0)
 
     def _carry_on(self, group: list[Written], whole: list[tuple[str, int]]) -> None:
         """Sync and record a group, and give the files names that are whole then."""

@@ -71,7 +71,7 @@ def finish_file(fd: int, listed: Listed, options: StoreOptions) -> tuple[Stamp, 
         with _unkept():
             os.fchmod(fd, file_mode(listed.mode))
             set_mode = listed.mode
-    if options.times and listed.mtime_ns:
+    if options.times and listed.is_timed:
         set_time(fd, listed.mtime_ns)
     return stamp_of(os.fstat(fd)), set_mode
 

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from io import FileIO
 
     from datacollect.transfer.protocol.source import Listed
+
+
+_READ_BYTES = 2**20
 
 
 class Check(NamedTuple):
@@ -44,6 +48,7 @@ class Checks:
         self._folder_of, self._tell = folder_of, tell
         self.n_under_way = 0
         self.verdicts: dict[int, str | None] = {}
+        self._is_cancelled = False
         self._wanted: queue.SimpleQueue[Check | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -69,30 +74,38 @@ class Checks:
     @property
     def is_busy(self) -> bool:
         """Whether checks are under way; those of a thread that is gone are not."""
-        return self.n_under_way > 0 and (self._thread is None or self._thread.is_alive())
+        is_alive = self._thread is None or self._thread.is_alive()
+        return self.n_under_way > 0 and is_alive and not self._is_cancelled
+
+    def cancel(self) -> None:
+        """Let nothing more be checked: what is whole is checked by the next start."""
+        self._is_cancelled = True
 
     def close(self) -> None:
-        """End once all is checked."""
+        """End, however much is left to be checked."""
+        self.cancel()
         if self._thread is not None:
             self._wanted.put(None)
             self._thread.join()
             self._thread = None
 
     def _work(self) -> None:
-        while (check := self._wanted.get()) is not None:
+        while (check := self._wanted.get()) is not None and not self._is_cancelled:
             self.check(check)
 
     def check(self, check: Check) -> None:
         """Check a file now."""
-        self.verdicts[check.file] = self._why_not(check)
-        self._tell(check)
+        why = self._why_not(check)
+        if not self._is_cancelled:
+            self.verdicts[check.file] = why
+            self._tell(check)
 
     def _why_not(self, check: Check) -> str | None:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             fd = os.open(str(check.file), flags, dir_fd=self._folder_of(check.source))
-            with os.fdopen(fd, "rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+            with os.fdopen(fd, "rb", buffering=0) as file:
+                found = self._sha256_of(file)
         except OSError as error:
             return f"it cannot be read to be checked: {error.strerror}"
         if found == check.sha256:
@@ -101,3 +114,10 @@ class Checks:
             f"its SHA-256 must be {check.sha256}, as the manifest says, and is {found}; the server "
             "has another version, or the manifest is old"
         )
+
+    def _sha256_of(self, file: FileIO) -> str:
+        """Return the hash of a file, or of what was read of it until nobody wanted it any more."""
+        hasher, buffer = hashlib.sha256(), memoryview(bytearray(_READ_BYTES))
+        while not self._is_cancelled and (n_bytes := file.readinto(buffer)):
+            hasher.update(buffer[:n_bytes])
+        return hasher.hexdigest()

@@ -73,13 +73,20 @@ class Comparing:
         What of modes and times files get that are adopted.
     digests : callable
         Asks the source.
+    go_on : callable
+        Called between parts of files; ends it all by raising something.
     """
 
     def __init__(
-        self, folders: Folders, source: str, options: StoreOptions, digests: Digests
+        self,
+        folders: Folders,
+        source: str,
+        options: StoreOptions,
+        digests: Digests,
+        go_on: Callable[[], None],
     ) -> None:
         self._folders, self._source = folders, source
-        self._options, self._digests = options, digests
+        self._options, self._digests, self._go_on = options, digests, go_on
         self._hashes: dict[int, list[SpanHash]] = {}
 
     def all(self, rows: Sequence[FileRow]) -> Iterator[tuple[FileRow, Adopted | str]]:
@@ -106,6 +113,7 @@ class Comparing:
             with open_placed(self._folders, self._source, row.listed.path) as fd:
                 hashes = []
                 for span in _spans(row):
+                    self._go_on()
                     hasher, offset, left = blake3(), span.offset_bytes, span.n_bytes
                     while left:
                         data = os.pread(fd, min(left, _READ_BYTES), offset)
@@ -153,6 +161,7 @@ class Comparing:
             yield row, self._reopened(row, [SpanHash(*span, digest)]) if why is None else why
 
     def _own_hash(self, row: FileRow, span: Span) -> bytes | str:
+        self._go_on()
         try:
             with open_placed(self._folders, self._source, row.listed.path) as fd:
                 found = hash_of(fd, span.offset_bytes, span.n_bytes)

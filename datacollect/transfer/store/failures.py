@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+# What keeps others from writing somewhere, though the disk is sound.
+CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # A file system with less than this left is full to SQLite: it writes whole pages, and many.
 LEAST_FREE_BYTES = 64 * 1024
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+# What is asked for is always the same: a state that has it not has lost it.
+_LOST = ("no such column", "no such table", "has no column named", "unsupported file format")
 _REMEDY = "nothing verified is lost: make room, or mend the disk, and start the same command again"
 
 
@@ -98,9 +102,23 @@ class StateErrors:
         """Turn an error of SQLite into ours."""
         if isinstance(error, apsw.Error):
             raise self.of(error) from error
+        if isinstance(error, UnicodeDecodeError):
+            raise self.damaged("a text in it is not UTF-8") from error
+
+    @contextmanager
+    def interpreting(self) -> Iterator[None]:
+        """Tell that values in it that mean nothing are damage."""
+        try:
+            yield
+        except DatacollectError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self.damaged(f"a value in it means nothing: {error}") from error
 
     def of(self, error: apsw.Error) -> DatacollectError:
         """Return our error for one of SQLite's."""
+        if isinstance(error, apsw.SQLError) and any(words in str(error) for words in _LOST):
+            return self.damaged(str(error))
         if isinstance(error, _DAMAGE) or "malformed" in str(error):
             # What could not be read SQLite calls malformed, too: look before anybody moves it.
             if not self._is_sound():
@@ -122,7 +140,7 @@ class StateErrors:
         try:
             db = apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
             try:
-                return bool(db.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)])
+                return bool(db.execute("PRAGMA integrity_check(1)").fetchall() == [("ok",)])
             finally:
                 db.close()
         except apsw.Error:

@@ -13,6 +13,8 @@ from datacollect.transfer.store.state import storable
 from datacollect.units import format_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.transfer.protocol.source import Listed, ListedFolder, Page
     from datacollect.transfer.store.paths import Folding
     from datacollect.transfer.store.state import State
@@ -36,10 +38,19 @@ class Listing:
     source : str
     folding : Folding
         Which names the destination's file system takes for the same.
+    patterns : sequence of str or None
+        Which files of the source are wanted; None: all.
     """
 
-    def __init__(self, state: State, source: str, folding: Folding) -> None:
+    def __init__(
+        self,
+        state: State,
+        source: str,
+        folding: Folding,
+        patterns: Sequence[str] | None = None,
+    ) -> None:
         self._state, self._source, self._folding = state, source, folding
+        self._patterns = patterns
         self._number = state.source_id(source)
         self._last: bytes | None = None
         self._seen: dict[str, str] = {}
@@ -79,9 +90,16 @@ class Listing:
         self._require_possible()
         self._state.add_page(self._number, files, left_out, folders)
 
-    def end(self) -> None:
-        """Compare it with what is known: the source is listed to its end."""
-        self._state.end_listing(self._number)
+    def end(self) -> list[str]:
+        """Compare it with what is known: the source is listed to its end.
+
+        Returns
+        -------
+        list of str
+            The patterns that nothing fits.
+        """
+        self._state.end_listing(self._number, self._patterns)
+        return self._state.without_files(self._number, self._patterns or ())
 
     def _require_progress(self, page: Page) -> None:
         is_empty = not (page.files or page.left_out or page.folders)

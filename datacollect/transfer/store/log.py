@@ -67,6 +67,8 @@ class Log:
         }
         text = without_secrets(json.dumps(line, ensure_ascii=True, default=str))
         with self._lock:
+            if self._file.closed:  # a thread that has outlived its pull
+                return
             # A full disk stops the pull where data are written, not here.
             try:
                 self._file.write(text + "\n")

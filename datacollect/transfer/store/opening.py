@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INCOMING = "incoming"
+# Whoever asks for the status holds the lock for an instant; a pull holds it for longer.
+LOCK_S = 1.0
 _LOCKED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
@@ -76,14 +79,20 @@ def unusable(folder: Path, error: OSError) -> NotWrittenError:
 
 
 def _take(lock_fd: int, folder: Path) -> None:
-    try:
-        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in _LOCKED:
-            raise
-        raise ProblemError(
-            f"{folder}: another pull is at work there; wait for its end, or name another folder"
-        ) from None
+    until_s = time.monotonic() + LOCK_S
+    while True:
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _LOCKED:
+                raise
+        else:
+            return
+        if time.monotonic() >= until_s:
+            raise ProblemError(
+                f"{folder}: another pull is at work there; wait for its end, or name another folder"
+            )
+        time.sleep(LOCK_S / 20)
 
 
 class Staging:
@@ -117,6 +126,10 @@ class Staging:
             if known is None:
                 known = self._own_fds[source] = self._open(source)
             return known
+
+    def is_apart(self, source: str) -> bool:
+        """Whether a source's unfinished files lie in a file system of its own."""
+        return self.of(source) != self._usual_fd
 
     def all(self) -> list[int]:
         """Return the descriptors of all that are open."""

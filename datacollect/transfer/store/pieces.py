@@ -75,6 +75,12 @@ class Layout:
         """Where the next file would begin."""
         return int(self.starts[-1] + self.sizes[-1]) if len(self.starts) else 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether files follow each other without gaps, and pieces cover all of them."""
+        ends = [_end_of_row(self.starts, self.sizes), _end_of_row(self.pieces, self.piece_bytes)]
+        return None not in ends and ends[0] == ends[1]
+
     def extended(
         self,
         files: IntArray,
@@ -150,6 +156,14 @@ class Layout:
         return max(0, bisect_right(self.starts, begin) - 1), bisect_left(self.starts, end)
 
 
+def _end_of_row(starts: IntArray, sizes: IntArray) -> int | None:
+    """Return where ranges end that follow each other from 0 on; None: they do not."""
+    ends = np.cumsum(sizes)
+    if (sizes <= 0).any() or (starts != ends - sizes).any():
+        return None
+    return int(ends[-1]) if len(ends) else 0
+
+
 def _cuts(starts: IntArray, sizes: IntArray, size: int) -> IntArray:
     """Return where pieces begin: every `size` bytes, and more often where files are many."""
     begin, end = int(starts[0]), int(starts[-1] + sizes[-1])
@@ -213,6 +227,24 @@ def whole_files(layout: Layout, recorded: set[int]) -> set[int]:
     before = _recorded_before(layout, recorded)
     first, last = piece_range(layout)
     return set(layout.files[before[last] - before[first] == last - first].tolist())
+
+
+def recorded_bytes(layout: Layout, recorded: set[int]) -> IntArray:
+    """Return how many bytes of each file are in recorded pieces.
+
+    >>> layout = Layout.empty().extended(np.array([7, 8]), np.array([100, 50]), 64)
+    >>> recorded_bytes(layout, {1}).tolist()
+    [36, 28]
+    """
+    is_recorded = np.diff(_recorded_before(layout, recorded)).astype(np.int64)
+    before = np.concatenate([[0], np.cumsum(is_recorded * layout.piece_bytes)])
+
+    def below(at: IntArray) -> IntArray:
+        piece = np.searchsorted(layout.pieces, at, side="right") - 1
+        within = np.minimum(at - layout.pieces[piece], layout.piece_bytes[piece])
+        return np.asarray(before[piece] + is_recorded[piece] * within, dtype=np.int64)
+
+    return below(layout.starts + layout.sizes) - below(layout.starts)
 
 
 def _recorded_before(layout: Layout, recorded: set[int]) -> IntArray:

@@ -7,65 +7,17 @@ moves, and when a file is to get its name.
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.transfer.store.attributes import is_as_placed
-from datacollect.transfer.store.paths import Folders
+from datacollect.transfer.store.looking import ABOUT_NAMES, Found, Kind, Looking
 
 if TYPE_CHECKING:
     from datacollect.transfer.store.attributes import StoreOptions
     from datacollect.transfer.store.state import State
 
 _OVERWRITE = "move it away, or start with --overwrite, which replaces it"
-_ABOUT_NAMES = (
-    errno.ENOTDIR,
-    errno.ELOOP,
-    errno.EISDIR,
-    errno.ENAMETOOLONG,
-    errno.EINVAL,
-    errno.EILSEQ,
-    errno.ENOTEMPTY,
-    errno.EEXIST,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EBUSY,
-    errno.EXDEV,
-)
-
-
-class Kind(Enum):
-    """What was found on the way to a place, or at it."""
-
-    NOTHING = "nothing"
-    FILE = "a file"
-    FOLDER = "a folder"
-    LINK = "a link"
-    OTHER = "no regular file"
-    MOUNT = "a file system of its own"
-    CLOSED = "closed"
-
-
-class Found(NamedTuple):
-    """What lies at a place, or keeps from it.
-
-    Attributes
-    ----------
-    kind : Kind
-    at : str
-        Where it lies, below the destination folder.
-    stat : os.stat_result or None
-    why : str
-        In the system's words, where it is closed.
-    """
-
-    kind: Kind
-    at: str
-    stat: os.stat_result | None = None
-    why: str = ""
 
 
 class Taken(NamedTuple):
@@ -75,7 +27,7 @@ class Taken(NamedTuple):
     may_equal: bool = False
 
 
-class Places:
+class Places(Looking):
     """Places of one destination folder. Not for several threads.
 
     Parameters
@@ -86,33 +38,8 @@ class Places:
     """
 
     def __init__(self, root_fd: int, state: State, options: StoreOptions) -> None:
+        super().__init__(root_fd)
         self._state, self._options = state, options
-        self.folders = Folders(root_fd)
-
-    def look(self, source: str, path: str) -> Found:
-        """Return what lies where a file belongs.
-
-        Raises
-        ------
-        OSError
-            What is wrong has nothing to do with the name.
-        """
-        *above, last = (source, *path.split("/"))
-        at = f"{source}/{path}"
-        try:
-            fd = self.folders.open(tuple(above), make=False)
-            return self._at(fd, last, at)
-        except FileNotFoundError:
-            return Found(Kind.NOTHING, at)
-        except OSError as error:
-            if error.errno not in _ABOUT_NAMES:
-                raise
-            blocked = str(error.filename or at)
-            if error.errno == errno.EXDEV:
-                return Found(Kind.MOUNT, blocked)
-            if error.errno in (errno.ENOTDIR, errno.ELOOP) and blocked != at:
-                return self._blocking(blocked)
-            return Found(Kind.CLOSED, blocked, why=os.strerror(error.errno))
 
     def taken(self, number: int, source: str, path: str, n_bytes: int) -> Taken | None:
         """Return why a file cannot be placed; None where it can.
@@ -151,7 +78,7 @@ class Places:
             fd = self.folders.open(tuple(above), make=True)
             os.rename(name, last, src_dir_fd=fd_from, dst_dir_fd=fd)
         except OSError as error:
-            if error.errno in _ABOUT_NAMES:
+            if error.errno in ABOUT_NAMES:
                 return (
                     f"{source}/{path} cannot be written: {os.strerror(error.errno)}; mend that, "
                     "and start the same command again"
@@ -160,24 +87,7 @@ class Places:
         self.folders.changed.add(tuple(above))
         return None
 
-    def close(self) -> None:
-        """Close what is open."""
-        self.folders.close()
-
     # What is found ----------------------------------------------------------------------------
-
-    def _at(self, fd: int, name: str, at: str) -> Found:
-        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-        if stat.S_ISREG(found.st_mode):
-            return Found(Kind.FILE, at, found)
-        if stat.S_ISDIR(found.st_mode):
-            return Found(Kind.FOLDER, at, found)
-        return Found(Kind.LINK if stat.S_ISLNK(found.st_mode) else Kind.OTHER, at, found)
-
-    def _blocking(self, at: str) -> Found:
-        """Return what lies where a folder is wanted."""
-        *above, last = at.split("/")
-        return self._at(self.folders.open(tuple(above), make=False), last, at)
 
     def _judged(
         self, found: Found, number: int, source: str, path: str, n_bytes: int

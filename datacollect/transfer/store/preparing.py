@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -13,16 +12,17 @@ from datacollect.transfer.store.attributes import (
     stamp_of,
 )
 from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
-from datacollect.transfer.store.failures import DiskErrors, passing_over
+from datacollect.transfer.store.failures import CLOSED, DiskErrors, passing_over
+from datacollect.transfer.store.looking import Found, Kind
 from datacollect.transfer.store.paths import names_in
 from datacollect.transfer.store.pieces import touched, whole_files
-from datacollect.transfer.store.places import Found, Kind, Places
+from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state import FileRow, FileState, Settled, Stamp
 from datacollect.transfer.store.syncing import sync_placed
 from datacollect.transfer.store.verifying import is_as_recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from datacollect.transfer.store.attributes import StoreOptions
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.reading import PlacedRow
     from datacollect.transfer.store.state import State
 
-_CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # So many files are settled, or adopted, at a time.
 GROUP = 1000
 
@@ -117,7 +116,7 @@ class Preparing:
     def _mend_begun(self, number: int, name: str) -> int:
         """Find out which unfinished files are there no more: they have their names, or are lost."""
         there: set[str] = set()
-        with passing_over(_CLOSED):
+        with passing_over(CLOSED):
             there = set(names_in(self._staging.of(name)))
         whole = self._state.about_to_be_placed(number)
         with_data = set(self._state.recorded(number, data_only=True))
@@ -176,7 +175,7 @@ class Preparing:
         try:
             self._staging.of(name)
         except OSError as error:
-            if error.errno not in _CLOSED:
+            if error.errno not in CLOSED:
                 raise
             reason = os.strerror(error.errno or 0)
             return (
@@ -195,7 +194,7 @@ class Preparing:
             if row.is_gone or mode is None or mode == row.set_mode:
                 continue
             path = row.listed.path
-            with passing_over(_CLOSED), open_placed(self._places.folders, name, path) as fd:
+            with passing_over(CLOSED), open_placed(self._places.folders, name, path) as fd:
                 os.fchmod(fd, file_mode(mode))
                 os.fsync(fd)
                 settled.append(Settled(row.number, FileState.DONE, None, row.placed, mode))
@@ -203,7 +202,9 @@ class Preparing:
 
     # Comparing --------------------------------------------------------------------------------
 
-    def compare(self, name: str, rows: Sequence[FileRow], digests: Digests) -> None:
+    def compare(
+        self, name: str, rows: Sequence[FileRow], digests: Digests, go_on: Callable[[], None]
+    ) -> None:
         """Adopt the files that are what a source has; keep and name others, or have them fetched.
 
         Raises
@@ -214,7 +215,7 @@ class Preparing:
             The source does not answer; what was compared by then stands.
         """
         number = self._state.source_id(name)
-        comparing = Comparing(self._places.folders, name, self._options, digests)
+        comparing = Comparing(self._places.folders, name, self._options, digests, go_on)
         adopted: list[Adopted] = []
         try:
             for row, found in comparing.all(rows):

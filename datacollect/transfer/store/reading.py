@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from datacollect.transfer.protocol.patterns import matches
 from datacollect.transfer.protocol.source import Listed
-from datacollect.transfer.store.pieces import Layout
+from datacollect.transfer.store.pieces import Layout, recorded_bytes
 
 if TYPE_CHECKING:
     import threading
@@ -128,7 +129,8 @@ class Reading:
 
     def n_starts(self) -> int:
         """Return how often a pull was started; states of old versions did not count."""
-        return int(self.fact("starts") or 0)
+        with self._errors.interpreting():
+            return int(self.fact("starts") or 0)
 
     def wanted(self) -> list[Wanted]:
         """Return the sources that the last start asked for."""
@@ -160,7 +162,8 @@ class Reading:
             f"SELECT id, {COLUMNS} FROM files WHERE source = ? AND state IN ({marks}) ORDER BY id",
             (source,),
         )
-        return [FileRow(row[0], listed_of(row[1:])) for row in rows]
+        with self._errors.interpreting():
+            return [FileRow(row[0], listed_of(row[1:])) for row in rows]
 
     def unplaced(self, source: int) -> Iterator[UnplacedRow]:
         """Yield the files of a source that are waited for, or kept from their places, by path."""
@@ -190,10 +193,9 @@ class Reading:
             "FROM files WHERE source = ? AND path > ? AND state = 1 ORDER BY path LIMIT 1000",
             (source, after),
         ):
-            for row in rows:
-                n_bytes, at_s, rest_ns, set_mode, is_gone = row[10:]
-                stamp = _stamp(row[2] if n_bytes is None else n_bytes, at_s, rest_ns)
-                yield PlacedRow(row[0], listed_of(row[1:10]), stamp, set_mode, bool(is_gone))
+            with self._errors.interpreting():
+                placed = [_placed_row(row) for row in rows]
+            yield from placed
             after = rows[-1][1]
 
     def stamps(self, source: int, path: str) -> list[Stamp]:
@@ -203,7 +205,8 @@ class Reading:
             "AND placed_bytes IS NOT NULL ORDER BY id DESC",
             (source, path),
         )
-        return [_stamp(*row) for row in rows]
+        with self._errors.interpreting():
+            return [_stamp(*row) for row in rows]
 
     def about_to_be_placed(self, source: int) -> dict[int, Stamp]:
         """Return what files looked like that were whole, and are not known to have their names."""
@@ -212,7 +215,8 @@ class Reading:
             "AND state = 0 AND placed_bytes IS NOT NULL",
             (source,),
         )
-        return {number: _stamp(*rest) for number, *rest in rows}
+        with self._errors.interpreting():
+            return {number: _stamp(*rest) for number, *rest in rows}
 
     def still_waiting(self, files: Iterable[int]) -> set[int]:
         """Return which of some files are waited for."""
@@ -231,6 +235,21 @@ class Reading:
                 (source, path),
             )
         )
+
+    def without_files(self, source: int, patterns: Sequence[str]) -> list[str]:
+        """Return the patterns that no file of a source fits, of those that it lists."""
+        left, after = list(patterns), ""
+        while left and (
+            rows := self._rows(
+                "SELECT path FROM files WHERE source = ? AND path > ? AND state IN (0, 1, 4) "
+                "AND NOT is_gone ORDER BY path LIMIT 1000",
+                (source, after),
+            )
+        ):
+            for (path,) in rows:
+                left = [pattern for pattern in left if not matches(path, [pattern])]
+            after = rows[-1][0]
+        return left
 
     def recorded(self, source: int, *, data_only: bool = False) -> list[int]:
         """Return the pieces of a source that are verified and on disk, or nothing but holes."""
@@ -254,7 +273,8 @@ class Reading:
     def state_of(self, file: int) -> FileState:
         """Return what has become of a file."""
         ((found,),) = self._rows("SELECT state FROM files WHERE id = ?", (file,))
-        return FileState(found)
+        with self._errors.interpreting():
+            return FileState(found)
 
     def layout(self, source: int) -> Layout:
         """Return how a source's files lie end to end."""
@@ -263,16 +283,19 @@ class Reading:
                 "SELECT id, offset, bytes FROM files WHERE source = ? AND offset IS NOT NULL "
                 "ORDER BY offset",
                 source,
-                3,
             )
             pieces = self._columns(
-                "SELECT offset, bytes FROM pieces WHERE source = ? ORDER BY piece", source, 2
+                "SELECT piece, offset, bytes FROM pieces WHERE source = ? ORDER BY piece", source
             )
-        return Layout(files[0], files[1], files[2], pieces[0], pieces[1])
+        layout = Layout(*files, *pieces[1:])
+        if (pieces[0] != np.arange(len(pieces[0]))).any() or not layout.is_whole:
+            raise self._errors.damaged("the pieces in it do not cover the files")
+        return layout
 
-    def _columns(self, sql: str, source: int, width: int) -> IntArray:
+    def _columns(self, sql: str, source: int) -> IntArray:
         rows = self._rows(sql, (source,))
-        return np.array(rows, dtype=np.int64).reshape(len(rows), width).T.copy()
+        with self._errors.interpreting():
+            return np.array(rows, dtype=np.int64).reshape(len(rows), 3).T.copy()
 
     # In all -----------------------------------------------------------------------------------
 
@@ -283,16 +306,26 @@ class Reading:
             f"SELECT name, state, count(*), sum(bytes) {_OF_SOURCES} "
             "WHERE state != 2 GROUP BY name, state"
         ):
-            found.setdefault(name, {})[FileState(state)] = (n, total)
+            with self._errors.interpreting():
+                found.setdefault(name, {})[FileState(state)] = (n, total)
         return found
 
     def recorded_bytes(self) -> int:
-        """Return the bytes of all recorded pieces, holes left out."""
-        return int(
-            self._rows(
-                "SELECT ifnull(sum(bytes), 0) FROM pieces WHERE hash IS NOT NULL AND hash != x''"
-            )[0][0]
-        )
+        """Return the bytes that are verified and on disk, holes left out.
+
+        Of files that are done all, however they came; of those that are waited for what has come.
+        """
+        ((total,),) = self._rows("SELECT ifnull(sum(data_bytes), 0) FROM files WHERE state = 1")
+        waiting: dict[int, set[int]] = {}
+        for source, file in self._rows(
+            "SELECT source, id FROM files WHERE state = 0 AND offset IS NOT NULL"
+        ):
+            waiting.setdefault(source, set()).add(file)
+        for source, files in waiting.items():
+            layout, recorded = self.layout(source), set(self.recorded(source, data_only=True))
+            is_waiting = np.array([file in files for file in layout.files.tolist()], dtype=bool)
+            total += int(recorded_bytes(layout, recorded)[is_waiting].sum())
+        return int(total)
 
     def missing(self, most: int = -1) -> list[Missing]:
         """Return what cannot be had of wanted sources, or was left out by them."""
@@ -364,6 +397,12 @@ class Reading:
             tuple(hosts.split(" ")): (rate, max(0.0, now - at))
             for hosts, rate, at in self._rows("SELECT hosts, bytes_per_s, at_unix_s FROM rates")
         }
+
+
+def _placed_row(row: Sequence[Any]) -> PlacedRow:
+    n_bytes, at_s, rest_ns, set_mode, is_gone = row[10:]
+    stamp = _stamp(row[2] if n_bytes is None else n_bytes, at_s, rest_ns)
+    return PlacedRow(row[0], listed_of(row[1:10]), stamp, set_mode, bool(is_gone))
 
 
 def _stamp(n_bytes: int, at_s: int | None, rest_ns: int | None) -> Stamp:

@@ -17,12 +17,15 @@ _SAME = """EXISTS (SELECT 1 FROM listed AS l WHERE l.source = files.source AND l
 _NAMED = "EXISTS (SELECT 1 FROM listed AS l WHERE l.source = files.source AND l.path = files.path)"
 _L = "FROM listed AS l WHERE l.source = files.source AND l.path = files.path"
 
+# Files that are waited for or missing, and not listed any more.
+NOT_LISTED = f"SELECT id, path FROM files WHERE source = ? AND state IN (0, 3) AND NOT {_NAMED}"
+
 END_OF_LISTING = (
     f"""UPDATE files SET state = 2 WHERE source = :source AND
         ((state IN (0, 1, 4) AND {_NAMED} AND NOT {_SAME}) OR (state = 3 AND {_NAMED})
         OR (state = 4 AND NOT {_NAMED}))""",
     f"""UPDATE files SET state = 3, why = '{GONE}' WHERE source = :source
-        AND state = 0 AND NOT {_NAMED}""",
+        AND state IN (0, 3) AND NOT {_NAMED}""",
     f"""UPDATE files SET is_gone = NOT {_NAMED} WHERE source = :source AND state = 1
         AND is_gone = {_NAMED}""",
     # What is told besides, and makes no other file of it.

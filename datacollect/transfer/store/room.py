@@ -27,26 +27,26 @@ def why_no_room(
 
     Holes of sparse files take no room. Each file system counts by itself.
     """
+    if not state.needs([source])[0]:  # then nothing can be wrong with where it would lie
+        return None
     fd = staging.of(source)
     device = os.fstat(fd).st_dev
-    sharing = [source] + [
-        other for other in others if other != source and _device(staging, other) == device
-    ]
+    needing = [each for each in others if each != source and state.needs([each])[0]]
+    sharing = [source, *(other for other in needing if _device(staging, other) == device)]
     n_files, n_bytes = state.needs(sharing)
-    if not state.needs([source])[0]:
-        return None
+    where = folder / source if staging.is_apart(source) else folder
     n_bytes = max(0, n_bytes - _begun_bytes(state, staging, sharing))
     found = os.fstatvfs(fd)
     free = found.f_bavail * found.f_frsize - SPARE_BYTES
     if n_bytes > free:
         return (
-            f"{folder}: must have room for {format_bytes(n_bytes)} more, has it for "
+            f"{where}: must have room for {format_bytes(n_bytes)} more, has it for "
             f"{format_bytes(max(0, free))}; make room, name another folder with --into, or collect "
             "in parts, by patterns in [sources.NAME]"
         )
     if found.f_files and n_files > found.f_favail:
         return (
-            f"{folder}: must have room for {n_files} more files, its disk takes {found.f_favail}; "
+            f"{where}: must have room for {n_files} more files, its disk takes {found.f_favail}; "
             "take files away, or name another folder with --into"
         )
     return None

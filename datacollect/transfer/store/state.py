@@ -15,6 +15,7 @@ import apsw
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.transfer.protocol.patterns import matches
 from datacollect.transfer.protocol.source import GONE
 from datacollect.transfer.store.failures import StateErrors
 from datacollect.transfer.store.holes import data_bytes, hole_starts
@@ -29,7 +30,7 @@ from datacollect.transfer.store.reading import (
     Wanted,
     listed_of,
 )
-from datacollect.transfer.store.relisting import END_OF_LISTING
+from datacollect.transfer.store.relisting import END_OF_LISTING, NOT_LISTED
 from datacollect.transfer.store.schema import LISTED, VERSION, bring_up
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ class State(Reading):
             with self._transaction() as db:
                 db.execute("INSERT OR IGNORE INTO sources (name) VALUES (?)", (name,))
             rows = self._rows(known, (name,))
-        return int(rows[0][0])
+        with self._errors.interpreting():
+            return int(rows[0][0])
 
     # Listings ---------------------------------------------------------------------------------
 
@@ -212,13 +214,20 @@ class State(Reading):
         )
         return int(n), int(total)
 
-    def end_listing(self, source: int) -> None:
+    def end_listing(self, source: int, patterns: Sequence[str] | None = None) -> None:
         """Compare a whole listing with what is known, and note that the source is listed.
 
         Files that are listed as before stay as they are, those that changed are fetched anew, and
-        those that are gone are missing, unless they have been collected.
+        those that are gone are missing, unless they have been collected. What patterns do not fit
+        any more is not gone: it is not wanted.
         """
         with self._transaction() as db:
+            if patterns is not None:
+                rows = self._rows(NOT_LISTED, (source,))
+                db.executemany(
+                    "UPDATE files SET state = 2 WHERE id = ?",
+                    ((number,) for number, path in rows if not matches(path, patterns)),
+                )
             for sql in END_OF_LISTING:
                 db.execute(sql, {"source": source} if ":source" in sql else None)
             self._listed = {}
@@ -290,7 +299,8 @@ class State(Reading):
             part = unknown[i : i + 500]
             marks = ",".join("?" * len(part))
             rows = self._rows(f"SELECT id, {COLUMNS} FROM files WHERE id IN ({marks})", part)
-            found |= {row[0]: listed_of(row[1:]) for row in rows}
+            with self._errors.interpreting():
+                found |= {row[0]: listed_of(row[1:]) for row in rows}
         # Large files are asked for piece after piece; what a number stands for hardly changes.
         if unknown and len(found) <= MOST_LISTED:
             self._listed = found

@@ -8,20 +8,24 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, StoreError
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.store.holes import data_bytes
+from datacollect.transfer.store.looking import displaced_files
 from datacollect.transfer.store.reading import FileState, Missing, Wanted
 from datacollect.transfer.store.snapshot import snapshot_of
 from datacollect.transfer.store.verifying import verified_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
 
+    from datacollect.transfer.store.looking import Displaced
     from datacollect.transfer.store.reading import Reading
     from datacollect.transfer.store.verifying import Progress, Verified
 
@@ -65,7 +69,8 @@ class Status:
     Attributes
     ----------
     complete : bool
-        Whether each wanted source was listed to its end, and all is there, by the last start.
+        Whether each wanted source was listed to its end in the last start, and all its files lie in
+        the folder, as they were placed there.
     at_work : bool
         Whether a pull is at work in the folder.
     sources : tuple of SourceStatus
@@ -111,14 +116,18 @@ def status_of(folder: str | PathLike[str]) -> Status:
     at_work = _is_locked(Path(folder) / STATE_FOLDER / "lock")
     state = _state_of(folder)
     try:
+        displaced = list(displaced_files(Path(folder), state))
+        missing = [Missing(each.source, each.file.path, each.why) for each in displaced]
         return Status(
-            state.is_complete(),
+            state.is_complete() and not displaced,
             at_work,
-            tuple(_sources(state)),
-            state.recorded_bytes(),
-            tuple(state.missing()),
+            tuple(_sources(state, displaced)),
+            state.recorded_bytes() - sum(data_bytes(each.file) for each in displaced),
+            tuple(sorted([*state.missing(), *missing], key=lambda each: each[:2])),
             state.rates(),
         )
+    except OSError as error:
+        raise _unreadable(folder, error) from error
     finally:
         state.close()
 
@@ -139,9 +148,13 @@ def verify_of(
     try:
         return verified_files(Path(folder), state, tell)
     except OSError as error:
-        raise StoreError(f"{folder}: cannot be read: {error.strerror}; mend that") from error
+        raise _unreadable(folder, error) from error
     finally:
         state.close()
+
+
+def _unreadable(folder: str | PathLike[str], error: OSError) -> StoreError:
+    return StoreError(f"{folder}: cannot be read: {error.strerror}; mend that")
 
 
 def _state_of(folder: str | PathLike[str]) -> Reading:
@@ -154,18 +167,26 @@ def _state_of(folder: str | PathLike[str]) -> Reading:
     return state
 
 
-def _sources(state: Reading) -> Iterator[SourceStatus]:
+def _sources(state: Reading, displaced: Iterable[Displaced]) -> Iterator[SourceStatus]:
     """Yield what is known of sources: of those that are wanted, and of which anything is there."""
+    n_displaced: Counter[str] = Counter()
+    displaced_bytes: Counter[str] = Counter()
+    for each in displaced:
+        n_displaced[each.source] += 1
+        displaced_bytes[each.source] += each.file.n_bytes
     counts, wanted = state.counts(), {each.name: each for each in state.wanted()}
     for name in sorted({*counts, *wanted}):
         states = counts.get(name, {})
         last = wanted.get(name, Wanted(name, False, None))
         nothing = (0, 0)
+        n_done, done_bytes = states.get(FileState.DONE, nothing)
+        n_missing = states.get(FileState.MISSING, nothing)[0]
         yield SourceStatus(
             name,
-            *states.get(FileState.DONE, nothing),
+            n_done - n_displaced[name],
+            done_bytes - displaced_bytes[name],
             *states.get(FileState.WAITING, nothing),
-            states.get(FileState.MISSING, nothing)[0] + states.get(FileState.KEPT, nothing)[0],
+            n_missing + states.get(FileState.KEPT, nothing)[0] + n_displaced[name],
             name in wanted,
             last.is_listed,
             last.why,

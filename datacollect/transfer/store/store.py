@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.store.arriving import Arriving
 from datacollect.transfer.store.attributes import StoreOptions, finish_folder
-from datacollect.transfer.store.failures import DiskErrors
+from datacollect.transfer.store.failures import CLOSED, DiskErrors
 from datacollect.transfer.store.listing import Listing
 from datacollect.transfer.store.opening import Staging, open_folder, unusable
 from datacollect.transfer.store.paths import Folders, folding_of, names_in, remove_whole
@@ -83,6 +83,7 @@ class Store(Arriving):
             closing.callback(self.state.close)
             closing.callback(self._places.close)
             closing.callback(self._checks.close)
+            closing.callback(self._keep_writers_out)
             closing.callback(self.stop)
 
     def mend(self) -> int:
@@ -109,9 +110,9 @@ class Store(Arriving):
             self.state.again([each.number for each in found.altered + found.gone])
             return found
 
-    def listing(self, name: str) -> Listing:
-        """Begin to list a source."""
-        return Listing(self.state, name, self.folding)
+    def listing(self, name: str, patterns: Sequence[str] | None = None) -> Listing:
+        """Begin to list a source, of which the files are wanted that patterns fit."""
+        return Listing(self.state, name, self.folding, patterns)
 
     def prepare(self, name: str, piece_bytes: int, *, apart: bool) -> list[FileRow]:
         """Judge the places of a source's files, which is listed to its end, before a byte moves.
@@ -135,13 +136,20 @@ class Store(Arriving):
         with self._on_disk:
             return self._preparing().prepare(name)
 
-    def compare(self, name: str, rows: Sequence[FileRow], digests: Digests) -> None:
+    def compare(
+        self,
+        name: str,
+        rows: Sequence[FileRow],
+        digests: Digests,
+        go_on: Callable[[], None] = lambda: None,
+    ) -> None:
         """Compare files that lie where those of a source belong, and adopt what is equal.
 
         `digests` returns the BLAKE3 of segments at the source, None for those that it cannot tell;
-        None in all where it hashes nothing.
+        None in all where it hashes nothing. `go_on` is called between parts of files, and ends it
+        by raising something.
         """
-        self._preparing().compare(name, rows, digests)
+        self._preparing().compare(name, rows, digests, go_on)
 
     def why_no_room(self, name: str) -> str | None:
         """Return why what a source needs does not fit beside what known ones need, or None."""
@@ -173,28 +181,30 @@ class Store(Arriving):
                 for path, mode, mtime_ns in self.state.folders(number):
                     try:
                         fd = folders.open((name, *path.split("/")), make=True)
+                        if finish_folder(fd, mode, mtime_ns, self.options):
+                            os.fsync(fd)
                     except OSError as error:
-                        why = self._places_why(number, name, path, error)
-                        if why is not None:
-                            whys[path] = why
-                        continue
-                    if finish_folder(fd, mode, mtime_ns, self.options):
-                        os.fsync(fd)
+                        whys[path] = self._places_why(number, name, path, error)
                 folders.sync()
             finally:
                 folders.close()
         self.state.refuse_folders(number, whys)
 
-    def _places_why(self, number: int, name: str, path: str, error: OSError) -> str | None:
-        """Return why a folder cannot be made; None where its files say so already."""
+    def _places_why(self, number: int, name: str, path: str, error: OSError) -> str:
+        """Return why a folder cannot be made, or be given what it has at its source."""
         places = Places(self._opened.root_fd, self.state, self.options)
         try:
             taken = places.taken(number, name, f"{path}/.", 0)
         finally:
             places.close()
-        if taken is None:
+        if taken is not None:
+            return taken.why
+        if error.errno not in CLOSED:
             raise error
-        return taken.why
+        return (
+            f"{name}/{path} cannot be written: {os.strerror(error.errno)}; mend that, and start "
+            "the same command again"
+        )
 
     def _preparing(self) -> Preparing:
         return Preparing(self._opened.root_fd, self.folder, self._staging, self.state, self.options)

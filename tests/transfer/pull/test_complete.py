@@ -157,7 +157,6 @@ def test_what_is_said_is_told_by_the_state_alone(agents, collection_of, into, mo
     monkeypatch.setattr(State, "is_complete", lambda _: False)
     answer = pull(collection_of(agents("S1", FILES)), into)
     assert not answer.complete
-    assert answer.missing
 
 
 def test_missing_entries_are_plain_data():
@@ -219,3 +218,17 @@ def test_bytes_that_rot_are_found_and_mended_by_verify(agents, collection_of, in
     assert (into / "S1/b").read_bytes() != FILES["b"]
     assert dc.pull(collection_of(one), into, verify=True).complete
     assert (into / "S1/b").read_bytes() == FILES["b"]
+
+
+def test_why_a_source_is_missing_names_it_once(agents, collection_of, into):
+    one = agents("S1", FILES)
+    one.stop()
+    told = []
+    answer = pull(collection_of(one, limits=SHORT), into, tell=told.append)
+    (entry,) = answer.missing
+    assert entry.why.startswith("all of it: cannot be reached")
+    assert status_of(into).sources[0].trouble.startswith("cannot be reached")
+    assert [line.split(" at ")[0] for line in told] == [
+        "note: S1: cannot be reached",
+        "given up: S1: cannot be reached",
+    ]

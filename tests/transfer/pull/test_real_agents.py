@@ -13,6 +13,7 @@ import datacollect as dc
 from datacollect.net.keys import write_private_key
 from datacollect.transfer.agent import source_requests
 from datacollect.transfer.agent.files import Folder
+from datacollect.transfer.pull.run import pull
 
 # Of some hundred nanoseconds after 2264, which no 63 bits of nanoseconds hold.
 LATE_S = 9_300_000_000
@@ -80,6 +81,7 @@ def test_one_unreadable_file_takes_no_neighbour_with_it(
 def test_times_before_1970_and_after_2262_are_kept(tmp_path, served, collection_of):
     for name, at_s in (("00", LATE_S), ("01", -5), ("02", 0)):
         os.utime(served / name, ns=(0, at_s * 10**9 + 1))
+    os.utime(served / "03", ns=(0, 0))  # 1970 itself is no unknown time
     if (served / "00").stat().st_mtime_ns != LATE_S * 10**9 + 1:
         os.utime(served / "00", ns=(0, 10**18))  # this file system does not know such times
     with running(write_agent(tmp_path, "S1", serve="data")) as agent:
@@ -152,3 +154,26 @@ def test_an_agent_is_upgraded_while_data_flow(tmp_path, served, collection_of, m
         pull.join(60)
     assert answers[0].complete
     assert arrived(tmp_path / "into/S1") == arrived(served)
+
+
+def test_a_plan_alone_makes_no_folders(tmp_path, served, collection_of):
+    (served / "empty").mkdir()
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        dc.pull(collection_of(agent), tmp_path / "into", plan_only=True)
+        assert not (tmp_path / "into/S1").exists()
+        assert dc.pull(collection_of(agent), tmp_path / "into").complete
+    assert (tmp_path / "into/S1/empty").is_dir()
+
+
+def test_what_patterns_do_not_fit_any_more_is_not_gone(tmp_path, served, collection_of):
+    """After a start that fetched nothing of it; a pattern that nothing fits is told."""
+    told = []
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        collection = collection_of(agent)
+        assert not dc.pull(collection, tmp_path / "into", plan_only=True).complete
+        collection["sources"] = {"S1": {"files": ["0*", "large.*"]}}
+        answer = pull(collection, tmp_path / "into", tell=told.append)
+    assert answer.complete, answer.missing
+    assert sorted(arrived(tmp_path / "into/S1")) == [f"{i:02}" for i in range(10)]
+    (note,) = told
+    assert note.startswith("note: S1: no file there fits 'large.*' of sources.S1.files; ")

@@ -174,3 +174,15 @@ def test_silent_servers_hold_nobody_up(agents, collection_of, into):
         assert appears(into / "S1/b") - begun_s < 2.5
         thread.join(30)
         assert [entry.source for entry in answers[0].missing] == ["S2"]
+
+
+def test_a_relay_that_is_away_holds_nobody_up(agents, collection_of, into):
+    """Nothing is wanted of it: once all is there, it is not waited for."""
+    one, relay = agents("S1", FILES), agents("R", {})
+    relay.stop()
+    limits = {"patience_s": 60.0, "timeout_s": 1.0}
+    collection = collection_of(one, relay, sources={"S1": {}}, limits=limits)
+    thread, answers = in_thread(collection, into)
+    thread.join(30)
+    assert answers, "it waits for the relay"
+    assert answers[0].complete

@@ -94,6 +94,7 @@ import subprocess, sys
 from pathlib import Path
 sys.path[:0] = {paths!r}
 from instances.stores import Held, pull
+from datacollect.transfer.protocol.source import ListedFolder
 
 into = Path({into!r})
 source = Held(top=10)
@@ -180,7 +181,9 @@ def test_a_read_only_file_system_is_named(tmp_path):
         """
 mount(into / "S")
 subprocess.run(["mount", "-o", "remount,ro", str(into / "S")], check=True)
+source.folders.append(ListedFolder("empty", 0o755, 0))
 pulled = pull(into, source)
+assert "Read-only file system" in pulled.missing["empty"], pulled.missing
 assert "Read-only file system" in pulled.missing["top"], pulled.missing
 subprocess.run(["mount", "-o", "remount,rw", str(into / "S")], check=True)
 assert pull(into, source).is_complete

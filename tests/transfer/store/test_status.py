@@ -11,13 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
+from blake3 import blake3
 from instances.stores import UNIT, Held, fetch, get_ready, pull
 
 from datacollect.errors import ProblemError
 from datacollect.transfer.protocol.source import LeftOut
 from datacollect.transfer.store import snapshot
 from datacollect.transfer.store.status import status_of
-from datacollect.transfer.store.store import Store
+from datacollect.transfer.store.store import PieceKey, Store
 
 
 def contents(folder):
@@ -115,7 +116,7 @@ KILLED = """
 import os, signal, sys
 sys.path[:0] = {paths!r}
 from instances.stores import Held, fetch, get_ready
-from datacollect.transfer.store.store import Store
+from datacollect.transfer.store.store import PieceKey, Store
 from pathlib import Path
 
 store, source = Store(Path({into!r})), Held(a=10, b=100_000)
@@ -223,3 +224,57 @@ def test_a_full_disk_is_no_trouble_to_status(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "open", no_writing)
     assert status_of(tmp_path).complete
+
+
+def test_a_file_that_does_not_lie_where_it_was_placed_is_not_complete(tmp_path):
+    source = Held(a=10, b=20, c=30)
+    pull(tmp_path, source)
+    (tmp_path / "S/a").unlink()
+    (tmp_path / "S/b").write_bytes(b"another")
+    found = status_of(tmp_path)
+    assert not found.complete
+    assert [(entry.path, entry.why.split(";")[0]) for entry in found.missing] == [
+        ("a", "is not there any more"),
+        ("b", "looks other than when it came"),
+    ]
+    (told,) = found.sources
+    assert (told.done_files, told.done_bytes, told.missing_files) == (1, 30, 2)
+    assert found.recorded_bytes == 30
+    (tmp_path / "S/b").unlink()
+    assert pull(tmp_path, source).is_complete
+    assert status_of(tmp_path).complete
+
+
+def test_what_a_source_does_not_have_any_more_may_be_taken_away(tmp_path):
+    source = Held(a=10, b=20)
+    pull(tmp_path, source)
+    del source.files["a"]
+    pull(tmp_path, source)
+    (tmp_path / "S/a").unlink()
+    assert status_of(tmp_path).complete
+
+
+def test_what_is_verified_counts_once_however_it_came(tmp_path):
+    """Fetched, fetched again, adopted, and in part."""
+    source = Held(a=10, b=2 * UNIT)
+    pull(tmp_path, source)
+    (tmp_path / "S/b").unlink()
+    pull(tmp_path, source)
+    assert status_of(tmp_path).recorded_bytes == 2 * UNIT + 10
+    for path in (tmp_path / ".datacollect").glob("state.sqlite*"):
+        path.unlink()
+    assert pull(tmp_path, source).n_bytes == 0
+    assert status_of(tmp_path).recorded_bytes == 2 * UNIT + 10
+    source.write("c", bytes(range(256)) * 1024)
+    store = Store(tmp_path)
+    store.state.begin_start(["S"])
+    get_ready(store, source)
+    store.start(lambda *_: None)
+    piece = store.needed("S")[0]
+    segments = store.segments(PieceKey("S", piece))
+    data = b"".join(map(source.part, segments))
+    spans = [segment.span for segment in segments]
+    store.put(PieceKey("S", piece), spans, memoryview(data), blake3(data).digest())
+    store.stop()
+    assert store.state.recorded_bytes() == 3 * UNIT + 10
+    store.close()

@@ -1,7 +1,9 @@
 """What the store has recorded is on disk; a crash at any instant loses nothing recorded."""
 
+import fcntl
 import os
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -263,6 +265,34 @@ def test_one_pull_at_a_time(tmp_path):
         Store(tmp_path)
     store.close()
     Store(tmp_path).close()
+
+
+def test_whoever_asks_for_the_status_stops_no_pull(tmp_path):
+    Store(tmp_path).close()
+    fd = os.open(tmp_path / ".datacollect/lock", os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    threading.Timer(0.2, os.close, [fd]).start()
+    Store(tmp_path).close()
+
+
+def test_a_file_that_was_missing_and_is_gone_is_not_missing_for_ever(tmp_path):
+    store = Store(tmp_path)
+    begin(store)
+    numbers = {row.listed.path: row.number for row in store.state.files_in(1, FileState.WAITING)}
+    store.unreadable("S", [(numbers["z"], "Permission denied")])
+    begin(store, {"empty": 0})
+    assert "z" in {entry.path for entry in store.state.missing()}  # named once
+    begin(store, {"empty": 0})
+    assert store.state.missing() == []
+    store.close()
+
+
+def test_nothing_is_written_once_it_is_closed(tmp_path):
+    store = Store(tmp_path)
+    begin(store)
+    piece = store.needed("S")[0]
+    store.close()
+    assert store.put(PieceKey("S", piece), [], memoryview(b"x"), b"") is False
 
 
 def test_a_full_disk_is_said_and_what_is_recorded_stays(tmp_path, monkeypatch):

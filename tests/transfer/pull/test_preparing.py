@@ -1,0 +1,81 @@
+"""The gate of the folder: who is inside when the pull ends, and who closes it."""
+
+import threading
+
+import pytest
+from instances.stores import Held, pull
+
+from datacollect.transfer.pull import preparing
+from datacollect.transfer.pull.preparing import Cancelled, Gate
+from datacollect.transfer.store.log import Log
+from datacollect.transfer.store.store import Store
+
+
+def test_whoever_leaves_last_closes(monkeypatch):
+    monkeypatch.setattr(preparing, "LEAVES_WITHIN_S", 0.0)
+    gate, closed = Gate(), []
+    with gate:
+        gate.close()
+        gate.leave_last(lambda: closed.append("by the last"))
+        assert closed == []
+    assert closed == ["by the last"]
+    with pytest.raises(Cancelled), gate:
+        pass
+
+
+def test_where_nobody_is_inside_it_is_closed_at_once():
+    gate, closed = Gate(), []
+    gate.close()
+    gate.leave_last(lambda: closed.append(True))
+    assert closed == [True]
+
+
+def test_whoever_waits_inside_is_told_to_end():
+    gate, ended = Gate(), threading.Event()
+
+    def wait():
+        with gate:
+            gate.end_by(ended.set)
+            is_inside.set()
+            ended.wait(30)
+
+    is_inside = threading.Event()
+    thread = threading.Thread(target=wait)
+    thread.start()
+    is_inside.wait(30)
+    gate.close()
+    thread.join(30)
+    assert ended.is_set()
+    with pytest.raises(Cancelled):
+        gate.end_by(ended.set)
+
+
+def test_comparing_ends_between_two_parts(tmp_path):
+    """A large file is not read to its end for a pull that is over."""
+    source = Held(a=40 * 2**20)
+    pull(tmp_path, source)
+    for path in (tmp_path / ".datacollect").glob("state.sqlite*"):
+        path.unlink()
+    store = Store(tmp_path)
+    store.state.begin_start(["S"])
+    listing = store.listing("S")
+    listing.take(source.page())
+    listing.end()
+    rows = store.prepare("S", 2**20, apart=False)
+    gate = Gate()
+
+    def digests(segments):
+        gate.close()
+        return source.digests(segments)
+
+    with pytest.raises(Cancelled):
+        store.compare("S", rows, digests, gate.require_open)
+    assert len(source.asked) == 1
+    store.close()
+
+
+def test_a_log_that_is_closed_takes_nothing_any_more(tmp_path):
+    log = Log(tmp_path / "log")
+    log.close()
+    log.write("not planned", why="late")
+    assert (tmp_path / "log").read_bytes() == b""
