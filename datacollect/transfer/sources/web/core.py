@@ -20,7 +20,7 @@ from datacollect.transfer.sources.web.evidence import (
     by_whole,
     settled,
 )
-from datacollect.transfer.sources.web.heads import Head, head_of, wait_s
+from datacollect.transfer.sources.web.heads import TOO_MANY, Head, head_of, wait_s
 from datacollect.transfer.sources.web.messages import (
     Action,
     Answer,
@@ -236,8 +236,10 @@ class WebCore:
         if head.status in REDIRECTS and "location" in head.headers:
             return self._redirect(head.headers["location"])
         if (wait := wait_s(head, now_unix_s)) is not None:
-            why = f"the server cannot now ({head.status}), and asks to wait {wait:g} s"
-            return [*self._disconnect(), Fail(why, wait, head.status)]
+            is_asked = head.status == TOO_MANY or "retry-after" in head.headers
+            asks = f", and asks to wait {wait:g} s" if is_asked else ""
+            why = f"the server cannot now ({head.status}){asks}"
+            return [*self._disconnect(), Fail(why, wait, head.status, is_asked)]
         if self._is_from_memory and head.status in (401, 403, 404, 410):
             # Where it led on may have been for a while only: ask where it leads by now.
             self._moved.pop(self._asked.path, None)

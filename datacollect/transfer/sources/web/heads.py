@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 # To wait where a server says that it cannot now, and not how long.
 BUSY_S, LONGEST_RETRY_S = 2.0, 24 * 3600.0
-BUSY = (408, 425, 429, 502, 503, 504)
+TOO_MANY = 429
+BUSY = (408, 425, TOO_MANY, 502, 503, 504)
 _HTML = ("text/html", "application/xhtml+xml")
 
 

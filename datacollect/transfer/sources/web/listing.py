@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from datacollect.errors import IdentityError, TransferError
 from datacollect.net.fan_out import LOOK_S, Begun
 from datacollect.transfer.protocol.source import LeftOut, Listed, Page
 from datacollect.transfer.sources.web.messages import Worth
-from datacollect.transfer.sources.web.peer import contradicts
+from datacollect.transfer.sources.web.peer import Failed, contradicts
 from datacollect.transfer.sources.web.refusals import login_page
 from datacollect.transfer.sources.web.sameness import Sameness, is_page, is_page_elsewhere
 from datacollect.transfer.sources.web.versions import Version
@@ -64,7 +65,7 @@ class WebListing:
         self._sameness = Sameness(name)
         self._found: dict[str, _Found] = {}
         self._cond = threading.Condition()
-        self._to_ask: list[ServerFile] = []
+        self._to_ask: deque[ServerFile] = deque()
         self._failure: BaseException | None = None
         self._has_ended = False
         self._heard_s = 0.0
@@ -77,11 +78,9 @@ class WebListing:
         TransferError
             The server does not answer, or with the same page for all.
         """
-        self._to_ask = [
-            file
-            for file in reversed(self._files)
-            if not file.is_known and file.path not in self._found
-        ]
+        self._to_ask = deque(
+            file for file in self._files if not file.is_known and file.path not in self._found
+        )
         self._failure, self._has_ended, self._heard_s = None, False, time.monotonic()
         n_askers = min(ASKERS, len(self._to_ask))
         askers = [Begun(f"asker {n}", self._work, self._ended) for n in range(n_askers)]
@@ -139,11 +138,13 @@ class WebListing:
                     peer.close()
             except IdentityError:
                 raise
-            except TransferError:
-                # Where others are answered, it is there.
-                n_tries = n_tries + 1 if n_found == len(self._found) else 1
+            except TransferError as error:
+                # Where others are answered, it is there; who asks to wait is waited for.
+                wait_s = error.wait_s if isinstance(error, Failed) and error.status else None
+                n_tries = n_tries + (wait_s is None) if n_found == len(self._found) else 1
                 n_found = len(self._found)
-                if n_tries >= MOST_TRIES or time.monotonic() - self._heard_s > self._patience_s:
+                silent_s = time.monotonic() - self._heard_s - (wait_s or 0.0)
+                if n_tries >= MOST_TRIES or silent_s > self._patience_s:
                     raise
 
     def _is_more(self) -> bool:
@@ -151,7 +152,7 @@ class WebListing:
 
     def _next(self) -> ServerFile | None:
         with self._cond:
-            return self._to_ask.pop() if self._is_more() else None
+            return self._to_ask.popleft() if self._is_more() else None
 
     def _ask(self, file: ServerFile, peer: WebPeer) -> None:
         try:

@@ -150,13 +150,14 @@ class Answer:
 class Fail:
     """The connection is of no use any more.
 
-    `status`: the server cannot answer now, and wants to be left alone for `wait_s` seconds; 0 where
-    it has not said so.
+    `status`: the server cannot answer now, it says, and is to be left alone for `wait_s` seconds; 0
+    where it has not said so. `is_asked`: it has asked for that itself.
     """
 
     why: str
     wait_s: float = 0.0
     status: int = 0
+    is_asked: bool = False
 
 
 Action: TypeAlias = Connect | Send | Take | Fill | Disconnect | Answer | Fail

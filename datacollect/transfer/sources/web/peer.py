@@ -17,7 +17,6 @@ from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
 from datacollect.transfer.sources.web import messages
 from datacollect.transfer.sources.web.heads import BUSY_S
 from datacollect.transfer.sources.web.messages import AskRange, AskSize, Worth
-from datacollect.transfer.sources.web.standing import MOST_FAILURES
 from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from datacollect.transfer.sources.web.urls import Target
 
 READ_BYTES = 256 * 1024
-TOO_MANY = 429
 # Before a file that fails is asked for again, doubled each time.
 SHORT_S = 0.05
 
@@ -40,7 +38,7 @@ class Failed(TransferError):
 
     Attributes
     ----------
-    wait_s, status
+    wait_s, status, is_asked
         As of `datacollect.transfer.sources.web.messages.Fail`.
     turn : int
         In which turn it has failed.
@@ -48,9 +46,11 @@ class Failed(TransferError):
 
     turn = 0
 
-    def __init__(self, message: str, wait_s: float = 0.0, status: int = 0) -> None:
+    def __init__(
+        self, message: str, wait_s: float = 0.0, status: int = 0, *, is_asked: bool = False
+    ) -> None:
         super().__init__(message)
-        self.wait_s, self.status = wait_s, status
+        self.wait_s, self.status, self.is_asked = wait_s, status, is_asked
 
 
 def contradicts(answer: messages.Answer, file: Listed) -> bool:
@@ -139,6 +139,8 @@ class WebPeer:
         """Return which files have changed, and which are gone: what says so is asked twice."""
         changed, gone, unreadable = [], [], []
         for span, file in segments:
+            if self._standing.failures(file.path).n:
+                continue  # it failed to come, which tells nothing of its version
             answer = self.size(file.path)
             if contradicts(answer, file):
                 answer = self.size(file.path, is_doubted=True)
@@ -231,11 +233,10 @@ class WebPeer:
         TransferError
             The server is away, or busy.
         """
-        begun_s = time.monotonic()
         if (refusal := self._refusal(path)) is not None and self._is_up(path):
             return refusal
         while True:
-            taken = self._taken
+            taken, begun_s = self._taken, time.monotonic()
             try:
                 answer = self._in_turn(ask)
                 if answer.worth is not Worth.UNREADABLE:
@@ -252,16 +253,26 @@ class WebPeer:
                     raise
             if self._taken - taken >= RENEWED_BY_BYTES:
                 continue  # it goes on from there
-            if (refusal := self._blame(path, failure)) is not None:
+            is_quick = time.monotonic() - begun_s < self._timeout_s / 2
+            if (refusal := self._blame(path, failure, is_quick=is_quick)) is not None:
                 return refusal
+            if self._asked:  # let others come first
+                return messages.Answer(Worth.UNREADABLE, self._standing.failures(path).why)
 
     def _refusal(self, path: str) -> messages.Answer | None:
         """Return why a file is given up; None as long as it is not."""
         failures = self._standing.failures(path)
         return messages.Answer(Worth.REFUSED, failures.text) if failures.are_too_many else None
 
-    def _blame(self, path: str, failure: Failed) -> messages.Answer | None:
+    def _blame(self, path: str, failure: Failed, *, is_quick: bool) -> messages.Answer | None:
         """Find out who has failed: the file, which is given up in the end, or the server.
+
+        Parameters
+        ----------
+        path : str
+        failure : Failed
+        is_quick : bool
+            Whether it showed at once; a connection that ends may be replaced.
 
         Returns
         -------
@@ -275,19 +286,23 @@ class WebPeer:
         """
         n_failures = self._standing.failed(path, str(failure).removeprefix(f"{self._name}: "))
         if failure.status:
-            # A limit is nobody's file's; but what says so for ever, while others are answered.
-            most = MOST_FAILURES if failure.status == TOO_MANY else 2
-            if n_failures < most or not self._is_up(path):
+            # Who asks for it is left alone, once; then it may be the file that asks so for ever.
+            may_be_waited_for = failure.wait_s <= self._patience_s
+            is_first = n_failures == 1 and failure.is_asked and may_be_waited_for
+            if is_first or not self._is_up(path):
                 self._pace.busy(failure.wait_s, failure.turn)
                 raise failure
-        elif n_failures == 1:
+            if not may_be_waited_for:
+                return messages.Answer(Worth.REFUSED, self._standing.failures(path).why)
+        elif n_failures == 1 and is_quick:
             return None
         elif not self._is_up(path):
             raise failure
         if (refusal := self._refusal(path)) is not None:
             return refusal
-        wait_s = min(failure.wait_s, BUSY_S) if failure.status else SHORT_S * 2**n_failures
-        self._pace.pause(wait_s, lambda: self._is_aborted)
+        if not self._asked:
+            wait_s = min(failure.wait_s, BUSY_S) if failure.status else SHORT_S * 2**n_failures
+            self._pace.pause(wait_s, lambda: self._is_aborted)
         return None
 
     def _is_up(self, path: str) -> bool:
@@ -296,12 +311,11 @@ class WebPeer:
             target = self._target_of(other)
             try:
                 answer = self._in_turn(lambda t=target, o=other: AskSize(o, t))  # type: ignore[misc]
-            except Failed as error:
-                if error.status or self._is_aborted:
+            except Failed:
+                if self._is_aborted:
                     return False
             else:
                 if answer.worth is not Worth.UNREADABLE:
-                    self._standing.answered(other)
                     return True
         return False
 
@@ -354,8 +368,8 @@ class WebPeer:
                 self._connection = self._dial(action, self._deadline)
             case messages.Disconnect():
                 self.close()
-            case messages.Fail(why, wait_s, status):
-                raise Failed(f"{self._name}: {why}", wait_s, status)
+            case messages.Fail(why, wait_s, status, is_asked):
+                raise Failed(f"{self._name}: {why}", wait_s, status, is_asked=is_asked)
 
     def _send(self, data: bytes) -> None:
         """Send; what fails shows when the answer is received."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # A file that has failed so often, while others were answered, is given up.
 MOST_FAILURES = 5
 # So many others are asked whether the server is there.
-MOST_WITNESSES = 2
+MOST_WITNESSES = 4
 
 
 class Failures(NamedTuple):
