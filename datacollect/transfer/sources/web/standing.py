@@ -1,0 +1,147 @@
+"""What a start has seen of a server's files: which fail, which answer, whose versions alternate.
+
+One file that fails costs itself alone, and a server that is away costs no file: whether it is there
+is asked by another file.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from datacollect.transfer.sources.web.versions import Version
+
+# A file that has failed so often, while others were answered, is given up.
+MOST_FAILURES = 5
+# So many others are asked whether the server is there.
+MOST_WITNESSES = 4
+
+
+class Failures(NamedTuple):
+    """How often a file has failed, and why the last time."""
+
+    n: int
+    why: str
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether the file is to be given up, if the server is there."""
+        return self.n >= MOST_FAILURES
+
+    @property
+    def text(self) -> str:
+        """Why it was given up."""
+        return f"{self.why}; so it went {self.n} times, while the server answered for others"
+
+
+NONE = Failures(0, "")
+
+
+class Standing:
+    """Failures and versions of the files of one server; for any thread.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        All its files.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = tuple(paths)
+        self._lock = threading.Lock()
+        self._failures: dict[str, Failures] = {}
+        self._good: deque[str] = deque(maxlen=2)
+        self._next = 0
+        self._seen: dict[str, list[str]] = {}
+        self._alternating: dict[str, str] = {}
+
+    # Failures ---------------------------------------------------------------------------------
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is one file, and no other to ask by whether the server is there."""
+        return len(self._paths) < 2
+
+    def failures(self, path: str) -> Failures:
+        """Return how a file has failed since it was last answered for."""
+        return self._failures.get(path, NONE)
+
+    def answered(self, path: str) -> None:
+        """A file was answered for."""
+        with self._lock:
+            self._failures.pop(path, None)
+            if path not in self._good:
+                self._good.append(path)
+
+    def failed(self, path: str, why: str) -> int:
+        """A file has failed; return how often it has since it was last answered for."""
+        with self._lock:
+            failures = Failures(self.failures(path).n + 1, why)
+            self._failures[path] = failures
+            if path in self._good:
+                self._good.remove(path)
+            return failures.n
+
+    def witnesses(self, path: str) -> Iterator[str]:
+        """Yield other files, by which to ask whether the server is there: good ones first."""
+        with self._lock:
+            chosen = [other for other in self._good if other != path]
+            for _ in range(min(len(self._paths), MOST_WITNESSES + 1)):
+                other = self._paths[self._next % len(self._paths)]
+                self._next += 1
+                if other != path and other not in chosen:
+                    chosen.append(other)
+        yield from chosen[:MOST_WITNESSES]
+
+    # Versions ---------------------------------------------------------------------------------
+
+    def mark(self, path: str) -> int:
+        """Return, before a request, how many versions of a file were seen by then."""
+        return len(self._seen.get(path, ()))
+
+    def note(self, path: str, found: Version, mark: int, was: Version | None = None) -> str | None:
+        """Note which version an answer was of; return why, where versions alternate.
+
+        A version that comes again, in answer to a request that was made after another one was
+        seen, is no change: nodes of a farm differ.
+
+        Parameters
+        ----------
+        path : str
+        found : Version
+        mark : int
+            Of `mark`, before the request.
+        was : Version or None
+            Which one was expected, where this one is another.
+        """
+        name = _name(found)
+        if name is None or (was is None and path not in self._seen):
+            return self._alternating.get(path)
+        with self._lock:
+            seen = self._seen.setdefault(path, [])
+            if not seen and was is not None and (expected := _name(was)) is not None:
+                seen.append(expected)
+            if name in seen[: max(0, mark - 1)]:
+                names = " and ".join(safe_text(each) for each in (name, seen[mark - 1]))
+                self._alternating.setdefault(
+                    path,
+                    f"the server calls it {names} in turn: nodes behind it differ; give its bytes "
+                    "and sha256 in a manifest: then the hash decides, and not the version",
+                )
+            elif name not in seen:
+                seen.append(name)
+        return self._alternating.get(path)
+
+    def why_alternating(self, path: str) -> str | None:
+        """Return why, where versions of a file alternate."""
+        return self._alternating.get(path)
+
+
+def _name(version: Version) -> str | None:
+    return version.etag or version.modified
