@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from judges.misbehaving_answers import ServedFile
+from judges.misbehaving_answers import CAP_BYTES, ServedFile
 from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Expectation, Known, expectation, versions
 
@@ -169,8 +169,11 @@ def is_too_much(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
     per_request = BYTES_PER_REQUEST
     if behaviour.body == "endless" or behaviour.timing == "endless head":
         per_request = ENDLESS_BYTES_PER_REQUEST
-    most = MOST_TIMES * len(case.file.grown) + per_request * seen.n_requests
-    return seen.sent_bytes > most or seen.n_requests > MOST_REQUESTS
+    most_bytes = MOST_TIMES * len(case.file.grown) + per_request * seen.n_requests
+    most_requests = MOST_REQUESTS
+    if behaviour.body == "capped":
+        most_requests += len(case.file.data) // CAP_BYTES
+    return seen.sent_bytes > most_bytes or seen.n_requests > most_requests
 
 
 def neighbour_of(case: Case) -> Case:

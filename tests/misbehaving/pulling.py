@@ -29,7 +29,7 @@ COLLECTION = """
 format = "datacollect-collection/1"
 destination = "D"
 key = "collector.key"
-limits = { connections = 256, patience_s = 2.0, timeout_s = 1.0 }
+limits = { connections = 256, patience_s = 4.0, timeout_s = 2.0 }
 """
 
 
@@ -78,7 +78,9 @@ def entries_of(cases: Iterable[Case], *, alone: bool = False) -> list[Entry]:
         for begin in range(0, len(group), step):
             chosen = group[begin : begin + step]
             half = len(chosen) // 2
-            beside = (*chosen[:half], neighbour_of(chosen[0]), *chosen[half:])
+            # Who meets one page for many names may well stop there.
+            neighbours = [] if kind == "page" else [neighbour_of(chosen[0])]
+            beside = (*chosen[:half], *neighbours, *chosen[half:])
             found.append(Entry(f"W{len(found)}", beside, is_secure))
     return found
 
