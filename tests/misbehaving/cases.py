@@ -16,7 +16,9 @@ from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Expectation, Known, expectation, versions
 
 SMALL_BYTES, LARGE_BYTES, EVERY_LARGE = 3000, 150_000, 8
-MOST_TIMES, BYTES_PER_REQUEST = 3, 1024
+# What is on the way before a client can say that it does not want it: TCP's first ten segments (RFC
+# 6928), and a head.
+MOST_TIMES, BYTES_PER_REQUEST = 3, 16 * 1024
 # What an endless answer has put into buffers before it is noticed that the client has gone.
 ENDLESS_BYTES_PER_REQUEST = 1_000_000
 MOST_REQUESTS = 60
@@ -139,19 +141,24 @@ def judged(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool = Fa
     was_there : bool
         Whether the file was there, verified, when it started.
     """
+    verdict = _of_bytes(case, behaviour, seen, was_there=was_there)
+    if not verdict.is_bad and is_too_much(case, behaviour, seen):
+        return Verdict.TOO_MANY
+    return verdict
+
+
+def _of_bytes(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool) -> Verdict:
     if seen.data is None:
         return _absent(behaviour, seen, was_there=was_there)
-    right = [case.file.data]
-    if not (case.known.sha256 or case.known.n_bytes):
-        right += versions(case.behaviour, case.file)
-    elif not case.known.sha256:
-        right += [
-            each for each in versions(case.behaviour, case.file) if len(each) == len(right[0])
-        ]
-    if seen.data not in right:
-        told = expectation(case.behaviour, case.known)
-        return Verdict.DECEIVED if told is Expectation.ONLY_BY_HASH else Verdict.WRONG
-    return Verdict.TOO_MANY if is_too_much(case, behaviour, seen) else Verdict.IDENTICAL
+    right = versions(case.behaviour, case.file)
+    if case.known.sha256:
+        right = right[:1]
+    if case.known.n_bytes:
+        right = tuple(each for each in right if len(each) == len(case.file.data))
+    if seen.data in right:
+        return Verdict.IDENTICAL
+    told = expectation(case.behaviour, case.known)
+    return Verdict.DECEIVED if told is Expectation.ONLY_BY_HASH else Verdict.WRONG
 
 
 def _absent(behaviour: Behaviour, seen: Seen, *, was_there: bool) -> Verdict:
@@ -171,6 +178,8 @@ def is_too_much(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
         per_request = ENDLESS_BYTES_PER_REQUEST
     most_bytes = MOST_TIMES * len(case.file.grown) + per_request * seen.n_requests
     most_requests = MOST_REQUESTS
+    if behaviour.redirect in ("ten times", "loop"):
+        most_requests *= 6
     if behaviour.body == "capped":
         most_requests += len(case.file.data) // CAP_BYTES
     return seen.sent_bytes > most_bytes or seen.n_requests > most_requests
