@@ -205,6 +205,9 @@ class WebPeer:
         """Fetch a span; what has come of it is kept where a connection ends in between."""
         version = Version.of_tag(file.tag)
         target, mark = self._target_of(file.path), self._standing.mark(file.path)
+        why = self._standing.why_not_told(file.path)
+        if why is not None and version.sha256 is None:
+            return messages.Answer(Worth.REFUSED, why)
 
         def rest() -> AskRange:
             begin, n_bytes = span.offset_bytes + self._taken, span.n_bytes - self._taken

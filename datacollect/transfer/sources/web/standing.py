@@ -107,6 +107,10 @@ class Standing:
         """Return, before a request, how many versions of a file were seen by then."""
         return len(self._seen.get(path, ()))
 
+    def why_not_told(self, path: str) -> str | None:
+        """Return why versions of a file tell nothing; None where they may."""
+        return self._alternating.get(path)
+
     def note(self, path: str, found: Version, mark: int, was: Version | None = None) -> str | None:
         """Note which version an answer was of; return why, where versions tell nothing.
 
