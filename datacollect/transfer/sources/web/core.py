@@ -242,7 +242,7 @@ class WebCore:
             return [*self._disconnect(), Fail(why, wait, head.status, is_asked)]
         if self._is_from_memory and head.status in (401, 403, 404, 410):
             # Where it led on may have been for a while only: ask where it leads by now.
-            self._moved.pop(self._asked.path, None)
+            self._moved.pop(self._asked.path)
             return [*self._disconnect(), *self._ask_where_it_is()]
         if isinstance(self._asked, AskSize):
             return self._size_head(self._asked, head, now_unix_s)
@@ -293,7 +293,6 @@ class WebCore:
                 raise ProblemError(why)
         except ProblemError as error:
             return [*self._disconnect(), self._refused(str(error))]
-        self._moved[self._asked.path] = target
         self._is_from_memory = False
         return [*self._disconnect(), *self._ask(target)]
 
@@ -348,6 +347,11 @@ class WebCore:
     def _answered(self, answer: Answer | None = None) -> Answer:
         answer = answer or self._answer
         assert answer is not None
+        assert self._asked is not None
+        if answer.worth is Worth.GOOD and self._target not in (None, self._asked.target):
+            self._moved[self._asked.path] = self._target
+        else:  # where it led on may have been for a while only
+            self._moved.pop(self._asked.path, None)
         if self._begins:
             answer = replace(answer, begins=self._begins)
         self._answer = self._asked = None

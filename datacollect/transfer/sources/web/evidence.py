@@ -168,7 +168,8 @@ def _by_part(head: Head) -> Told:
 
 def _contradiction(first: Told, whole: Told) -> Answer:
     told = f"{_in_short(first)} when asked for its first byte, {_in_short(whole)} for all of it"
-    return Answer(Worth.REFUSED, f"the server contradicts itself: {told}")
+    why = f"the server contradicts itself: {told}"
+    return Answer(Worth.REFUSED, why, version=whole.answer.version)
 
 
 def _in_short(told: Told) -> str:

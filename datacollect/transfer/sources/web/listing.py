@@ -60,10 +60,14 @@ class WebListing:
         open_peer: Callable[[], WebPeer],
         patience_s: float,
     ) -> None:
+        self._name = name
         self._known, self._open_peer, self._patience_s = known, open_peer, patience_s
         self._files = sorted(files, key=lambda file: file.path.encode(errors="surrogatepass"))
-        self._sameness = Sameness(name)
+        self._n_asked = sum(not file.is_known for file in self._files)
+        self._sameness = Sameness()
         self._found: dict[str, _Found] = {}
+        # What may be one and the same page: only when all were asked it is known.
+        self._held: dict[str, tuple[ServerFile, _Found]] = {}
         self._cond = threading.Condition()
         self._to_ask: deque[ServerFile] = deque()
         self._failure: BaseException | None = None
@@ -79,7 +83,7 @@ class WebListing:
             The server does not answer, or with the same page for all.
         """
         self._to_ask = deque(
-            file for file in self._files if not file.is_known and file.path not in self._found
+            file for file in self._files if not (file.is_known or self._is_answered(file.path))
         )
         self._failure, self._has_ended, self._heard_s = None, False, time.monotonic()
         n_askers = min(ASKERS, len(self._to_ask))
@@ -91,6 +95,9 @@ class WebListing:
                 yield _page([self._found.get(file.path) or _as_told(file) for file in files])
         finally:
             self._has_ended = True
+
+    def _is_answered(self, path: str) -> bool:
+        return path in self._found or path in self._held
 
     def _groups(self) -> Iterator[list[ServerFile]]:
         group: list[ServerFile] = []
@@ -113,9 +120,6 @@ class WebListing:
                 self._cond.wait(LOOK_S)
                 for asker in askers:
                     asker.look()
-            # What shows at the last file counts for the first.
-            if isinstance(self._failure, IdentityError):
-                raise self._failure
 
     # Asking, each in a thread of its own -------------------------------------------------------
 
@@ -156,26 +160,48 @@ class WebListing:
 
     def _ask(self, file: ServerFile, peer: WebPeer) -> None:
         try:
-            found = self._judged(file, peer)
+            first = peer.size(file.path)
+            found = self._judged(file, first, peer)
         except BaseException:
             with self._cond:
                 self._to_ask.append(file)
             raise
+        is_told = file.n_bytes is not None and first.n_bytes == file.n_bytes
         with self._cond:
             self._heard_s = time.monotonic()
-            self._found[file.path] = found
+            if not is_told and self._sameness.suspects(file.path, first):
+                self._held[file.path] = file, found
+            else:
+                self._found[file.path] = found
+            if len(self._found) + len(self._held) == self._n_asked:
+                self._judge_together()
             self._cond.notify_all()
 
-    def _judged(self, file: ServerFile, peer: WebPeer) -> _Found:
-        """Ask for a file; in another way too, where the answer contradicts what is known."""
-        known, answer = self._known.get(file.path), peer.size(file.path)
+    def _judge_together(self) -> None:
+        """All were asked: judge what may be one page for many; the whole server, if it is all.
+
+        Raises
+        ------
+        IdentityError
+            Whoever answers has that page alone.
+        """
+        whys = {path: self._sameness.why(path) for path in self._held}
+        if not self._found and self._n_asked == len(self._files) and all(whys.values()):
+            raise IdentityError(f"{self._name}: {next(iter(whys.values()))}")
+        for path, (file, found) in self._held.items():
+            why = whys[path]
+            self._found[path] = found if why is None else self._later(file, why)
+        self._held = {}
+
+    def _judged(self, file: ServerFile, answer: Answer, peer: WebPeer) -> _Found:
+        """Judge an answer; ask in another way too, where it contradicts what is known."""
+        known = self._known.get(file.path)
         if file.n_bytes is None or answer.n_bytes != file.n_bytes:
-            self._sameness.note(file.path, answer)
             if is_page_elsewhere(file.path, file.target, answer):
                 assert answer.landed is not None
                 return self._later(file, login_page(answer.landed))
             if known is not None and contradicts(answer, known) and is_page(file.path, answer):
-                return self._later(file, "what was HTML never is HTML now: a login page?")
+                return self._later(file, "it is HTML now, and was collected before: a login page?")
         is_new = answer.worth is Worth.GOOD and file.n_bytes not in (None, answer.n_bytes)
         if is_new or (known is not None and contradicts(answer, known)):
             answer = peer.size(file.path, is_doubted=True)

@@ -164,7 +164,7 @@ class WebPeer:
         mark = self._standing.mark(path)
         answer = self._asked_for(path, lambda: AskSize(path, self._target_of(path), is_doubted))
         why = self._standing.note(path, answer.version, mark)
-        if answer.worth is Worth.GOOD and why is not None:
+        if why is not None and answer.worth in (Worth.GOOD, Worth.REFUSED):
             return replace(answer, worth=Worth.REFUSED, why=why)
         return answer
 
@@ -205,6 +205,9 @@ class WebPeer:
         """Fetch a span; what has come of it is kept where a connection ends in between."""
         version = Version.of_tag(file.tag)
         target, mark = self._target_of(file.path), self._standing.mark(file.path)
+        why = self._standing.why_not_told(file.path)
+        if why is not None and version.sha256 is None:
+            return messages.Answer(Worth.REFUSED, why)
 
         def rest() -> AskRange:
             begin, n_bytes = span.offset_bytes + self._taken, span.n_bytes - self._taken
@@ -365,11 +368,23 @@ class WebPeer:
             case messages.Fill(n_bytes):
                 self._wanted = n_bytes
             case messages.Connect():
-                self._connection = self._dial(action, self._deadline)
+                self._connection = self._dialled(action)
             case messages.Disconnect():
                 self.close()
             case messages.Fail(why, wait_s, status, is_asked):
                 raise Failed(f"{self._name}: {why}", wait_s, status, is_asked=is_asked)
+
+    def _dialled(self, wanted: messages.Connect) -> socket.socket:
+        """Connect; where a question has led elsewhere, or is late, it is the question that fails.
+
+        Another question tells whether the server is there.
+        """
+        try:
+            return self._dial(wanted, self._deadline)
+        except TransferError as error:
+            if wanted.is_elsewhere or (self._deadline is not None and self._deadline.is_over):
+                raise Failed(str(error)) from None
+            raise
 
     def _send(self, data: bytes) -> None:
         """Send; what fails shows when the answer is received."""

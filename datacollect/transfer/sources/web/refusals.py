@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.sources.web.urls import Target
 
 NO_RANGES = "sends whole files only: it must know ranges (Accept-Ranges: bytes)"
-LET_IN = "name a user in its URL (https://user:password@…), or have URLs signed"
+LET_IN = "name a user and a password in its URL, or have URLs signed"
 
 
 def not_allowed(status: int, target: Target, now_unix_s: float) -> str:

@@ -7,10 +7,9 @@ comes from one address, or has one ETag.
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, TypeAlias
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.errors import IdentityError
 from datacollect.transfer.sources.web.messages import Worth
 from datacollect.transfer.sources.web.refusals import LET_IN
 from datacollect.transfer.sources.web.urls import is_named_as_page, name_in
@@ -21,7 +20,14 @@ if TYPE_CHECKING:
     from datacollect.transfer.sources.web.messages import Answer
     from datacollect.transfer.sources.web.urls import Target
 
-    _Key: TypeAlias = tuple[object, ...]
+
+class _Key(NamedTuple):
+    """What pages may have in common: of how many files it is too many, and where it is."""
+
+    what: tuple[object, ...]
+    n_needed: int
+    where: str = ""
+
 
 # What tells by itself needs two files, what tells less three.
 TWO, THREE = 2, 3
@@ -41,54 +47,48 @@ def is_page_elsewhere(path: str, target: Target, answer: Answer) -> bool:
 
 
 class Sameness:
-    """Remembers which addresses and versions pages were of; for any thread.
+    """Remembers which addresses and versions pages were of. Not for several threads at a time."""
 
-    Parameters
-    ----------
-    name : str
-        The server, for messages.
-    """
+    def __init__(self) -> None:
+        self._keys: dict[str, tuple[_Key, ...]] = {}
+        self._counts: Counter[_Key] = Counter()
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._lock = threading.Lock()
-        self._paths: dict[_Key, set[str]] = {}
-
-    def note(self, path: str, answer: Answer) -> None:
+    def suspects(self, path: str, answer: Answer) -> bool:
         """Note an answer for a file of which no manifest says how many bytes it has.
 
-        Raises
-        ------
-        IdentityError
-            It is the same page as for other files.
+        Returns
+        -------
+        bool
+            Whether it may be the same page as for other files: only all answers tell.
         """
         if answer.worth not in (Worth.GOOD, Worth.REFUSED) or not is_page(path, answer):
-            return
-        with self._lock:
-            for key, n_needed in _evidence(answer):
-                paths = self._paths.setdefault(key, set())
-                if len(paths) < THREE:
-                    paths.add(path)
-                if len(paths) >= n_needed:
-                    raise self._same_page(paths, answer)
+            return False
+        if path not in self._keys:
+            self._keys[path] = tuple(_evidence(answer))
+            self._counts.update(self._keys[path])
+        return bool(self._keys[path])
 
-    def _same_page(self, paths: set[str], answer: Answer) -> IdentityError:
-        some = ", ".join(repr(path) for path in sorted(paths))
-        where = "" if answer.landed is None else f" at {answer.landed.shown}"
-        return IdentityError(
-            f"{self._name}: a login page? The server has one and the same page{where} for {some}; "
-            f"{LET_IN}. If these are the files, give their bytes and sha256 in a manifest"
-        )
+    def why(self, path: str) -> str | None:
+        """Return why a file is a page that others are, too; None where it is none."""
+        for key in self._keys.get(path, ()):
+            n = self._counts[key]
+            if n >= key.n_needed:
+                return (
+                    f"a login page? The server has one and the same page{key.where} for {n} files; "
+                    f"{LET_IN}. If these are the files, give their bytes and sha256 in a manifest"
+                )
+        return None
 
 
-def _evidence(answer: Answer) -> Iterator[tuple[_Key, int]]:
-    """Yield what is the same for the same page, and how many files of it are too many."""
-    if answer.landed is not None:
-        yield ("landed", answer.landed.origin, answer.landed.path.partition("?")[0]), TWO
+def _evidence(answer: Answer) -> Iterator[_Key]:
+    """Yield what is the same for the same page."""
+    if (landed := answer.landed) is not None:
+        address = landed.shown, *landed.origin
+        yield _Key(("landed", *address), TWO, f" at {landed.shown}")
     if not answer.n_bytes:
         return
     etag = answer.version.etag
     if etag is not None:
-        yield ("etag", etag, answer.n_bytes), TWO
+        yield _Key(("etag", etag, answer.n_bytes), TWO)
     else:
-        yield ("length", answer.n_bytes), THREE
+        yield _Key(("length", answer.n_bytes), THREE)

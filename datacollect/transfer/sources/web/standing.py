@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.sources.web.versions import Version
 
 # A file that has failed so often, while others were answered, is given up.
-MOST_FAILURES = 5
+MOST_FAILURES = 4
+# A file has so many versions in one start: listed, and changed three times.
+MOST_VERSIONS = 4
 # So many others are asked whether the server is there.
 MOST_WITNESSES = 4
 
@@ -105,11 +107,15 @@ class Standing:
         """Return, before a request, how many versions of a file were seen by then."""
         return len(self._seen.get(path, ()))
 
+    def why_not_told(self, path: str) -> str | None:
+        """Return why versions of a file tell nothing; None where they may."""
+        return self._alternating.get(path)
+
     def note(self, path: str, found: Version, mark: int, was: Version | None = None) -> str | None:
-        """Note which version an answer was of; return why, where versions alternate.
+        """Note which version an answer was of; return why, where versions tell nothing.
 
         A version that comes again, in answer to a request that was made after another one was
-        seen, is no change: nodes of a farm differ.
+        seen, is no change: nodes of a farm differ. Nor is a new one in every answer.
 
         Parameters
         ----------
@@ -129,18 +135,19 @@ class Standing:
                 seen.append(expected)
             if name in seen[: max(0, mark - 1)]:
                 names = " and ".join(safe_text(each) for each in (name, seen[mark - 1]))
-                self._alternating.setdefault(
-                    path,
-                    f"the server calls it {names} in turn: nodes behind it differ; give its bytes "
-                    "and sha256 in a manifest: then the hash decides, and not the version",
-                )
+                told = f"calls it {names} in turn: nodes behind it differ"
+                self._alternating.setdefault(path, f"the server {told}; {_REMEDY}")
             elif name not in seen:
                 seen.append(name)
+                if len(seen) >= MOST_VERSIONS:
+                    told = f"has a new version of it each time, {safe_text(name)} in the end"
+                    self._alternating.setdefault(path, f"the server {told}; {_REMEDY}")
         return self._alternating.get(path)
 
-    def why_alternating(self, path: str) -> str | None:
-        """Return why, where versions of a file alternate."""
-        return self._alternating.get(path)
+
+_REMEDY = (
+    "give its bytes and sha256 in a manifest: then the hash decides, and the version does not count"
+)
 
 
 def _name(version: Version) -> str | None:
