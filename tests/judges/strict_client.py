@@ -59,6 +59,7 @@ class Order(NamedTuple):
 
     asks_first_byte: bool
     n_parts: int  # 0: without a range
+    keeps_beginnings: bool  # of answers that are cut short, and goes on behind them
     n_wasted: int  # requests that came before, from whomever
 
 
@@ -89,14 +90,15 @@ def _outcomes(behaviour: Behaviour, *, knows_bytes: bool) -> set[bool | None]:
     asks_first = (True, False) if knows_bytes else (True,)
     changes = behaviour.turn != "always" or behaviour.body in CHANGING_BODIES
     n_wasted = (0, 1, 2, 3) if changes else (0,)
-    orders = [Order(*each) for each in product(asks_first, (0, 1, 3), n_wasted)]
+    orders = [Order(*each) for each in product(asks_first, (0, 1, 3), (False, True), n_wasted)]
     return {outcome(behaviour, order, knows_bytes=knows_bytes) for order in orders}
 
 
 def outcome(behaviour: Behaviour, order: Order, *, knows_bytes: bool) -> bool | None:
     """Return whether a client ends with right bytes; None where it ends with none."""
     site = Site({"/f": EXAMPLE}, {"/f": behaviour})
-    client = _Client(site, len(EXAMPLE.data) if knows_bytes else None)
+    n_bytes = len(EXAMPLE.data) if knows_bytes else None
+    client = _Client(site, n_bytes, keeps_beginnings=order.keeps_beginnings)
     for _ in range(order.n_wasted):
         client.ask(0, 0)
     for _ in range(MOST_BEGINNINGS):
@@ -128,8 +130,9 @@ class _Evidence:
 
 
 class _Client:
-    def __init__(self, site: Site, n_bytes: int | None) -> None:
+    def __init__(self, site: Site, n_bytes: int | None, *, keeps_beginnings: bool) -> None:
         self.site, self.n_bytes = site, n_bytes
+        self.keeps_beginnings = keeps_beginnings
 
     def ask(self, first: int | None, last: int | None) -> Answer | None:
         """Return the answer in the end; None where it leads out of the site, or on for ever."""
@@ -159,7 +162,7 @@ class _Client:
                 if _says_empty(found) and self.n_bytes in (None, 0):
                     return b""
                 return self._whole(evidence)
-            part = _range_of(found, 0, 0, evidence)
+            part = self._range_of(found, 0, 0, evidence)
             if part is None:
                 return None
             _, evidence = part
@@ -176,68 +179,84 @@ class _Client:
             if found is None:
                 return None
             if found.status == 200:
-                return _whole_of(found, evidence)
-            part = _range_of(found, len(data), last, evidence)
+                part = self._beginning_of(found, evidence)
+            else:
+                part = self._range_of(found, len(data), last, evidence)
             if part is None:
                 return None
-            data, evidence = data + part[0], part[1]
+            # A whole answer begins anew, whatever was there.
+            data = part[0] if found.status == 200 else data + part[0]
+            evidence = part[1]
         return None
 
     def _whole(self, evidence: _Evidence) -> bytes | None:
         found = self.ask(None, None)
-        return None if found is None or found.status != 200 else _whole_of(found, evidence)
+        if found is None or found.status != 200:
+            return None
+        data, is_all = _payload(found, evidence.n_bytes)
+        if not is_all or evidence.n_bytes not in (None, len(data)):
+            return None
+        return None if evidence.with_answer(found) is None else data
+
+    def _beginning_of(self, found: Answer, evidence: _Evidence) -> tuple[bytes, _Evidence] | None:
+        """Return what a whole answer has brought of a file whose size is known."""
+        data, is_all = _payload(found, evidence.n_bytes)
+        after = evidence.with_answer(found)
+        told = int(found.lengths[0]) if found.lengths and found.lengths[0].isdecimal() else None
+        if after is None or told not in (None, evidence.n_bytes):
+            return None
+        if is_all and len(data) == evidence.n_bytes:
+            return data, after
+        is_of_use = self.keeps_beginnings and 0 < len(data) <= evidence.n_bytes and not is_all
+        return (data, after) if is_of_use else None
+
+    def _range_of(
+        self, found: Answer, first: int, last: int, evidence: _Evidence
+    ) -> tuple[bytes, _Evidence] | None:
+        """Return the bytes of a range, and what is known then; None where anything does not fit."""
+        said = [CONTENT_RANGE.fullmatch(each) for each in found.header("Content-Range")]
+        if found.status != 206 or len(said) != 1 or said[0] is None or said[0][1] is None:
+            return None
+        begin, end, total = int(said[0][1]), int(said[0][2]), said[0][3]
+        if total == "*" and evidence.n_bytes is None:
+            return None
+        n_bytes = evidence.n_bytes if total == "*" else int(total)
+        after = evidence.with_answer(found)
+        if begin != first or not begin <= end <= last or end >= n_bytes:
+            return None
+        if evidence.n_bytes not in (None, n_bytes) or after is None:
+            return None
+        data, is_all = _payload(found, end - begin + 1)
+        if is_all and len(data) != end - begin + 1:
+            return None
+        is_of_use = self.keeps_beginnings and 0 < len(data) <= end - begin + 1
+        return (data, replace(after, n_bytes=n_bytes)) if is_all or is_of_use else None
 
 
 def _says_empty(found: Answer) -> bool:
     return found.status == 416 and found.header("Content-Range") == ["bytes */0"]
 
 
-def _range_of(
-    found: Answer, first: int, last: int, evidence: _Evidence
-) -> tuple[bytes, _Evidence] | None:
-    """Return the bytes of a range, and what is known then; None where anything does not fit."""
-    said = [CONTENT_RANGE.fullmatch(each) for each in found.header("Content-Range")]
-    if found.status != 206 or len(said) != 1 or said[0] is None or said[0][1] is None:
-        return None
-    begin, end, total = int(said[0][1]), int(said[0][2]), said[0][3]
-    data = _payload(found, end - begin + 1)
-    if total == "*" and evidence.n_bytes is None:
-        return None
-    n_bytes = evidence.n_bytes if total == "*" else int(total)
-    after = evidence.with_answer(found)
-    if begin != first or not begin <= end <= last or end >= n_bytes:
-        return None
-    if evidence.n_bytes not in (None, n_bytes) or after is None:
-        return None
-    if data is None or len(data) != end - begin + 1:
-        return None
-    return data, replace(after, n_bytes=n_bytes)
+NOTHING = b"", False
 
 
-def _whole_of(found: Answer, evidence: _Evidence) -> bytes | None:
-    data = _payload(found, evidence.n_bytes)
-    if data is None or evidence.n_bytes not in (None, len(data)):
-        return None
-    return None if evidence.with_answer(found) is None else data
-
-
-def _payload(found: Answer, n_bytes: int | None) -> bytes | None:
-    """Return the bytes that came, where they came to their end, as they are.
+def _payload(found: Answer, n_bytes: int | None) -> tuple[bytes, bool]:
+    """Return the bytes that came as they are, and whether they came to their end.
 
     Where only the end of the connection is their end, `n_bytes` must say how many they are.
     """
     if found.header("Content-Encoding") not in ([], ["identity"]):
-        return None
+        return NOTHING
     if any(each.startswith("multipart/") for each in found.header("Content-Type")):
-        return None
+        return NOTHING
     if found.pace is Pace.TRICKLE and len(found.payload) > FEW_BYTES:
-        return None
+        return found.payload[:FEW_BYTES], False
     if found.is_chunked:
-        return found.payload if found.is_ended else None
+        return found.payload, found.is_ended
     if found.lengths:
         # The same value twice is one (RFC 9112, 6.3).
         if len(set(found.lengths)) > 1 or not found.lengths[0].isdecimal():
-            return None
+            return NOTHING
         length = int(found.lengths[0])
-        return found.payload[:length] if len(found.payload) >= length else None
-    return found.payload if found.is_ended and len(found.payload) == n_bytes else None
+        return found.payload[:length], len(found.payload) >= length
+    return found.payload, found.is_ended and len(found.payload) == n_bytes

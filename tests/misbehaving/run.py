@@ -31,7 +31,7 @@ from misbehaving.scripting import TOOLS, Scripts
 
 PULL = "pull"
 # So many cases at a time. All of a script's have the same knowledge.
-BATCH = {PULL: 400, **dict.fromkeys(TOOLS, 120)}
+BATCH = {PULL: 400, "curl": 120, "aria2": 120, "rclone": 60}
 SHOWN = 6
 TERMINATED = 143
 

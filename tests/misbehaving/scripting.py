@@ -23,7 +23,7 @@ TOOLS = ("curl", "aria2", "rclone")
 FILES_PER_SOURCE = 8
 # A source whose name begins so has its files cut in two ranges, where the tool fetches ranges.
 CUT = "cut"
-LIMIT_S = 120.0
+LIMIT_S = 200.0
 BYTES_PER_S = 1e9
 # Where it stalls it closes soon: tools wait for minutes, as they should.
 SERVER_PATIENCE_S = 1.0
@@ -141,7 +141,7 @@ class Scripts:
         code, said = self._start()
         for path, case in self.by_path().items():
             arrived = self.folder / "into" / path[1:]
-            lines = [line for line in said.splitlines() if re.search(rf"{path}\b", line)]
+            lines = [line for line in said.splitlines() if re.search(rf"\b{path[1:]}\b", line)]
             seen = Seen(
                 arrived.read_bytes() if arrived.is_file() else None,
                 lines[-1] if lines else None,
