@@ -261,7 +261,8 @@ class WebCore:
             # The head has told: all that follows it may be large.
             return [*self._disconnect(), self._answered(self._described(answer, head))]
         told = by_first_byte(asked, head, self._target, now_unix_s)
-        if not told.is_proof or (asked.is_doubted and told.may_be_doubted):
+        is_enough = told.is_proof and not (asked.is_doubted and told.may_be_doubted)
+        if not (is_enough or asked.is_probe):
             self._first_told = told
             return [*self._disconnect(), *self._ask(self._target)]
         self._answer = self._described(told.answer, head)

@@ -42,11 +42,13 @@ class AskSize:
     """Size and version of a file are wanted.
 
     `is_doubted`: what is known is contradicted: it is asked for in two ways, which must agree.
+    `is_probe`: whether there is an answer is all that counts.
     """
 
     path: str
     target: Target
     is_doubted: bool = False
+    is_probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

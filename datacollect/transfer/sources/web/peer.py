@@ -243,7 +243,7 @@ class WebPeer:
             try:
                 answer = self._in_turn(ask)
                 if answer.worth is not Worth.UNREADABLE:
-                    self._standing.answered(path)
+                    self._standing.answered(path, is_good=answer.worth is Worth.GOOD)
                     return answer
                 if self._standing.is_alone:
                     return answer
@@ -311,9 +311,9 @@ class WebPeer:
     def _is_up(self, path: str) -> bool:
         """Whether the server answers for another file."""
         for other in self._standing.witnesses(path):
-            target = self._target_of(other)
+            probe = AskSize(other, self._target_of(other), is_probe=True)
             try:
-                answer = self._in_turn(lambda t=target, o=other: AskSize(o, t))  # type: ignore[misc]
+                answer = self._in_turn(lambda probe=probe: probe)  # type: ignore[misc]
             except Failed:
                 if self._is_aborted:
                     return False

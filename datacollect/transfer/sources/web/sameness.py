@@ -85,10 +85,7 @@ def _evidence(answer: Answer) -> Iterator[_Key]:
     if (landed := answer.landed) is not None:
         address = landed.shown, *landed.origin
         yield _Key(("landed", *address), TWO, f" at {landed.shown}")
-    if not answer.n_bytes:
-        return
-    etag = answer.version.etag
-    if etag is not None:
-        yield _Key(("etag", etag, answer.n_bytes), TWO)
-    else:
+    if (etag := answer.version.etag) is not None:
+        yield _Key(("etag", etag.removeprefix("W/")), TWO)
+    if answer.n_bytes:
         yield _Key(("length", answer.n_bytes), THREE)

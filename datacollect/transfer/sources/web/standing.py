@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from datacollect.transfer.sources.web.versions import Version
 
@@ -22,7 +22,7 @@ MOST_FAILURES = 4
 # A file has so many versions in one start: listed, and changed three times.
 MOST_VERSIONS = 4
 # So many others are asked whether the server is there.
-MOST_WITNESSES = 4
+MOST_WITNESSES, MOST_LOOKED_AT = 4, 100
 
 
 class Failures(NamedTuple):
@@ -74,11 +74,11 @@ class Standing:
         """Return how a file has failed since it was last answered for."""
         return self._failures.get(path, NONE)
 
-    def answered(self, path: str) -> None:
-        """A file was answered for."""
+    def answered(self, path: str, *, is_good: bool) -> None:
+        """A file was answered for; `is_good`: with what was asked for."""
         with self._lock:
             self._failures.pop(path, None)
-            if path not in self._good:
+            if is_good and path not in self._good:
                 self._good.append(path)
 
     def failed(self, path: str, why: str) -> int:
@@ -90,16 +90,18 @@ class Standing:
                 self._good.remove(path)
             return failures.n
 
-    def witnesses(self, path: str) -> Iterator[str]:
-        """Yield other files, by which to ask whether the server is there: good ones first."""
+    def witnesses(self, path: str) -> list[str]:
+        """Return other files, by which to ask whether the server is there: good ones first."""
         with self._lock:
             chosen = [other for other in self._good if other != path]
-            for _ in range(min(len(self._paths), MOST_WITNESSES + 1)):
+            for _ in range(min(len(self._paths), MOST_LOOKED_AT)):
+                if len(chosen) >= MOST_WITNESSES:
+                    break
                 other = self._paths[self._next % len(self._paths)]
                 self._next += 1
-                if other != path and other not in chosen:
+                if other != path and other not in chosen and other not in self._failures:
                     chosen.append(other)
-        yield from chosen[:MOST_WITNESSES]
+        return chosen
 
     # Versions ---------------------------------------------------------------------------------
 
