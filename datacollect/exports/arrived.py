@@ -95,10 +95,7 @@ def read_arrived(folder: str, manifest: Mapping[str, Files], host: str | None = 
     ProblemError
         It is no folder, or nothing says whose it is.
     """
-    root = Path(folder)
-    if not root.is_dir():
-        raise ProblemError(f"{folder}: is no folder; name the one in which the script worked")
-    place = Place.of(root, host)
+    place = Place.of(folder, host)
     ranges: dict[str, ByteRanges] = {}
     unproved_bytes = 0
     for source, files in manifest.items():
@@ -123,7 +120,7 @@ def read_arrived(folder: str, manifest: Mapping[str, Files], host: str | None = 
                     )
         if there.total_bytes:
             ranges[source] = there
-    return Arrived(place.host, place.is_destination, _started(root), ranges, unproved_bytes)
+    return Arrived(place.host, place.is_destination, _started(place.root), ranges, unproved_bytes)
 
 
 @dataclass(frozen=True)
@@ -148,19 +145,23 @@ class Place:
     has_proof: bool
 
     @classmethod
-    def of(cls, root: Path, host: str | None) -> Place:
+    def of(cls, folder: str, host: str | None) -> Place:
         """Return whose folder it is, as its scripts say, or else `host`.
 
         Raises
         ------
         ProblemError
-            Nothing says whose it is.
+            It is no folder, or nothing says whose it is.
         """
+        root = Path(folder)
+        if not root.is_dir():
+            raise ProblemError(f"{folder}: is no folder; name the one in which the script worked")
         about = _about(root)
         name = about.get("host", host)
         if name is None:
             raise ProblemError(
-                f"{root}: no exported script has worked there; --host HOST says whose folder it is"
+                f"{folder}: no exported script has worked there; "
+                "--host HOST says whose folder it is"
             )
         is_destination = "host" not in about or about["host"] == about.get("destination")
         has_proof = about.get("format") != WITHOUT_PROOF

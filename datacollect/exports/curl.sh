@@ -20,7 +20,7 @@ fetch() {
     if [ "$most" -lt "$size" ]; then
         set -- --range "$((offset + there))-$((offset + bytes - 1))"
         # A file that has changed comes whole, which --max-filesize ends before its first byte.
-        etag=$(sed -n '1s/^ETag //p' "$whole.datacollect-version" 2>/dev/null)
+        etag=$(first_version | sed -n 's/^ETag //p')
         [ -z "$etag" ] || [ -n "$ready" ] || set -- "$@" --header "If-Range: $etag"
     fi
     # Bodies of redirects count for --max-filesize, too.

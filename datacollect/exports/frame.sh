@@ -50,8 +50,8 @@ keep() {
         spent=$((spent + length)) never=yes why='more came than was asked for'
     elif [ "$length" -gt 0 ] && [ "$from" -le "$there" ]; then
         if [ "$from" -eq 0 ]; then mv -f "$new" "$part"; else put_in "$new" "$part" "$from"; fi || return
-        # What brings data on is no failure.
-        [ $((from + length)) -le "$there" ] || tries=1
+        # What brings data on is no failure; a few bytes at a time would never end.
+        [ "$length" -lt 65536 ] || tries=1
     fi
     rm -f "$new" "$head" "$at"
 }
@@ -98,7 +98,7 @@ take_whole() {
 # READY_ADDRESS is that of a relay's mark, empty where nothing is awaited; SHA256 is the whole file's.
 get() {
     rate=$2 offset=$3 bytes=$4 size=$5 file=$6 address=$7 ready=$8 hash=$9
-    whole=$partial/$file expected='' why='' never='' whole_only='' wait_s='' tries=0 spent=0
+    whole=$partial/$file expected='' why='' never='' whole_only='' wait_s='' is_stale='' tries=0 spent=0
     name_piece
     ! has_come || return 0
     wait_until "$1"
@@ -108,15 +108,16 @@ get() {
     # What a killed start has left.
     if [ -s "$at" ]; then
         keep 137 || return 1
-        never='' whole_only='' spent=0
+        never='' whole_only='' is_stale='' spent=0
     fi
     until is_proved; do
         if [ -n "$never" ] || [ "$tries" -ge "$most_tries" ] || [ "$spent" -gt "$bytes" ]; then
             say "gave up after $tries tries: $address: $why"
+            [ -z "$is_stale" ] || begin_anew
             return 1
         fi
         [ "$tries" -eq 0 ] || pause "${wait_s:-$every_s}"
-        tries=$((tries + 1)) never='' whole_only='' wait_s=''
+        tries=$((tries + 1)) never='' whole_only='' wait_s='' is_stale=''
         printf '%s\n' "$there" >"$at" && (umask 077 && : >"$head") || return 1
         fetch
         keep "$?" || return 1
@@ -136,6 +137,7 @@ stop() {
 pass() {
     failed=0 pids=
     find "$partial" -depth -type d \( -name '*.datacollect-lock' -o -name '*.datacollect-all' \) -exec rmdir {} +
+    give_up_stale
     for lane in $lanes; do
         (
             trap stop TERM
@@ -177,7 +179,7 @@ main() {
         printf '%s\n' "${DATACOLLECT_START:-$(date +%s)}" >.datacollect/started &&
             printf '%s\n' "$plan" >.datacollect/plan || leave 3 "cannot write here"
     fi
-    started=$(cat .datacollect/started)
+    started=$(cat .datacollect/started) start=$(date +%s)-$$
     pids=
     trap 'kill $pids 2>/dev/null; wait; say "interrupted; the same command goes on"; exit 130' INT TERM HUP
     rm -f .datacollect/again

@@ -4,8 +4,7 @@
 # An ETag that is strong, or else Last-Modified, must be that of the file's first bytes; of a relay's
 # answers it changes with each piece that comes there, and the relay's mark proves the bytes.
 judge_http() {
-    first=$(cat "$whole.datacollect-version" 2>/dev/null)
-    verdict=$(NAME=$file FIRST=$first TOOL=$command LC_ALL=C awk -v relayed="${ready:+1}" \
+    verdict=$(NAME=$file FIRST=$(first_version) TOOL=$command LC_ALL=C awk -v relayed="${ready:+1}" \
         -v begin=$((offset + from)) -v end=$((offset + bytes - 1)) -v size="$size" -v came="$length" \
         -v code="$1" -v patience_s="$patience_s" -v all=$((from == 0 && bytes == size)) "$http_rules" "$head")
     read -r kind wait_s text <<END
@@ -17,7 +16,7 @@ END
         return
     fi
     why=$text
-    case $kind in whole) whole_only=yes ;; never) never=yes ;; esac
+    case $kind in whole) whole_only=yes ;; never) never=yes ;; stale) is_stale=yes ;; esac
     return 1
 }
 
@@ -51,7 +50,10 @@ END {
     range = field["content-range"]; n_bytes = field["content-length"]; coding = tolower(field["content-encoding"])
     total = range; sub(/^.*\//, "", total)
     changed = " bytes by now, the plan was made for " size
-    if (!complete) answer("again", 0, "no whole answer; exit code " code " of " ENVIRON["TOOL"])
+    # curl ends so at the Content-Length that --max-filesize forbids, which is no whole head.
+    if (code == 63 && status == 200 && n_bytes == size && ENVIRON["FIRST"] != "")
+        answer("stale", 0, "the file has changed at its server since its first bytes came, or it knows no byte ranges")
+    if (!complete && code != 63) answer("again", 0, "no whole answer; exit code " code " of " ENVIRON["TOOL"])
     if (status == 429 || status == 503) {
         wait_s = field["retry-after"]
         # A date is no number: the clocks of both may differ.
@@ -84,9 +86,9 @@ END {
         if (came > part[3] - part[2] + 1) answer("never", 0, "more came than " range)
     } else {
         if (n_bytes != "" && n_bytes != size && !relayed) answer("never", 0, "the file has " n_bytes changed)
-        # So is If-Range answered.
+        # So is If-Range answered, where a file has changed.
         if (status != "file" && !all && ENVIRON["FIRST"] != "" && version != ENVIRON["FIRST"] && !relayed)
-            answer("again", 0, "the file has changed at its server: its first bytes were of " ENVIRON["FIRST"] ", now it is " version)
+            answer("keep", 0, version)
         if (status != "file" && !all) answer("whole", 0, "its server knows no byte ranges")
         if (status != "file" && n_bytes == "" && came > size) answer("never", 0, "the file is longer than " size " bytes, for which the plan was made")
         if (status != "file" && n_bytes == "" && (code != 0 || came != size))

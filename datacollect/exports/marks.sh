@@ -34,13 +34,26 @@ recheck() {
     done
     return "$sound"
 }
-# same_version TEXT: whether it is that of the file's first bytes, which are kept with it
+# first_version: that of a file's first bytes, which is kept with it, and the start in which they came
+first_version() { sed -n 1p "$whole.datacollect-version" 2>/dev/null; }
+is_of_earlier_start() { [ "$(sed -n 2p "$whole.datacollect-version" 2>/dev/null || echo "$start")" != "$start" ]; }
 same_version() {
-    (set -C && printf '%s\n' "$1" >"$whole.datacollect-version") 2>/dev/null
-    first=$(cat "$whole.datacollect-version")
-    [ "$first" = "$1" ] && return 0
-    why="the file has changed at its server: its first bytes were of $first, these are of $1; delete $whole.datacollect-* to begin with it anew"
+    (set -C && printf '%s\n%s\n' "$1" "$start" >"$whole.datacollect-version") 2>/dev/null
+    [ "$(first_version)" != "$1" ] || return 0
+    why="the file has changed at its server: its first bytes were of $(first_version), now it is of $1"
+    is_stale=yes
     return 1
+}
+# begin_anew: what an earlier start has left of a file is given up once, and fetched again in this one
+begin_anew() {
+    is_of_earlier_start || return 0
+    say "$file: what came of it in an earlier start is given up"
+    : >"$whole.datacollect-stale" && : >.datacollect/again
+}
+give_up_stale() {
+    # shellcheck disable=SC2016 # the inner shell's own variables
+    find "$partial" -name '*.datacollect-stale' -exec sh -c '
+        for each do rm -rf "${each%.datacollect-stale}" "${each%stale}"*; done' sh {} +
 }
 in_place() { [ "$partial" != . ] && [ -f "./$file" ] && [ "$(bytes_of "./$file")" -eq "$size" ]; }
 # Whether a piece is here: a mark whose data are gone counts no more.
@@ -97,7 +110,7 @@ finish() {
     [ "$size" -gt 0 ] || : >"$whole"
     if covered 0 "$size" && is_right; then
         place=./$file
-        mkdir -p "${place%/*}" && mv -f "$whole" "$place" && rm -rf "$whole.datacollect-"[0-9v]*
+        mkdir -p "${place%/*}" && mv -f "$whole" "$place" && rm -rf "$whole.datacollect-"[0-9sv]*
     fi
     rmdir "$whole.datacollect-lock"
     in_place
@@ -115,7 +128,8 @@ is_right() {
         return 0
     else
         say "$file: its SHA-256 is not $hash, though each range is as it came; all of it is given up: start again, or $again"
+        begin_anew
     fi
-    rm -rf "$whole" "$whole.datacollect-"[0-9v]*
+    rm -rf "$whole" "$whole.datacollect-"[0-9sv]*
     return 1
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.exports.arrived import Place, sha256_of_range, size_of
@@ -51,7 +50,7 @@ def recheck(folder: str, manifest: Mapping[str, Files], host: str | None = None)
     host : str, optional
         Whose folder it is, where no script has worked there: the destination.
     """
-    place = Place.of(Path(folder), host)
+    place = Place.of(folder, host)
     given_up = []
     for source, files in manifest.items():
         if source == place.host:
