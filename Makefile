@@ -25,7 +25,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all faults mutants lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all faults misbehaving mutants lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -88,6 +88,14 @@ FAULTS_FOLDER ?= faults
 
 faults: $(VENV)/.installed-test ## fail the n-th call of a pull, each call and error once; hours, goes on
 	$(BIN)/python tests/faults/run.py --folder $(FAULTS_FOLDER) $(FAULTS) --table docs/faults_table.md
+
+# Where its results are kept, and what else: tests/misbehaving/run.py says what there is.
+MISBEHAVING ?=
+MISBEHAVING_FOLDER ?= misbehaving
+
+misbehaving: $(VENV)/.installed-test ## pulls and scripts from servers that misbehave in all ways; hours, goes on
+	$(BIN)/python tests/misbehaving/run.py --folder $(MISBEHAVING_FOLDER) $(MISBEHAVING) \
+	    --table docs/misbehaving_table.md
 
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
 	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit_json, emit_table, note, working
+from datacollect.commands.console import emit_json, emit_table, note, note_text, working
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.commands.reading import write_text
@@ -50,6 +50,14 @@ def progress(
             help="Seconds since the plan's start. Default: since the scripts' start.",
         ),
     ] = None,
+    is_rechecked: Annotated[
+        bool,
+        typer.Option(
+            "--recheck",
+            help="Read all of it again first, and give up what is not as it came: then it is "
+            "fetched again. Exit code 1 where that is anything.",
+        ),
+    ] = False,
     output: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +72,7 @@ def progress(
     Files count by their size. With --json the progress file is printed.
     """
     from datacollect.exports.arrived import progress_toml, progress_tree, read_arrived
+    from datacollect.exports.recheck import recheck
     from datacollect.problem.manifest import read_manifest
 
     if output is not None and not output.lower().endswith((".toml", ".json")):
@@ -72,18 +81,31 @@ def progress(
     require_new(output, force=force)
     with working("looking at files"):
         manifest = read_manifest(manifest_file)
+        given_up = [
+            each
+            for folder in (folders if is_rechecked else ())
+            for each in recheck(folder, manifest, host)
+        ]
         arrived = [read_arrived(folder, manifest, host) for folder in folders]
     tree = progress_tree(arrived, at_s)
     if output is not None:
         is_json = output.lower().endswith(".json")
         text = json.dumps(tree, ensure_ascii=False, indent=1) if is_json else progress_toml(tree)
         write_text(text, output)
+    for each in given_up:
+        note_text(
+            f"given up at {each.host}: bytes {each.offset_bytes} to "
+            f"{each.offset_bytes + each.n_bytes} of {each.path!r} of {each.source!r}: {each.why}"
+        )
     if as_json:
         emit_json(tree)
     else:
         _show(tree, {source: files.total_bytes for source, files in manifest.items()})
+        _show_unproved(sum(each.unproved_bytes for each in arrived))
         if output is None:
             note("nothing is saved; -o FILE writes it for replan")
+    if given_up:
+        raise typer.Exit(1)
 
 
 def _show(tree: dict[str, object], total_bytes: dict[str, int]) -> None:
@@ -103,3 +125,13 @@ def _show(tree: dict[str, object], total_bytes: dict[str, int]) -> None:
         emit_table(("data of", "at", "bytes", "of its backlog"), rows, "<<>>")
     else:
         note("nothing has arrived")
+
+
+def _show_unproved(n_bytes: int) -> None:
+    from datacollect.units import format_bytes
+
+    if n_bytes:
+        note_text(
+            f"{format_bytes(n_bytes)} more have come of files that are not whole, whose SHA-256 is "
+            "not known: the same scripts go on with them, other plans cannot."
+        )

@@ -1,15 +1,46 @@
-# ---- aria2: options and credentials are in ~/.aria2/aria2.conf and ~/.netrc -------------------------
+# ---- aria2: credentials are in ~/.netrc, options in the file that DATACOLLECT_ARIA2_CONF names -------
 
 command=aria2c
+needs=1.34.0
 remedy='Debian, Ubuntu: apt install aria2'
+version() { aria2c --version | awk 'NR == 1 { print $3 }'; }
 
-# aria2 reads options out of names with line breaks: it never sees a name.
+# load BYTES RATE ADDRESS FOLDER OPTION...: fetches FOLDER/data. aria2 works there, since it reads
+# options out of names with line breaks. One answer from its first byte, or what SHA-256 proves.
 load() {
-    name=$(printf '%s' "$1" | sha256)
-    run aria2c --quiet --continue=true --allow-overwrite=true --auto-file-renaming=false \
-        --file-allocation=none --max-tries=1 --connect-timeout=20 --timeout=120 --split=1 \
-        --max-download-limit="$2" --dir=.datacollect/aria2 --out="$name" -- "$3" &&
-        mv -f ".datacollect/aria2/$name" "$1"
+    most=$1 limit=$2 url=$3 folder=$4
+    shift 4
+    if [ -n "${DATACOLLECT_ARIA2_CONF-}" ]; then set -- "--conf-path=$DATACOLLECT_ARIA2_CONF" "$@"; else set -- --no-conf=true "$@"; fi
+    mkdir -p "$folder" || return
+    # shellcheck disable=SC2016 # the inner shell's own variables
+    run "$most" sh -c 'cd "$0" && exec "$@"' "$folder" aria2c "$@" --quiet --log=log.aria2 --log-level=info \
+        --allow-overwrite=true --auto-file-renaming=false --allow-piece-length-change=true --file-allocation=none \
+        --auto-save-interval=1 --max-tries=1 --connect-timeout=20 --timeout=120 --split=1 \
+        --max-connection-per-server=1 --follow-torrent=false --follow-metalink=false --remote-time=false \
+        --http-accept-gzip=false --max-download-limit="$limit" --dir=. --out=data -- "$url"
 }
-fetch() { load "$part" "$rate" "$address"; }
-is_there() { load "$2" 0 "$1" 2>/dev/null && rm -f "$2"; }
+fetch() {
+    rm -f "$mark.tmp/log.aria2"
+    if [ -n "$hash" ]; then
+        set -- --continue=true "--checksum=sha-256=$hash"
+    else
+        spent=$((spent + $(bytes_of "$mark.tmp/data")))
+        rm -rf "$mark.tmp"
+        set -- --continue=false
+    fi
+    load "$bytes" "$rate" "$address" "$mark.tmp" "$@"
+    [ "$code" -ne 0 ] || mv -f "$mark.tmp/data" "$new"
+    mv -f "$mark.tmp/log.aria2" "$head" 2>/dev/null
+    # 32: the SHA-256 is another one. Too long, it could not be written.
+    if [ "$code" -eq 32 ] || [ "$(bytes_of "$mark.tmp/data")" -gt "$bytes" ]; then
+        spent=$((spent + $(bytes_of "$mark.tmp/data")))
+        rm -rf "$mark.tmp"
+    fi
+    return "$code"
+}
+# What aria2 has ended well lies in $new.
+judge() {
+    if [ -n "$hash" ] && [ "$length" -eq "$bytes" ]; then return 0; fi
+    if [ "$length" -gt 0 ]; then judge_http 0; else judge_http "$1"; fi
+}
+text() { load 512 0 "$1" "$2.tmp" --continue=false 2>/dev/null && mv -f "$2.tmp/data" "$2" && rm -rf "$2.tmp"; }

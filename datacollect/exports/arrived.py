@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.byte_ranges import ByteRanges
 from datacollect.documents import PROGRESS_FORMAT
 from datacollect.errors import ProblemError
+from datacollect.exports.answers import proved_bytes
 from datacollect.exports.templates import folder_of_host
 from datacollect.problem.manifest import MARK
 
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
     from datacollect.problem.manifest import Files
 
 STATE = ".datacollect"
-_RANGE = re.compile(r"(\d+)-(\d+)(\.part)?")
+# Scripts of this version kept no proof of what they fetched.
+WITHOUT_PROOF = "datacollect-export/1"
+_RANGE = re.compile(r"(\d+)-(\d+)(\.part|\.tmp|\.at)?")
+_MARK = re.compile(r"datacollect-piece/1 (\d+) (\d+) ([0-9a-f]{64})\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +42,46 @@ class Arrived:
         When its script began this plan, in seconds since 1970; None where none was.
     ranges : dict of str to ByteRanges
         By source, places in its backlog.
+    unproved_bytes : int
+        What tools have begun of files whose SHA-256 is not known: their scripts go on with it, but
+        nothing shows that it fits what another tool would fetch.
     """
 
     host: str
     is_destination: bool
     started_s: float | None
     ranges: dict[str, ByteRanges]
+    unproved_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A range of a file that is not whole yet.
+
+    Attributes
+    ----------
+    path : Path
+        Of the mark, or of what has come of it.
+    offset_bytes, n_bytes : int
+        Its place in the file.
+    sha256 : str or None
+        Of its bytes, by its mark; None where it is still arriving.
+    is_whole_file : bool
+        Whether a tool that fetches whole files only has begun it, which proves its own bytes.
+    """
+
+    path: Path
+    offset_bytes: int
+    n_bytes: int
+    sha256: str | None
+    is_whole_file: bool = False
 
 
 def read_arrived(folder: str, manifest: Mapping[str, Files], host: str | None = None) -> Arrived:
     """Look into a folder for what of a manifest's files has arrived there.
 
     Complete files count by their size. What is still arriving counts by the marks that exported
-    scripts leave, and by the length of the parts that they append to.
+    scripts leave where the data are there, and by the length of what they have begun.
 
     Parameters
     ----------
@@ -63,35 +95,151 @@ def read_arrived(folder: str, manifest: Mapping[str, Files], host: str | None = 
     ProblemError
         It is no folder, or nothing says whose it is.
     """
-    root = Path(folder)
-    if not root.is_dir():
-        raise ProblemError(f"{folder}: is no folder; name the one in which the script worked")
-    about = _about(root)
-    name = about.get("host", host)
-    if name is None:
-        raise ProblemError(
-            f"{folder}: no exported script has worked there; --host HOST says whose folder it is"
-        )
-    partial = root / about.get("partial", ".")
-    is_destination = "host" not in about or about["host"] == about.get("destination")
+    place = Place.of(folder, host)
     ranges: dict[str, ByteRanges] = {}
+    unproved_bytes = 0
     for source, files in manifest.items():
-        if source == name:
+        if source == place.host:
             continue
         there = ByteRanges()
-        place = folder_of_host(source)
-        marks = _marks(partial / place)
+        begun = place.begun(source, files)
         end = 0
-        for path, size in zip(files.paths, files.n_bytes.tolist(), strict=True):
+        for path, size, known in zip(
+            files.paths, files.n_bytes.tolist(), files.sha256, strict=True
+        ):
             begin, end = end, end + size
-            if is_destination and _size(root / place / path) == size:
+            if place.is_destination and size_of(place.complete(source, path)) == size:
                 there.add(begin, size)
                 continue
-            for offset, n_bytes in marks.get(path, ()):
-                there.add(begin + offset, min(n_bytes, size - offset))
+            for each in begun.get(path, ()):
+                if each.is_whole_file and not known:
+                    unproved_bytes += each.n_bytes
+                elif each.sha256 is None or _is_there(place.partial(source, path), each):
+                    there.add(
+                        begin + each.offset_bytes, min(each.n_bytes, size - each.offset_bytes)
+                    )
         if there.total_bytes:
             ranges[source] = there
-    return Arrived(name, is_destination, _started(root), ranges)
+    return Arrived(place.host, place.is_destination, _started(place.root), ranges, unproved_bytes)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder in which exported scripts work.
+
+    Attributes
+    ----------
+    root : Path
+    host : str
+    is_destination : bool
+    folder : str
+        Within it, where files lie that are not whole yet.
+    has_proof : bool
+        Whether scripts kept proof of what they fetched.
+    """
+
+    root: Path
+    host: str
+    is_destination: bool
+    folder: str
+    has_proof: bool
+
+    @classmethod
+    def of(cls, folder: str, host: str | None) -> Place:
+        """Return whose folder it is, as its scripts say, or else `host`.
+
+        Raises
+        ------
+        ProblemError
+            It is no folder, or nothing says whose it is.
+        """
+        root = Path(folder)
+        if not root.is_dir():
+            raise ProblemError(f"{folder}: is no folder; name the one in which the script worked")
+        about = _about(root)
+        name = about.get("host", host)
+        if name is None:
+            raise ProblemError(
+                f"{folder}: no exported script has worked there; "
+                "--host HOST says whose folder it is"
+            )
+        is_destination = "host" not in about or about["host"] == about.get("destination")
+        has_proof = about.get("format") != WITHOUT_PROOF
+        return cls(root, name, is_destination, about.get("partial", "."), has_proof)
+
+    def complete(self, source: str, path: str) -> Path:
+        """Return where a file lies once all of it is there."""
+        return self.root / folder_of_host(source) / path
+
+    def partial(self, source: str, path: str) -> Path:
+        """Return where it lies before."""
+        return self.root / self.folder / folder_of_host(source) / path
+
+    def begun(self, source: str, files: Files) -> dict[str, list[Begun]]:
+        """Return by path what has been begun of a source's files."""
+        found: dict[str, list[Begun]] = {}
+        if not self.has_proof:
+            return found
+        sizes = dict(zip(files.paths, files.n_bytes.tolist(), strict=True))
+        folder = self.root / self.folder / folder_of_host(source)
+        for where, folders, names in os.walk(folder):
+            for name in (*names, *folders):
+                file, mark, text = name.rpartition(MARK)
+                path = Path(where, file).relative_to(folder).as_posix()
+                parsed = _RANGE.fullmatch(text)
+                if not (mark and parsed and path in sizes):
+                    continue
+                begun = _begun(Path(where, name), int(parsed[1]), int(parsed[2]), sizes[path])
+                if begun is not None:
+                    found.setdefault(path, []).append(begun)
+            folders[:] = [name for name in folders if MARK not in name]
+        return found
+
+
+def _begun(path: Path, offset_bytes: int, n_bytes: int, file_bytes: int) -> Begun | None:
+    """Read a mark, or look at what has come of a range; None where that proves nothing."""
+    # What a relay sent is proved by the whole piece alone.
+    if path.suffix in (".part", ".at") and path.with_suffix(".ready").exists():
+        return None
+    if path.suffix == ".part":
+        return Begun(path, offset_bytes, min(n_bytes, size_of(path)), None)
+    if path.suffix == ".at":
+        first, came = proved_bytes(path.with_suffix(""), offset_bytes, n_bytes, file_bytes)
+        return Begun(path, offset_bytes + first, came, None)
+    if path.suffix == ".tmp":
+        sizes = [size_of(each) for each in path.iterdir() if each.suffix != ".aria2"]
+        return Begun(path, offset_bytes, min(n_bytes, max(sizes, default=0)), None, True)
+    parsed = _MARK.fullmatch(path.read_text(encoding="ascii", errors="replace"))
+    if parsed is None or (int(parsed[1]), int(parsed[2])) != (offset_bytes, n_bytes):
+        return None
+    return Begun(path, offset_bytes, n_bytes, parsed[3])
+
+
+def _is_there(whole: Path, begun: Begun) -> bool:
+    """Tell whether the data of a mark are there: not cut off, and no hole that a purge left."""
+    end = begun.offset_bytes + begun.n_bytes
+    if size_of(whole) < end:
+        return False
+    with whole.open("rb") as file:
+        has_hole = os.lseek(file.fileno(), begun.offset_bytes, os.SEEK_HOLE) < end
+    # Some file systems make holes of zeros that were written.
+    return not has_hole or sha256_of_range(whole, begun.offset_bytes, begun.n_bytes) == begun.sha256
+
+
+def sha256_of_range(path: Path, offset_bytes: int, n_bytes: int) -> str:
+    """Return the SHA-256 of a range of a file, in hexadecimal, or of what there is of it."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        file.seek(offset_bytes)
+        while n_bytes and (block := file.read(min(n_bytes, 2**20))):
+            digest.update(block)
+            n_bytes -= len(block)
+    return digest.hexdigest()
+
+
+def size_of(path: Path) -> int:
+    """Return a file's size; -1 where there is none."""
+    return path.stat().st_size if path.is_file() else -1
 
 
 def progress_tree(arrived: Iterable[Arrived], at_s: float | None) -> dict[str, Any]:
@@ -164,24 +312,3 @@ def _started(root: Path) -> float | None:
         return float((root / STATE / "started").read_text())
     except (OSError, ValueError):
         return None
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else -1
-
-
-def _marks(folder: Path) -> dict[str, list[tuple[int, int]]]:
-    """Return by path what marks and parts say has arrived: offset, bytes."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for where, _, names in os.walk(folder):
-        for name in names:
-            file, mark, text = name.rpartition(MARK)
-            parsed = _RANGE.fullmatch(text)
-            if not (mark and parsed):
-                continue
-            path = Path(where, file).relative_to(folder).as_posix()
-            n_bytes = int(parsed[2])
-            if parsed[3]:
-                n_bytes = min(n_bytes, Path(where, name).stat().st_size)
-            found.setdefault(path, []).append((int(parsed[1]), n_bytes))
-    return found

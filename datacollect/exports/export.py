@@ -125,13 +125,8 @@ def export(
 
 def _what_may_cut(kind: ExportFormat) -> Callable[[str], bool]:
     """Which files a format may ask for in ranges."""
-    if kind in TOOLS:
-        return TOOLS[kind].may_cut
-
-    def of_any_file(_path: str) -> bool:
-        return kind == "csv"
-
-    return of_any_file
+    may_cut = TOOLS[kind].may_cut if kind in TOOLS else kind == "csv"
+    return lambda _path: may_cut
 
 
 def script_name(host: str) -> str:

@@ -1,14 +1,59 @@
-# ---- rclone: remotes and credentials are in its configuration ---------------------------------------
+# ---- rclone: remotes and credentials are in its configuration, options in variables RCLONE_… ---------
 
 command=rclone
+needs=1.56.0
 remedy='Debian, Ubuntu: apt install rclone'
+version() { rclone version | awk 'NR == 1 { print substr($2, 2) }'; }
 
-fetch() {
-    if [ "$bytes" -eq "$size" ] && [ "$there" -eq 0 ]; then
-        run rclone copyto --retries 1 --bwlimit "${rate}B" -- "$address" "$mark.tmp" && mv -f "$mark.tmp" "$part"
-    else
-        run rclone cat --retries 1 --bwlimit "${rate}B" --offset $((offset + there)) \
-            --count $((bytes - there)) -- "$address" >>"$part"
-    fi
+# kind_of ADDRESS: of its remote, such as http
+kind_of() {
+    case $1 in
+    :*) rest=${1#:} && echo "${rest%%[,:]*}" ;;
+    /* | ./*) echo local ;;
+    *) rclone listremotes --long | REMOTE=${1%%[,:]*} awk 'index($0, ENVIRON["REMOTE"] ":") == 1 { print $NF }' ;;
+    esac
 }
-is_there() { run rclone copyto --retries 1 --low-level-retries 1 -- "$1" "$2" 2>/dev/null && rm -f "$2"; }
+# part_of BYTES ADDRESS OPTION...: writes a range. --no-traverse: the file alone is asked for, no
+# listing of its folder, which web servers often do not give.
+part_of() {
+    most=$1 where=$2
+    shift 2
+    run "$most" rclone cat --no-traverse --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s "$@" -- "$where"
+}
+stat_of() { rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s -- "$address" 2>/dev/null; }
+
+# Of web servers the answer is judged. Others say what the file is before and after; a server that
+# knows no ranges is found out by the length of what comes from the last byte on.
+fetch() {
+    set -- --bwlimit "${rate}B" --offset $((offset + there)) --count $((bytes - there))
+    if [ "$(kind_of "$address")" = http ]; then
+        part_of $((bytes - there)) "$address" --dump headers --log-file "$head" "$@" >"$new"
+        return
+    fi
+    stat_of >"$head" || return
+    if [ -z "$ready" ] && [ $((offset + there)) -gt 0 ] && [ ! -e "$whole.datacollect-version" ] &&
+        [ "$(part_of 65536 "$address" --offset $((size - 1)) 2>/dev/null | head -c 2 | wc -c)" -ne 1 ]; then
+        whole_only=yes
+        return 1
+    fi
+    part_of $((bytes - there)) "$address" "$@" >"$new"
+}
+judge() {
+    if [ "$(kind_of "$address")" = http ]; then
+        # 1 is what it ends with where an answer was cut short, as 18 is for curl.
+        judge_http "$(($1 == 1 ? 18 : $1))"
+        return
+    fi
+    why="exit code $1 of rclone"
+    case $1 in 3 | 4) never=yes why='it is not there' ;; esac
+    case $1 in 0 | 1) ;; *) [ "$1" -gt 128 ] || return 1 ;; esac
+    [ -z "$whole_only" ] || { why='its server knows no byte ranges' && return 1; }
+    [ "$length" -gt 0 ] || return 1
+    [ -z "$ready" ] || return 0
+    if ! grep -q "^.\"Size\": $size,\$" "$head"; then
+        never=yes why="its size is not $size bytes any more, for which the plan was made"
+        return 1
+    fi
+    same_version "$(tr -d '\n' <"$head")" && same_version "$(stat_of | tr -d '\n')"
+}
+text() { part_of 512 "$1" --count 512 >"$2" 2>/dev/null; }

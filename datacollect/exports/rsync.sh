@@ -1,18 +1,39 @@
 # ---- rsync: hosts, users and keys are in ~/.ssh/config ----------------------------------------------
 
 command=rsync
+needs=3.1.0
 remedy='Debian, Ubuntu: apt install rsync'
+version() { rsync --version | awk 'NR == 1 { print $3 }'; }
 
-# Names travel through --files-from, where nothing is a wildcard. The address is BASE/./PATH.
+# load BYTES KIB_PER_S ADDRESS FOLDER NAMES OPTION...: fetches FOLDER/NAME. The address is BASE/./PATH.
+# Names travel through a list, where nothing is a wildcard and, behind ./, no comment. Links are
+# followed: data are wanted; what leads out of a module is refused there. rsync compares what it has
+# written by a hash of its own, and ends well only then.
 load() {
-    folder=$1.folder
-    mkdir -p "$folder" && printf '%s\0' "${3#*/./}" >"$folder.names" &&
-        run rsync --archive --no-relative --partial --inplace --timeout=120 --from0 \
-            --files-from="$folder.names" --bwlimit="$2" "${3%%/./*}/" "$folder/" &&
-        mv -f "$folder/${3##*/}" "$1" && rm -rf "$folder" "$folder.names"
+    most=$1 limit=$2 base=${3%%/./*} path=${3#*/./} folder=$4 names=$5
+    shift 5
+    case $base in rsync://*) set -- "$@" --contimeout=20 ;; esac
+    mkdir -p "$folder" && printf './%s\0' "$path" >"$names" &&
+        run "$most" rsync --quiet --copy-links --no-relative --ignore-times --no-whole-file --partial --inplace \
+            --timeout=120 --from0 --files-from="$names" --bwlimit="$limit" "$@" "$base/" "$folder/"
 }
 # In units of 1024 bytes, rounded up.
-fetch() { load "$mark.tmp" $(((rate + 1023) / 1024)) "$address" && mv -f "$mark.tmp" "$part"; }
-is_there() {
-    load "$2" 0 "$1" 2>/dev/null && rm -f "$2"
+fetch() {
+    load "$bytes" $(((rate + 1023) / 1024)) "$address" "$mark.tmp" "$head" --min-size="$size" --max-size="$size" &&
+        { [ ! -f "$mark.tmp/${address##*/}" ] || mv -f "$mark.tmp/${address##*/}" "$new"; }
+    return "$code"
+}
+# What rsync has ended well lies in $new.
+judge() {
+    [ "$length" -ne "$bytes" ] || return 0
+    why="exit code $1 of rsync"
+    case $1 in
+    0) never=yes why="there is no file of $size bytes, for which the plan was made" ;;
+    23) never=yes ;;
+    esac
+    return 1
+}
+text() {
+    load 512 0 "$1" "$2.tmp" "$2.names" --max-size=512 2>/dev/null && mv -f "$2.tmp/${1##*/}" "$2" 2>/dev/null
+    rm -rf "$2.tmp" "$2.names"
 }

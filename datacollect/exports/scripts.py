@@ -11,6 +11,7 @@ from importlib.resources import files as package_files
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from datacollect.byte_ranges import ByteRanges
 from datacollect.exports.templates import folder_of_host
 from datacollect.problem.manifest import MARK
 from datacollect.units import counted, format_bytes, format_duration, format_rate
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
     from datacollect.exports.jobs import Job, Jobs
     from datacollect.problem.manifest import Files
 
+# Scripts of version 1 kept no proof of what they fetched.
+FORMAT = "datacollect-export/2"
 # What a destination has not whole yet; a relay's folder is all of this kind, and what it serves.
 PARTIAL = ".datacollect/partial"
+# Of all scripts: what is here and what proves it, then what fetches.
+RUNNER = ("marks", "frame")
 
 
 @dataclass(frozen=True)
@@ -35,23 +40,25 @@ class Tool:
     name : str
     is_url : bool
         Whether its addresses are URLs, in which names are percent-encoded.
-    may_cut : callable
-        Whether it can fetch ranges of a file of this path.
+    may_cut : bool
+        Whether it can fetch ranges of a file.
+    parts : tuple of str
+        The files of which its scripts consist, besides the plan.
     """
 
     name: str
     is_url: bool
-    may_cut: Callable[[str], bool]
+    may_cut: bool
+    parts: tuple[str, ...]
 
 
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool("curl", True, lambda _: True),
-        Tool("aria2", True, lambda _: False),
-        # `rclone cat` takes the name for a pattern of one line, and finds nothing.
-        Tool("rclone", False, lambda path: "\n" not in path),
-        Tool("rsync", False, lambda _: False),
+        Tool("curl", True, True, ("curl", "http", *RUNNER)),
+        Tool("aria2", True, False, ("aria2", "http", *RUNNER)),
+        Tool("rclone", False, True, ("rclone", "http", *RUNNER)),
+        Tool("rsync", False, False, ("rsync", *RUNNER)),
     )
 }
 
@@ -98,7 +105,7 @@ def _script(
 ) -> str:
     mine, is_last = jobs.of(host), host == destination
     about = {
-        "format": "datacollect-export/1",
+        "format": FORMAT,
         "host": host,
         "destination": destination,
         "partial": PARTIAL if is_last else ".",
@@ -119,11 +126,10 @@ def _script(
         "most_tries=${DATACOLLECT_TRIES:-20}",
         "patience_s=${DATACOLLECT_PATIENCE_S:-3600}",
         "",
-        (text / f"{tool.name}.sh").read_text(encoding="utf-8"),
-        (text / "frame.sh").read_text(encoding="utf-8"),
+        *((text / f"{part}.sh").read_text(encoding="utf-8") for part in tool.parts),
         "# ---- The plan ".ljust(100, "-"),
         "",
-        "# get START_S BYTES_PER_S OFFSET BYTES FILE_BYTES FILE ADDRESS READY_ADDRESS",
+        "# get START_S BYTES_PER_S OFFSET BYTES FILE_BYTES FILE ADDRESS READY_ADDRESS SHA256",
     ]
     for k, lane in enumerate(lanes.values()):
         parts += [
@@ -133,7 +139,7 @@ def _script(
             '    return "$bad"',
             "}",
         ]
-    parts += _held(host, jobs)
+    parts += _held(host, jobs, mine, manifest if is_last else {}, address)
     parts += _files(manifest, mine, numbers)
     parts += ["", 'main "${1:-.}"', ""]
     return "\n".join(parts)
@@ -195,8 +201,8 @@ def _word(text: str) -> str:
     return shlex.quote(text)
 
 
-def _place(job: Job) -> str:
-    return f"{folder_of_host(job.piece.source)}/{job.piece.path}"
+def _place(source: str, path: str) -> str:
+    return f"{folder_of_host(source)}/{path}"
 
 
 def _get(
@@ -214,22 +220,48 @@ def _get(
         str(piece.offset_bytes),
         str(piece.n_bytes),
         str(piece.file_bytes),
-        _word(_place(job)),
+        _word(_place(piece.source, piece.path)),
         _word(where),
         _word(ready),
+        _word(piece.sha256),
     ]
     number = numbers.get((piece.source, piece.path))
     then = "" if number is None else f" && {{ file_{number} || :; }}"
     return [f"    {{ get {' '.join(words)}{then}; }} || bad=1"]
 
 
-def _held(host: str, jobs: Jobs) -> list[str]:
-    """Return what makes known that data which lie here already may be fetched."""
-    lines = [
-        f"    have {job.piece.offset_bytes} {job.piece.n_bytes} {_word(_place(job))} || bad=1"
-        for job in jobs.jobs
-        if job.request_from == host != job.piece.source and job.after is None
+def _held(
+    host: str,
+    jobs: Jobs,
+    mine: Sequence[Job],
+    complete: Mapping[str, Files],
+    address: Callable[[str, str, str], str],
+) -> list[str]:
+    """Return what tests the data that the plan takes for granted here.
+
+    A relay has what it forwards without having fetched it; the destination, all that the plan
+    does not fetch of the files that are to be complete.
+    """
+    found = [
+        (piece.offset_bytes, piece.n_bytes, piece.file_bytes, piece.source, piece.path)
+        for piece in (
+            job.piece
+            for job in jobs.jobs
+            if job.request_from == host != job.piece.source and job.after is None
+        )
     ]
+    fetched: dict[tuple[str, str], ByteRanges] = {}
+    for job in mine:
+        of_file = fetched.setdefault((job.piece.source, job.piece.path), ByteRanges())
+        of_file.add(job.piece.offset_bytes, job.piece.n_bytes)
+    for source, files in complete.items():
+        for path, size in zip(files.paths, files.n_bytes.tolist(), strict=True):
+            missing = fetched.get((source, path), ByteRanges()).missing(0, size)
+            found += [(offset, n_bytes, size, source, path) for offset, n_bytes in missing]
+    lines = []
+    for *numbers, source, path in found:
+        words = [_word(_place(source, path)), _word(address(source, source, path))]
+        lines.append(f"    have {' '.join(map(str, numbers))} {' '.join(words)} || bad=1")
     return ["held() {", "    bad=0", *lines, '    return "$bad"', "}"]
 
 
@@ -252,7 +284,7 @@ def _files(
     for (source, path), number in numbers.items():
         files = manifest[source]
         i = number - numbers[source, files.paths[0]]
-        place = _word(f"{folder_of_host(source)}/{path}")
+        place = _word(_place(source, path))
         words = [str(files.n_bytes[i]), files.sha256[i] or "''", place]
         words += ranges.get((source, path), [])
         lines.append(f"file_{number}() {{ finish {' '.join(words)}; }}")

@@ -120,7 +120,8 @@ def _require_template(template: str, option: str) -> None:
     if secret:
         raise ProblemError(
             f"{option}: {secret[1]!r} in an address that is written into files may grant access; "
-            "keep it where the tool looks for it"
+            "keep it where the tool looks for it, or have files of presigned addresses fetched by "
+            "datacollect pull, whose collection file names a list of them: urls"
         )
     fields = set(re.findall(r"\{([^{}]*)\}", template))
     if "path" not in fields or not fields <= set(FIELDS) or not template.isprintable():

@@ -39,6 +39,11 @@ class Deadline:
         self._until_s = self._mark_s + timeout_s
         self._mark_bytes = 0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+        return bool(self._clock() >= self._until_s)
+
     def left_s(self) -> float:
         """Return the seconds that are left.
 

@@ -92,7 +92,7 @@ def both(folder):
 def parts_in(folder):
     """Return the sizes of what is not whole yet; what is renamed meanwhile is not there."""
     sizes = {}
-    for path in folder.rglob("*.part"):
+    for path in (*folder.rglob("*.part"), *folder.rglob("*.new")):
         with suppress(FileNotFoundError):
             sizes[path] = path.stat().st_size
     return sizes

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -117,6 +118,7 @@ def wait_for_port(port: int, process: subprocess.Popen) -> None:
 
 
 SECRET = b"the secret of a bucket"
+RESET = "the connection is reset"
 
 
 @dataclass
@@ -128,6 +130,9 @@ class TinyServer:
     answers : dict
         By path: what a request is answered with, one after the other, instead of the file: a
         status, or (status, headers, body).
+    respond : callable or None
+        Takes the path and the headers of a request, before anything else; returns such an answer, a
+        `RESET`, or None: as usual.
     calls : list of (str, str, dict)
         Method, path with query, and headers of what was asked.
     """
@@ -139,6 +144,7 @@ class TinyServer:
     answers: dict[str, list] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     truncated: dict[str, int] = field(default_factory=dict)  # path: answers that are cut short
+    respond: Callable | None = None
     calls: list = field(default_factory=list)
     port: int = 0
 
@@ -171,8 +177,13 @@ class _Handler(BaseHTTPRequestHandler):
         tiny, parts = self.tiny, urlsplit(self.path)
         path = unquote(parts.path[1:])
         tiny.calls.append(("GET", self.path, dict(self.headers)))
-        if tiny.answers.get(path):
-            answer = tiny.answers[path].pop(0)
+        answer = tiny.respond and tiny.respond(path, self.headers)
+        if answer == RESET:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1" + bytes(7))
+            self.close_connection = True
+            self.connection.close()
+        elif answer or tiny.answers.get(path):
+            answer = answer or tiny.answers[path].pop(0)
             status, headers, body = answer if isinstance(answer, tuple) else (answer, {}, b"no")
             self.answer(status, headers, body)
         elif tiny.presigned and not self.is_signed(path, parts.query):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 from urllib.parse import unquote
@@ -15,8 +16,10 @@ from datacollect.transfer.sources.web import listing
 from datacollect.transfer.sources.web.core import WebCore
 from datacollect.transfer.sources.web.entries import ServerFile
 from datacollect.transfer.sources.web.listing import WebListing
-from datacollect.transfer.sources.web.peer import Pace, WebPeer
+from datacollect.transfer.sources.web.pace import Pace
+from datacollect.transfer.sources.web.peer import WebPeer
 from datacollect.transfer.sources.web.redirects import RedirectRule
+from datacollect.transfer.sources.web.standing import Standing
 from datacollect.transfer.sources.web.urls import Target, file_below, target_of
 from datacollect.transfer.sources.web.versions import Version
 
@@ -35,6 +38,11 @@ class WebSource(Source):
 
     apart = True
 
+    @cached_property
+    def standing(self) -> Standing:
+        """What all its sessions have seen."""
+        return Standing(self.versions)
+
     def listed(self, known: Mapping[str, Listed]) -> list[Page]:
         """What the collector's own listing makes of it, which hears no trouble."""
         files = [
@@ -42,7 +50,8 @@ class WebSource(Source):
             for path in self.versions
         ]
         with mock.patch.object(listing, "ASKERS", 1):  # one thread: the same every time
-            return [WebListing(files, known, lambda: self.peer(NO_TROUBLE), 10.0).run()]
+            ask = lambda: self.peer(NO_TROUBLE)  # noqa: E731
+            return list(WebListing(self.name, files, known, ask, 10.0).pages())
 
     def _sha256(self, path: str) -> str | None:
         import hashlib
@@ -57,7 +66,8 @@ class WebSource(Source):
         """A session; its connections are ours."""
         trouble = self.trouble if trouble is None else trouble
         dial = lambda *_: Connection(self, trouble)  # noqa: E731
-        peer = SimulatedPeer(self.name, WebCore(RedirectRule()), dial, self.target, NoPace())
+        core = WebCore(RedirectRule())
+        peer = SimulatedPeer(self.name, core, dial, self.target, NoPace(), self.standing)
         peer.connect()
         return peer
 
@@ -77,7 +87,10 @@ class WebSource(Source):
 class NoPace(Pace):
     """Time is the driver's."""
 
-    def wait(self, name: str = "", most_s: float = 0.0) -> None:
+    def busy(self, wait_s: float, number: int) -> None:
+        pass
+
+    def pause(self, wait_s: float, is_over: object = None) -> None:
         pass
 
 
@@ -138,6 +151,8 @@ class Connection:
         if path not in self.source.versions:
             return {"": 404, "Content-Length": 2}, b"no"
         data, etag = self.source.current(path)[1], self.source.etag(path)
+        if "range" not in asked:  # what is said of it is asked in another way
+            return {"": 200, "Content-Length": len(data), "ETag": etag}, data
         first, last = map(int, asked["range"].removeprefix("bytes=").split("-"))
         # Some servers do not know If-Range.
         if asked.get("if-range", etag) != etag and self.draws.random() < 0.5:

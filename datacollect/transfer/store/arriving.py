@@ -201,8 +201,10 @@ class Arriving:
             self.state.settle(Settled(file, FileState.MISSING, why) for file, why in live)
 
     def set_aside(self, file: int, why: str) -> None:
-        """Note why a file cannot be had now; what has come of it is kept."""
-        self.state.settle([Settled(file, FileState.WAITING, why)])
+        """Note why a file cannot be had now, unless all of it came by another session."""
+        with self._books:
+            if self.state.still_waiting([file]):
+                self.state.settle([Settled(file, FileState.WAITING, why)])
 
     def pieces_of(self, source: str, file: int) -> tuple[int, ...]:
         """Return all pieces of a file."""

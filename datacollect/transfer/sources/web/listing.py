@@ -1,39 +1,51 @@
 """Listing what other servers have: each file is asked for its size and version, several at a time.
 
-Files whose size and SHA-256 a manifest says are not asked for: their hash tells every change.
+Files whose size and SHA-256 a manifest says are not asked for: their hash tells every change. What
+was answered stays answered: where the server goes away in between, the next try asks for the rest.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, TypeAlias
 
-from datacollect.errors import TransferError
-from datacollect.net.fan_out import fan_out
+from datacollect.errors import IdentityError, TransferError
+from datacollect.net.fan_out import LOOK_S, Begun
 from datacollect.transfer.protocol.source import LeftOut, Listed, Page
 from datacollect.transfer.sources.web.messages import Worth
+from datacollect.transfer.sources.web.peer import Failed, contradicts
+from datacollect.transfer.sources.web.refusals import login_page
+from datacollect.transfer.sources.web.sameness import Sameness, is_page, is_page_elsewhere
 from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from datacollect.net.fan_out import Outcome
     from datacollect.transfer.sources.web.entries import ServerFile
+    from datacollect.transfer.sources.web.messages import Answer
     from datacollect.transfer.sources.web.peer import WebPeer
 
-# Connections that ask, and how often one file is asked for.
+    _Found: TypeAlias = Listed | LeftOut
+
+# Connections that ask, and how often each finds the server away before it is.
 ASKERS, MOST_TRIES = 8, 3
+# A page has so many files that are asked for, or so many in all: what is listed counts as progress.
+ASKED_OF_PAGE, MOST_OF_PAGE = 8, 1000
 
 
 class WebListing:
-    """Lists the files of one server.
+    """Lists the files of one server; to be tried until it comes to its end.
 
     Parameters
     ----------
+    name : str
     files : sequence of ServerFile
     known : mapping of str to Listed
-        What is known of files from an earlier start: a file that cannot be asked for now stays
-        what it was.
+        What is known of files from an earlier start: a file that cannot be asked for now, or of
+        which the server contradicts itself, stays what it was.
     open_peer : callable
         Opens a session; waits as long as the server wants to be left alone.
     patience_s : float
@@ -42,77 +54,181 @@ class WebListing:
 
     def __init__(
         self,
+        name: str,
         files: Sequence[ServerFile],
         known: Mapping[str, Listed],
         open_peer: Callable[[], WebPeer],
         patience_s: float,
     ) -> None:
+        self._name = name
         self._known, self._open_peer, self._patience_s = known, open_peer, patience_s
-        self._to_ask = [file for file in reversed(files) if not file.is_known]
-        self._found = [_as_told(file) for file in files if file.is_known]
-        self._left_out: list[LeftOut] = []
-        self._lock = threading.Lock()
-        self._failure: TransferError | None = None
-        self._heard_s = time.monotonic()
+        self._files = sorted(files, key=lambda file: file.path.encode(errors="surrogatepass"))
+        self._n_asked = sum(not file.is_known for file in self._files)
+        self._sameness = Sameness()
+        self._found: dict[str, _Found] = {}
+        # What may be one and the same page: only when all were asked it is known.
+        self._held: dict[str, tuple[ServerFile, _Found]] = {}
+        self._cond = threading.Condition()
+        self._to_ask: deque[ServerFile] = deque()
+        self._failure: BaseException | None = None
+        self._has_ended = False
+        self._heard_s = 0.0
 
-    def run(self) -> Page:
-        """Ask.
+    def pages(self) -> Iterator[Page]:
+        """Ask for what is not known yet; yield page after page as they are ready.
 
         Raises
         ------
         TransferError
-            The server does not answer.
+            The server does not answer, or with the same page for all.
         """
-        askers = [f"asker {n}" for n in range(min(ASKERS, len(self._to_ask)))]
-        for outcome in fan_out(askers, self._work).values():
-            outcome.result()
-        if self._failure is not None:
-            raise self._failure
-        self._found.sort(key=lambda file: file.path.encode())
-        return Page(self._found, self._left_out)
+        self._to_ask = deque(
+            file for file in self._files if not (file.is_known or self._is_answered(file.path))
+        )
+        self._failure, self._has_ended, self._heard_s = None, False, time.monotonic()
+        n_askers = min(ASKERS, len(self._to_ask))
+        askers = [Begun(f"asker {n}", self._work, self._ended) for n in range(n_askers)]
+        try:
+            for files in self._groups():
+                asked = [file for file in files if not file.is_known]
+                self._await([file.path for file in asked], askers)
+                yield _page([self._found.get(file.path) or _as_told(file) for file in files])
+        finally:
+            self._has_ended = True
+
+    def _is_answered(self, path: str) -> bool:
+        return path in self._found or path in self._held
+
+    def _groups(self) -> Iterator[list[ServerFile]]:
+        group: list[ServerFile] = []
+        n_asked = 0
+        for file in self._files:
+            group.append(file)
+            n_asked += not file.is_known
+            if n_asked >= ASKED_OF_PAGE or len(group) >= MOST_OF_PAGE:
+                yield group
+                group, n_asked = [], 0
+        if group or not self._files:
+            yield group
+
+    def _await(self, paths: Sequence[str], askers: Sequence[Begun[None]]) -> None:
+        """Wait until some files were answered for, or nobody asks any more."""
+        with self._cond:
+            while not all(path in self._found for path in paths):
+                if self._failure is not None:
+                    raise self._failure
+                self._cond.wait(LOOK_S)
+                for asker in askers:
+                    asker.look()
+
+    # Asking, each in a thread of its own -------------------------------------------------------
+
+    def _ended(self, outcome: Outcome[None]) -> None:
+        """Hear that an asker has ended; the first that fails ends all."""
+        if outcome.error is not None:
+            with self._cond:
+                self._failure = self._failure or outcome.error
+                self._cond.notify_all()
 
     def _work(self, _: str) -> None:
-        tries = 0
-        while self._failure is None and self._to_ask:
+        n_tries, n_found = 0, -1
+        while self._is_more():
             try:
                 peer = self._open_peer()
                 try:
-                    while self._failure is None and (file := self._next()) is not None:
-                        try:
-                            self._note(file, peer)
-                            tries = 0
-                        except TransferError:
-                            self._to_ask.append(file)
-                            raise
+                    while (file := self._next()) is not None:
+                        self._ask(file, peer)
                 finally:
                     peer.close()
+            except IdentityError:
+                raise
             except TransferError as error:
-                tries += 1
-                if tries >= MOST_TRIES or time.monotonic() - self._heard_s > self._patience_s:
-                    self._failure = error
+                # Where others are answered, it is there; who asks to wait is waited for.
+                wait_s = error.wait_s if isinstance(error, Failed) and error.status else None
+                n_tries = n_tries + (wait_s is None) if n_found == len(self._found) else 1
+                n_found = len(self._found)
+                silent_s = time.monotonic() - self._heard_s - (wait_s or 0.0)
+                if n_tries >= MOST_TRIES or silent_s > self._patience_s:
+                    raise
+
+    def _is_more(self) -> bool:
+        return bool(self._to_ask) and self._failure is None and not self._has_ended
 
     def _next(self) -> ServerFile | None:
-        with self._lock:
-            return self._to_ask.pop() if self._to_ask else None
+        with self._cond:
+            return self._to_ask.popleft() if self._is_more() else None
 
-    def _note(self, file: ServerFile, peer: WebPeer) -> None:
-        answer = peer.size(file.path)
-        self._heard_s = time.monotonic()
-        why = answer.why
-        if answer.worth is Worth.GOOD and file.n_bytes not in (None, answer.n_bytes):
-            why = f"it has {answer.n_bytes} bytes, and {file.n_bytes} in {file.place}"
-        with self._lock:
-            if not why:
-                version = Version(answer.version.etag, answer.version.modified, file.sha256)
-                tag = version.tag()
-                self._found.append(Listed(file.path, answer.n_bytes, 0, 0, tag, file.sha256))
-            elif answer.worth in _LATER and file.path in self._known:
-                self._found.append(self._known[file.path])
+    def _ask(self, file: ServerFile, peer: WebPeer) -> None:
+        try:
+            first = peer.size(file.path)
+            found = self._judged(file, first, peer)
+        except BaseException:
+            with self._cond:
+                self._to_ask.append(file)
+            raise
+        is_told = file.n_bytes is not None and first.n_bytes == file.n_bytes
+        with self._cond:
+            self._heard_s = time.monotonic()
+            if not is_told and self._sameness.suspects(file.path, first):
+                self._held[file.path] = file, found
             else:
-                self._left_out.append(LeftOut(file.path, f"{why} ({file.place})"))
+                self._found[file.path] = found
+            if len(self._found) + len(self._held) == self._n_asked:
+                self._judge_together()
+            self._cond.notify_all()
+
+    def _judge_together(self) -> None:
+        """All were asked: judge what may be one page for many; the whole server, if it is all.
+
+        Raises
+        ------
+        IdentityError
+            Whoever answers has that page alone.
+        """
+        whys = {path: self._sameness.why(path) for path in self._held}
+        if not self._found and self._n_asked == len(self._files) and all(whys.values()):
+            raise IdentityError(f"{self._name}: {next(iter(whys.values()))}")
+        for path, (file, found) in self._held.items():
+            why = whys[path]
+            self._found[path] = found if why is None else self._later(file, why)
+        self._held = {}
+
+    def _judged(self, file: ServerFile, answer: Answer, peer: WebPeer) -> _Found:
+        """Judge an answer; ask in another way too, where it contradicts what is known."""
+        known = self._known.get(file.path)
+        if file.n_bytes is None or answer.n_bytes != file.n_bytes:
+            if is_page_elsewhere(file.path, file.target, answer):
+                assert answer.landed is not None
+                return self._later(file, login_page(answer.landed))
+            if known is not None and contradicts(answer, known) and is_page(file.path, answer):
+                return self._later(file, "it is HTML now, and was collected before: a login page?")
+        is_new = answer.worth is Worth.GOOD and file.n_bytes not in (None, answer.n_bytes)
+        if is_new or (known is not None and contradicts(answer, known)):
+            answer = peer.size(file.path, is_doubted=True)
+        return self._settled(file, answer, known)
+
+    def _settled(self, file: ServerFile, answer: Answer, known: Listed | None) -> _Found:
+        if answer.worth in (Worth.REFUSED, Worth.UNREADABLE):
+            return self._later(file, answer.why)
+        if answer.worth is not Worth.GOOD:
+            return LeftOut(file.path, f"{answer.why} ({file.place})")
+        if file.n_bytes not in (None, answer.n_bytes):
+            why = f"it has {answer.n_bytes} bytes, and {file.n_bytes} in {file.place}"
+            return LeftOut(file.path, f"{why} ({file.place})")
+        proof = file.sha256, answer.n_bytes
+        if known is not None and file.sha256 and proof == (known.sha256, known.n_bytes):
+            return known  # by another ETag, perhaps: the hash decides
+        version = answer.version if file.sha256 is None else Version(sha256=file.sha256)
+        return Listed(file.path, answer.n_bytes, 0, 0, version.tag(), file.sha256)
+
+    def _later(self, file: ServerFile, why: str) -> _Found:
+        """Return what is known of a file that cannot be asked for now, or why it is missing."""
+        return self._known.get(file.path) or LeftOut(file.path, f"{why} ({file.place})")
 
 
-_LATER = (Worth.REFUSED, Worth.UNREADABLE)
+def _page(found: Sequence[_Found]) -> Page:
+    files = [each for each in found if isinstance(each, Listed)]
+    return Page(files, [each for each in found if isinstance(each, LeftOut)])
 
 
 def _as_told(file: ServerFile) -> Listed:

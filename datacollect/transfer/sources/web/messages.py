@@ -39,10 +39,16 @@ class AskRange:
 
 @dataclass(frozen=True, slots=True)
 class AskSize:
-    """Size and version of a file are wanted."""
+    """Size and version of a file are wanted.
+
+    `is_doubted`: what is known is contradicted: it is asked for in two ways, which must agree.
+    `is_probe`: whether there is an answer is all that counts.
+    """
 
     path: str
     target: Target
+    is_doubted: bool = False
+    is_probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +133,33 @@ class Disconnect:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was asked for is answered; `n_bytes` and `version` are the file's, by `AskSize`."""
+    """What was asked for is answered.
+
+    `n_bytes` and `version` are the file's, by `AskSize`. So are, to tell files from pages: where
+    redirects have led to, whether it is HTML, and its first byte.
+    """
 
     worth: Worth
     why: str = ""
     n_bytes: int = 0
     version: Version = UNKNOWN
+    landed: Target | None = None
+    is_html: bool = False
+    begins: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The session is of no use any more; connect again after `wait_s` seconds."""
+    """The connection is of no use any more.
+
+    `status`: the server cannot answer now, it says, and is to be left alone for `wait_s` seconds; 0
+    where it has not said so. `is_asked`: it has asked for that itself.
+    """
 
     why: str
     wait_s: float = 0.0
+    status: int = 0
+    is_asked: bool = False
 
 
 Action: TypeAlias = Connect | Send | Take | Fill | Disconnect | Answer | Fail

@@ -12,8 +12,10 @@ from datacollect.transfer.protocol.source import Assurance, Page, Reached
 from datacollect.transfer.sources.web.connections import Dialler, web_context
 from datacollect.transfer.sources.web.core import WebCore
 from datacollect.transfer.sources.web.listing import WebListing
-from datacollect.transfer.sources.web.peer import Pace, WebPeer
+from datacollect.transfer.sources.web.pace import Pace
+from datacollect.transfer.sources.web.peer import WebPeer
 from datacollect.transfer.sources.web.redirects import RedirectRule
+from datacollect.transfer.sources.web.standing import Standing
 from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
@@ -49,9 +51,13 @@ class WebSource:
         patience_s: float,
     ) -> None:
         self.name = entry.name
-        self._entry, self._network, self._patterns = entry, network, patterns
+        self._entry, self._network = entry, network
         self._timeout_s, self._patience_s = timeout_s, patience_s
         self._pace = Pace()
+        self._files = [file for file in entry.files if matches(file.path, patterns)]
+        self._standing = Standing(file.path for file in self._files)
+        self._told = {file.path for file in entry.files if file.is_known}
+        self._listing: WebListing | None = None
         self._tls = web_context(entry.ca, entry.fingerprint)
         self._usual_tls = web_context(None, None) if entry.redirects_to else self._tls
         self._relays: tuple[str, ...] = ()
@@ -74,10 +80,14 @@ class WebSource:
         raise trouble
 
     def list(self, known: Mapping[str, Listed]) -> Iterator[Page]:
-        """Yield one page: its files are asked for one by one, several at a time."""
-        files = [file for file in self._entry.files if matches(file.path, self._patterns)]
-        relays = self._relays
-        yield WebListing(files, known, lambda: self.open(relays), self._patience_s).run()
+        """Yield its files in pages; what was answered in a try that has failed is kept."""
+        if self._listing is None:
+            relays = self._relays
+            self._listing = WebListing(
+                self.name, self._files, known, lambda: self.open(relays), self._patience_s
+            )
+        yield from self._listing.pages()
+        self._listing = None
 
     def open(self, relays: tuple[str, ...]) -> WebPeer:
         """Open a session, once the server need not be left alone any more."""
@@ -111,6 +121,8 @@ class WebSource:
             dialler.dial,
             entry.targets.__getitem__,
             self._pace,
+            self._standing,
+            self._told.__contains__,
             timeout_s=self._timeout_s,
             patience_s=self._patience_s,
         )

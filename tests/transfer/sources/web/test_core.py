@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from datacollect.transfer.sources.web.core import MOST_REDIRECTS, WebCore
+from datacollect.transfer.sources.web.core import MOST_PARTS, MOST_REDIRECTS, WebCore
 from datacollect.transfer.sources.web.messages import (
     Answer,
     AskRange,
@@ -168,7 +168,11 @@ def test_a_body_in_chunks_is_read():
         (206, {"Content-Range": "bytes 0-4/100"}, Worth.UNREADABLE, "bytes 10-14"),
         (206, {"Content-Range": "bytes 10-15/100", "Content-Length": "6"}, Worth.UNREADABLE, "15"),
         (206, {"Content-Range": "items 10-14/100"}, Worth.UNREADABLE, "items"),
-        (206, {"Content-Encoding": "gzip"}, Worth.REFUSED, "turn compression off"),
+        (206, {"Content-Range": "bytes 10-14/100", "Content-Length": "4"}, Worth.UNREADABLE, "4 b"),
+        (206, {"Content-Range": "bytes 10-9/100", "Content-Length": "0"}, Worth.UNREADABLE, "10-9"),
+        (206, {"Content-Encoding": "gzip"}, Worth.REFUSED, "stored so; give the bytes and the sha"),
+        (206, {"Content-Encoding": "gzip", "ETag": 'W/"v1"'}, Worth.REFUSED, "turn compression"),
+        (206, {"Content-Encoding": "br", "Vary": "Accept-Encoding"}, Worth.REFUSED, "compression"),
         (200, {"Content-Length": "100"}, Worth.REFUSED, "whole files only"),
         (200, {"Content-Length": "100", "ETag": '"v2"'}, Worth.CHANGED, "another version"),
         (200, {"Content-Length": "99"}, Worth.CHANGED, "99 bytes by now"),
@@ -198,59 +202,197 @@ def test_a_whole_file_is_as_good_where_all_of_it_is_wanted():
     assert answered(http(200, headers, b"12345"), asks=ask) == (b"12345", [Answer(Worth.GOOD)])
 
 
-@pytest.mark.parametrize(
-    ("status", "headers", "worth", "n_bytes"),
-    [
-        (206, {"Content-Range": "bytes 0-0/100", "Content-Length": "1"}, Worth.GOOD, 100),
-        (206, {"Content-Range": "bytes 0-0/*", "Content-Length": "1"}, Worth.REFUSED, 0),
-        (206, {"Content-Range": f"bytes 0-0/{2**62}", "Content-Length": "1"}, Worth.REFUSED, 0),
-        (206, {"Content-Range": "bytes 0-0/0", "Content-Length": "1"}, Worth.REFUSED, 0),
-        (416, {"Content-Range": "bytes */0"}, Worth.GOOD, 0),
-        (416, {"Content-Range": "bytes */100000"}, Worth.REFUSED, 0),
-        (416, {"Content-Range": "bytes */*"}, Worth.UNREADABLE, 0),
-        (416, {"Content-Range": "nothing"}, Worth.UNREADABLE, 0),
-        (200, {"Content-Length": "0"}, Worth.GOOD, 0),
-        (200, {"Content-Length": "1"}, Worth.GOOD, 1),
-        (200, {"Content-Length": "7"}, Worth.REFUSED, 0),
-    ],
-)
-def test_sizes_are_asked_for_by_the_first_byte(status, headers, worth, n_bytes):
-    body = b"x" * int(headers.get("Content-Length", 0))
-    _, (*_, answer) = answered(
-        http(status, {"Content-Length": "0", "ETag": ETAG} | headers, body),
-        asks=AskSize("a", TARGET),
-    )
-    assert (answer.worth, answer.n_bytes) == (worth, n_bytes)
-    if worth is Worth.GOOD:
-        assert answer.version == Version(ETAG)
-
-
-@pytest.mark.parametrize(
-    ("status", "headers", "worth"),
-    [
-        (200, {"Content-Length": "0"}, Worth.GOOD),
-        (200, {"Content-Length": "100000"}, Worth.REFUSED),
-        (200, {}, Worth.REFUSED),
-        (200, {"Transfer-Encoding": "chunked"}, Worth.REFUSED),
-        (416, {"Content-Length": "0"}, Worth.UNREADABLE),
-        (206, {"Content-Length": "1"}, Worth.REFUSED),
-        (404, {"Content-Length": "0"}, Worth.GONE),
-    ],
-)
-def test_a_refused_first_byte_makes_no_file_empty(status, headers, worth):
-    """RFC 9110, 15.5.17: 416 need not say the length; S3 does not. Only all of it is empty."""
-    core = asked(AskSize("a", TARGET))
-    again = core.handle(http(416, {"Content-Length": "0"}))
-    assert again == [Disconnect(), Connect(TARGET.origin)]
-    (send,) = core.handle(Connected())
-    assert b"range:" not in send.data.lower()
-    actions = core.handle(http(status, headers, b"x" if status == 206 else b""))
+def two_ways(first, whole, asks=None):
+    """What comes of a file's first byte, and of all of it, and whether that is asked for."""
+    core = asked(asks or AskSize("a", TARGET))
+    actions = core.handle(first)
+    sends = [Disconnect(), Connect(TARGET.origin)]
+    is_asked_again = actions == sends
+    if is_asked_again:
+        (send,) = core.handle(Connected())
+        assert b"range:" not in send.data.lower()
+        actions = core.handle(whole)
+        assert actions[0] == Disconnect(), "all of it may be large"
     (answer,) = [each for each in actions if isinstance(each, Answer)]
-    assert (answer.worth, answer.n_bytes) == (worth, 0)
     # The next file is asked for by its first byte again.
     actions = core.handle(AskSize("b", TARGET))
-    sends = actions if isinstance(actions[0], Send) else core.handle(Connected())
-    assert b"range: bytes=0-0" in sends[0].data.lower()
+    again = actions if isinstance(actions[0], Send) else core.handle(Connected())
+    assert b"range: bytes=0-0" in again[0].data.lower()
+    return answer, is_asked_again
+
+
+def part(content_range, body=b"x", **more):
+    return http(206, {"Content-Range": content_range, "Content-Length": len(body)} | more, body)
+
+
+def refused(content_range=None):
+    more = {} if content_range is None else {"Content-Range": content_range}
+    return http(416, {"Content-Length": "0"} | more)
+
+
+def whole(n_bytes=None, **more):
+    length = {} if n_bytes is None else {"Content-Length": n_bytes}
+    return http(200, length | more, b"x" * min(n_bytes or 0, 1000))
+
+
+CHUNKED = whole(**{"Transfer-Encoding": "chunked"})
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "worth", "n_bytes"),
+    [
+        # One answer is enough.
+        (part("bytes 0-0/100"), None, Worth.GOOD, 100),
+        (part(f"bytes 0-0/{2**62}"), None, Worth.REFUSED, 0),
+        (part("bytes 0-0/0"), None, Worth.REFUSED, 0),
+        (part("bytes 0-4/5", b"12345"), None, Worth.REFUSED, 0),
+        (part("bytes 0-0/100", b"12345"), None, Worth.REFUSED, 0),
+        (http(206, {"Content-Length": "1"}, b"x"), None, Worth.REFUSED, 0),
+        (whole(7), None, Worth.REFUSED, 7),
+        (http(404, {"Content-Length": "0"}), None, Worth.GONE, 0),
+        # What calls itself empty, or a byte long, is so when all of it is asked for, or not.
+        (part("bytes 0-0/1"), whole(1), Worth.GOOD, 1),
+        (part("bytes 0-0/1"), whole(100), Worth.REFUSED, 0),
+        (refused("bytes */0"), whole(0), Worth.GOOD, 0),
+        (refused("bytes */0"), whole(100), Worth.REFUSED, 0),
+        (refused("bytes */0"), CHUNKED, Worth.REFUSED, 0),
+        (refused("bytes */0"), refused(), Worth.REFUSED, 0),
+        (refused("bytes */0"), http(404, {"Content-Length": "0"}), Worth.REFUSED, 0),
+        (whole(0), whole(0), Worth.GOOD, 0),
+        (whole(1), whole(1), Worth.GOOD, 1),
+        (whole(1), whole(100), Worth.REFUSED, 0),
+        (whole(0), whole(100), Worth.REFUSED, 0),
+        # RFC 9110, 15.5.17: 416 need not say the length; S3 does not.
+        (refused(), whole(0), Worth.GOOD, 0),
+        (refused(), whole(100), Worth.REFUSED, 0),
+        (refused(), CHUNKED, Worth.REFUSED, 0),
+        (refused(), refused(), Worth.REFUSED, 0),
+        (refused(), http(404, {"Content-Length": "0"}), Worth.GONE, 0),
+        (refused("nothing"), whole(0), Worth.GOOD, 0),
+        (refused("bytes */*"), whole(0), Worth.GOOD, 0),
+        # It has bytes, and refuses the first.
+        (refused("bytes */100000"), whole(100000), Worth.REFUSED, 0),
+        (refused("bytes */100000"), whole(0), Worth.REFUSED, 0),
+        (refused("bytes */100000"), refused("bytes */100000"), Worth.REFUSED, 0),
+        # 14.4: a part need not say how much there is in all.
+        (part("bytes 0-0/*"), whole(100), Worth.GOOD, 100),
+        (part("bytes 0-0/*"), whole(0), Worth.REFUSED, 0),
+        (part("bytes 0-0/*"), CHUNKED, Worth.REFUSED, 0),
+        (part("bytes 0-0/*"), http(500, {"Content-Length": "0"}), Worth.UNREADABLE, 0),
+    ],
+)
+def test_what_proves_a_size(first, other, worth, n_bytes):
+    answer, is_asked_again = two_ways(first, other)
+    assert (answer.worth, answer.n_bytes) == (worth, n_bytes), answer
+    assert is_asked_again == (other is not None)
+    assert (answer.why == "") == (worth is Worth.GOOD)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "worth"),
+    [
+        (part("bytes 0-0/100"), whole(100), Worth.GOOD),
+        (part("bytes 0-0/100"), CHUNKED, Worth.GOOD),
+        (part("bytes 0-0/100"), whole(7), Worth.REFUSED),
+        (part("bytes 0-0/100"), refused("bytes */100"), Worth.REFUSED),
+        (part("bytes 0-0/100", ETag='"v1"'), whole(100, ETag='"v2"'), Worth.REFUSED),
+        (part("bytes 0-0/100"), http(404, {"Content-Length": "0"}), Worth.REFUSED),
+        (part("bytes 0-0/100"), http(403, {"Content-Length": "0"}), Worth.REFUSED),
+        (http(404, {"Content-Length": "0"}), http(404, {"Content-Length": "0"}), Worth.GONE),
+        (http(404, {"Content-Length": "0"}), whole(100), Worth.REFUSED),
+        (http(403, {"Content-Length": "0"}), None, Worth.REFUSED),
+        (http(500, {"Content-Length": "0"}), None, Worth.UNREADABLE),
+    ],
+)
+def test_what_contradicts_is_asked_in_two_ways_which_must_agree(first, other, worth):
+    answer, is_asked_again = two_ways(first, other, AskSize("a", TARGET, is_doubted=True))
+    assert answer.worth is worth, answer
+    assert is_asked_again == (other is not None)
+
+
+def test_an_answer_that_contradicts_itself_says_both():
+    answer, _ = two_ways(refused("bytes */0"), whole(100, ETag='"v1"'))
+    assert answer.why == (
+        "the server contradicts itself: 0 bytes when asked for its first byte, 100 bytes of "
+        'version "v1" for all of it'
+    )
+    answer, _ = two_ways(refused("bytes */100000"), refused("bytes */100000"))
+    assert "says that it has 100000 bytes, and refuses the first (416)" in answer.why
+    assert "status 416, though no range was asked for" in answer.why
+
+
+def test_sizes_come_with_what_tells_pages_from_files():
+    page = {"Content-Type": "text/html; charset=utf-8", "ETag": ETAG}
+    core = asked(AskSize("a", TARGET))
+    core.handle(moved("/login?next=/a"))
+    core.handle(Connected())
+    (answer,) = core.handle(part("bytes 0-0/100", b"<", **page))
+    assert (answer.worth, answer.n_bytes, answer.version) == (Worth.GOOD, 100, Version(ETAG))
+    assert (answer.is_html, answer.begins) == (True, b"<")
+    assert answer.landed.path == "/login?next=/a"
+
+
+# Servers that send less at a time -------------------------------------------------------------
+
+
+def test_a_server_that_sends_less_at_a_time_is_asked_for_the_rest():
+    core = asked()
+    first = http(206, {"Content-Range": "bytes 10-12/100", "Content-Length": 3}, b"123")
+    taken, send = core.handle(first)
+    assert taken == Take(b"123")
+    assert b"range: bytes=13-14\r\n" in send.data.lower()
+    assert b'if-range: "v1"\r\n' in send.data.lower()
+    rest = http(206, {"Content-Range": "bytes 13-14/100", "Content-Length": 2}, b"45")
+    assert core.handle(rest) == [Take(b"45"), Answer(Worth.GOOD)]
+
+
+def test_the_rest_of_a_range_is_asked_for_by_another_connection_where_one_ends():
+    core = asked()
+    head = {"Content-Range": "bytes 10-12/100", "Content-Length": 3, "Connection": "close"}
+    taken, fill = core.handle(http(206, head, b"1"))
+    assert (taken, fill) == (Take(b"1"), Fill(2))
+    assert core.handle(Filled(2)) == [Disconnect(), Connect(TARGET.origin)]
+    (send,) = core.handle(Connected())
+    assert b"range: bytes=13-14\r\n" in send.data.lower()
+
+
+def test_the_rest_of_a_range_must_be_of_the_same_version():
+    core = asked()
+    core.handle(http(206, {"Content-Range": "bytes 10-12/100", "Content-Length": 3}, b"123"))
+    other = {"Content-Range": "bytes 13-14/100", "Content-Length": 2, "ETag": '"v2"'}
+    (answer,) = core.handle(http(206, other, b"45"))
+    assert (answer.worth, answer.version.etag) == (Worth.CHANGED, '"v2"')
+
+
+def test_who_sends_too_little_at_a_time_is_told_of_smaller_pieces():
+    ask = AskRange("a", TARGET, 10**6, Version(ETAG), 0, 10**6)
+    core = asked(ask)
+    for at in range(MOST_PARTS):
+        head = {"Content-Range": f"bytes {at}-{at}/1000000", "Content-Length": 1}
+        *_, last = core.handle(http(206, head, b"x"))
+    assert last.worth is Worth.REFUSED
+    assert "sends 1 bytes at a time, where 1000000 were asked for" in last.why
+    assert "piece_bytes" in last.why
+
+
+# Where the hash decides -----------------------------------------------------------------------
+
+HASHED = AskRange("a", TARGET, 100, Version(ETAG, sha256="00" * 32), 10, 5)
+
+
+def test_where_a_hash_is_known_versions_need_not_agree():
+    (send,) = connected().handle(HASHED)
+    assert b"if-range" not in send.data.lower()
+    answer = http(206, GOOD | {"ETag": '"another node\'s"'}, b"12345")
+    assert answered(answer, asks=HASHED) == (b"12345", [Answer(Worth.GOOD)])
+
+
+def test_what_is_stored_encoded_is_proved_by_its_hash():
+    stored = http(206, GOOD | {"Content-Encoding": "gzip"}, b"12345")
+    assert answered(stored, asks=HASHED) == (b"12345", [Answer(Worth.GOOD)])
+    other = GOOD | {"Content-Encoding": "gzip", "Content-Range": "bytes 10-14/70"}
+    _, (answer,) = answered(http(206, other, b"12345"), asks=HASHED)
+    assert "encoded (gzip)" in answer.why
 
 
 @pytest.mark.parametrize(
@@ -270,13 +412,45 @@ def test_who_asks_to_wait_is_left_alone(status, headers, wait_s):
     assert f"wait {wait_s:g} s" in failed.why
 
 
-def test_an_expired_url_says_when():
+@pytest.mark.parametrize("status", [400, 401, 403])
+def test_an_expired_url_says_when(status):
+    """S3 and Azure say 403, GCS says 400."""
     target = target_of("https://x.example/a?Expires=60&Signature=secret")
-    ask = AskRange("a", target, 100, Version(), 0, 5)
-    core = asked(ask)
-    head = http(403, {"Content-Length": "0"}).data
-    (answer,) = core.handle(Received(head, now_unix_s=61.0))
-    assert answer.why == "its URL expired at 1970-01-01 00:01:00 UTC (403); have it signed anew"
+    for ask in (AskRange("a", target, 100, Version(), 0, 5), AskSize("a", target)):
+        core = asked(ask)
+        head = http(status, {"Content-Length": "0"}).data
+        (answer,) = core.handle(Received(head, now_unix_s=61.0))
+        when = "1970-01-01 00:01:00 UTC"
+        assert answer.why == f"its URL expired at {when} ({status}); have it signed anew"
+        assert answer.worth is Worth.REFUSED
+
+
+def test_a_bad_request_that_has_not_expired_may_have_by_the_servers_clock():
+    target = target_of("https://x.example/a?Expires=60&Signature=secret")
+    (answer,) = asked(AskSize("a", target)).handle(http(400, {"Content-Length": "0"}))
+    assert (answer.worth, "may have expired" in answer.why) == (Worth.REFUSED, True)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_server_that_does_not_say_where_a_file_is(status):
+    """S3 answers so where the region in the URL is another than the bucket's."""
+    headers = {"Content-Length": "0", "x-amz-bucket-region": "eu-west-1"}
+    (answer,) = asked(AskSize("a", TARGET)).handle(http(status, headers))
+    assert answer.worth is Worth.REFUSED
+    assert answer.why == (
+        f"the server has it elsewhere ({status}), and does not say where; where it is an object "
+        "store, the region of the bucket belongs in its URL: eu-west-1"
+    )
+
+
+def test_a_page_that_a_range_is_led_to_is_no_other_version_of_the_file():
+    core = asked()
+    core.handle(moved("/login"))
+    core.handle(Connected())
+    page = {"Content-Type": "text/html", "Content-Length": 7}
+    (answer,) = core.handle(http(200, page, b"<html/>"))
+    assert (answer.worth, "a login page?" in answer.why) == (Worth.REFUSED, True)
+    assert "https://x.example/login" in answer.why
 
 
 def moved(to, status=302):

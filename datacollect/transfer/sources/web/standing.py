@@ -1,0 +1,156 @@
+"""What a start has seen of a server's files: which fail, which answer, whose versions alternate.
+
+One file that fails costs itself alone, and a server that is away costs no file: whether it is there
+is asked by another file.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.net.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from datacollect.transfer.sources.web.versions import Version
+
+# A file that has failed so often, while others were answered, is given up.
+MOST_FAILURES = 4
+# A file has so many versions in one start: listed, and changed three times.
+MOST_VERSIONS = 4
+# So many others are asked whether the server is there.
+MOST_WITNESSES, MOST_LOOKED_AT = 4, 100
+
+
+class Failures(NamedTuple):
+    """How often a file has failed, and why the last time."""
+
+    n: int
+    why: str
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether the file is to be given up, if the server is there."""
+        return self.n >= MOST_FAILURES
+
+    @property
+    def text(self) -> str:
+        """Why it was given up."""
+        return f"{self.why}; so it went {self.n} times, while the server answered for others"
+
+
+NONE = Failures(0, "")
+
+
+class Standing:
+    """Failures and versions of the files of one server; for any thread.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        All its files.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = tuple(paths)
+        self._lock = threading.Lock()
+        self._failures: dict[str, Failures] = {}
+        self._good: deque[str] = deque(maxlen=2)
+        self._next = 0
+        self._seen: dict[str, list[str]] = {}
+        self._alternating: dict[str, str] = {}
+
+    # Failures ---------------------------------------------------------------------------------
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is one file, and no other to ask by whether the server is there."""
+        return len(self._paths) < 2
+
+    def failures(self, path: str) -> Failures:
+        """Return how a file has failed since it was last answered for."""
+        return self._failures.get(path, NONE)
+
+    def answered(self, path: str, *, is_good: bool) -> None:
+        """A file was answered for; `is_good`: with what was asked for."""
+        with self._lock:
+            self._failures.pop(path, None)
+            if is_good and path not in self._good:
+                self._good.append(path)
+
+    def failed(self, path: str, why: str) -> int:
+        """A file has failed; return how often it has since it was last answered for."""
+        with self._lock:
+            failures = Failures(self.failures(path).n + 1, why)
+            self._failures[path] = failures
+            if path in self._good:
+                self._good.remove(path)
+            return failures.n
+
+    def witnesses(self, path: str) -> list[str]:
+        """Return other files, by which to ask whether the server is there: good ones first."""
+        with self._lock:
+            chosen = [other for other in self._good if other != path]
+            for _ in range(min(len(self._paths), MOST_LOOKED_AT)):
+                if len(chosen) >= MOST_WITNESSES:
+                    break
+                other = self._paths[self._next % len(self._paths)]
+                self._next += 1
+                if other != path and other not in chosen and other not in self._failures:
+                    chosen.append(other)
+        return chosen
+
+    # Versions ---------------------------------------------------------------------------------
+
+    def mark(self, path: str) -> int:
+        """Return, before a request, how many versions of a file were seen by then."""
+        return len(self._seen.get(path, ()))
+
+    def why_not_told(self, path: str) -> str | None:
+        """Return why versions of a file tell nothing; None where they may."""
+        return self._alternating.get(path)
+
+    def note(self, path: str, found: Version, mark: int, was: Version | None = None) -> str | None:
+        """Note which version an answer was of; return why, where versions tell nothing.
+
+        A version that comes again, in answer to a request that was made after another one was
+        seen, is no change: nodes of a farm differ. Nor is a new one in every answer.
+
+        Parameters
+        ----------
+        path : str
+        found : Version
+        mark : int
+            Of `mark`, before the request.
+        was : Version or None
+            Which one was expected, where this one is another.
+        """
+        name = _name(found)
+        if name is None or (was is None and path not in self._seen):
+            return self._alternating.get(path)
+        with self._lock:
+            seen = self._seen.setdefault(path, [])
+            if not seen and was is not None and (expected := _name(was)) is not None:
+                seen.append(expected)
+            if name in seen[: max(0, mark - 1)]:
+                names = " and ".join(safe_text(each) for each in (name, seen[mark - 1]))
+                told = f"calls it {names} in turn: nodes behind it differ"
+                self._alternating.setdefault(path, f"the server {told}; {_REMEDY}")
+            elif name not in seen:
+                seen.append(name)
+                if len(seen) >= MOST_VERSIONS:
+                    told = f"has a new version of it each time, {safe_text(name)} in the end"
+                    self._alternating.setdefault(path, f"the server {told}; {_REMEDY}")
+        return self._alternating.get(path)
+
+
+_REMEDY = (
+    "give its bytes and sha256 in a manifest: then the hash decides, and the version does not count"
+)
+
+
+def _name(version: Version) -> str | None:
+    return version.etag or version.modified

@@ -1,0 +1,190 @@
+"""A file on a server that misbehaves, what a tool knows of it, and what came of it: the judge.
+
+It knows behaviours and bytes, and nothing of the tools.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from judges.misbehaving_answers import CAP_BYTES, ServedFile
+from judges.misbehaviour import HONEST, Behaviour
+from judges.strict_client import Expectation, Known, expectation, versions
+
+SMALL_BYTES, LARGE_BYTES, EVERY_LARGE = 3000, 150_000, 8
+# What is on the way before a client can say that it does not want it: TCP's first ten segments (RFC
+# 6928), and a head.
+MOST_TIMES, BYTES_PER_REQUEST = 3, 16 * 1024
+# What an endless answer has put into buffers before it is noticed that the client has gone.
+ENDLESS_BYTES_PER_REQUEST = 1_000_000
+MOST_REQUESTS = 60
+# Numbers from here on are those of neighbours.
+NEIGHBOURS = 1_000_000
+
+
+class Verdict(Enum):
+    """What came of a case; what is bad about it says its name."""
+
+    IDENTICAL = "identical"
+    REFUSED = "refused by name"
+    DECEIVED = "wrong, as only a hash could tell"
+    WRONG = "wrong bytes"
+    LOST = "lost"
+    SILENT = "silent"
+    TOO_MANY = "too many bytes"
+    DENIED = "honest and refused"
+    HUNG = "hung"
+    BROKEN = "internal error"
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it may never be."""
+        return self not in (Verdict.IDENTICAL, Verdict.REFUSED, Verdict.DECEIVED)
+
+
+class Starts(Enum):
+    """How often a tool starts, and how the server behaves each time."""
+
+    BAD = "bad"
+    GOOD_BAD = "good, then bad"
+    BAD_GOOD = "bad, then good"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, how its server behaves, and what the tool knows of it beforehand."""
+
+    behaviour: Behaviour
+    known: Known
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"f{self.number:05d}"
+
+    @cached_property
+    def file(self) -> ServedFile:
+        """Its bytes: every eighth is large."""
+        rng = random.Random(self.number)
+        # Numbers go up by four from one behaviour to the next: each kind of knowledge has some.
+        is_large = (self.number + self.number // 4) % EVERY_LARGE == 0
+        n = LARGE_BYTES if is_large else SMALL_BYTES
+        return ServedFile(rng.randbytes(n), rng.randbytes(n), rng.randbytes(n + 13))
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes."""
+        return hashlib.sha256(self.file.data).hexdigest()
+
+    @property
+    def is_neighbour(self) -> bool:
+        """Whether it is served as it should be, beside others that are not."""
+        return self.number >= NEIGHBOURS
+
+    @property
+    def words(self) -> str:
+        """How it is served, in words that no other case has."""
+        if self.is_neighbour:
+            return f"a plain file beside others, {self.number - NEIGHBOURS}"
+        return self.behaviour.key
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is there of a file after a start, and what was said.
+
+    Attributes
+    ----------
+    data : bytes or None
+        Under its final name.
+    why : str or None
+        Why it is missing, where it is named as missing.
+    is_complete : bool
+        Whether the tool says that everything is there.
+    n_requests, sent_bytes : int
+        Since the start.
+    """
+
+    data: bytes | None
+    why: str | None
+    is_complete: bool
+    n_requests: int
+    sent_bytes: int
+
+
+@dataclass
+class Outcome:
+    """What came of a case, and what was said of it."""
+
+    case: Case
+    starts: Starts
+    verdict: Verdict
+    why: str = ""
+    n_requests: int = 0
+    sent_bytes: int = 0
+
+
+def judged(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool = False) -> Verdict:
+    """Return what came of a start in which the server behaved so.
+
+    Parameters
+    ----------
+    case : Case
+    behaviour : Behaviour
+        In this start; the case's own, or honest.
+    seen : Seen
+    was_there : bool
+        Whether the file was there, verified, when it started.
+    """
+    verdict = _of_bytes(case, behaviour, seen, was_there=was_there)
+    if not verdict.is_bad and is_too_much(case, behaviour, seen):
+        return Verdict.TOO_MANY
+    return verdict
+
+
+def _of_bytes(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool) -> Verdict:
+    if seen.data is None:
+        return _absent(behaviour, seen, was_there=was_there)
+    right = versions(case.behaviour, case.file)
+    if case.known.sha256:
+        right = right[:1]
+    if case.known.n_bytes:
+        right = tuple(each for each in right if len(each) == len(case.file.data))
+    if seen.data in right:
+        return Verdict.IDENTICAL
+    told = expectation(case.behaviour, case.known)
+    return Verdict.DECEIVED if told is Expectation.ONLY_BY_HASH else Verdict.WRONG
+
+
+def _absent(behaviour: Behaviour, seen: Seen, *, was_there: bool) -> Verdict:
+    if was_there:
+        return Verdict.LOST
+    if seen.is_complete or not seen.why:
+        return Verdict.SILENT
+    if behaviour.is_plain:
+        return Verdict.DENIED
+    return Verdict.REFUSED
+
+
+def is_too_much(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
+    """Whether more was sent than three times the file, and a little for each request."""
+    per_request = BYTES_PER_REQUEST
+    if behaviour.body == "endless" or behaviour.timing == "endless head":
+        per_request = ENDLESS_BYTES_PER_REQUEST
+    most_bytes = MOST_TIMES * len(case.file.grown) + per_request * seen.n_requests
+    most_requests = MOST_REQUESTS
+    if behaviour.redirect in ("ten times", "loop"):
+        most_requests *= 6
+    if behaviour.body == "capped":
+        most_requests += len(case.file.data) // CAP_BYTES
+    return seen.sent_bytes > most_bytes or seen.n_requests > most_requests
+
+
+def neighbour_of(case: Case) -> Case:
+    """Return a file that is served as it should be, to lie beside one that is not."""
+    return Case(HONEST, case.known, NEIGHBOURS + case.number)

@@ -1,0 +1,275 @@
+"""Servers that misbehave: all behaviours, with all that tools may know, by each tool; resumable.
+
+Cases are carried out in batches, many files at a time; `cases.py` judges what came of each. What
+has been done lies in ``results.jsonl``, a line for each case; started again in the same folder it
+goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from judges.misbehaviour import enumerate_behaviours
+from judges.strict_client import VARIANTS, Known
+from misbehaving.cases import Case, Outcome, Starts, Verdict
+from misbehaving.pulling import Pulls
+from misbehaving.scripting import TOOLS, Scripts
+
+PULL = "pull"
+# So many cases at a time. All of a script's have the same knowledge.
+BATCH = {PULL: 400, "curl": 120, "aria2": 120, "rclone": 60}
+SHOWN = 6
+TERMINATED = 143
+
+
+class Group(NamedTuple):
+    """What is done alike: by a tool, in starts of a kind, with as much known."""
+
+    tool: str
+    starts: Starts
+    known: Known
+
+
+def groups(tools: Sequence[str]) -> list[Group]:
+    """Return all groups; scripts know sizes always."""
+    return [
+        Group(tool, starts, known)
+        for tool in tools
+        for starts in Starts
+        for known in VARIANTS
+        if known.n_bytes or tool == PULL
+    ]
+
+
+def cases_of(known: Known) -> list[Case]:
+    """Return every behaviour as a case; its number is its own in all groups."""
+    variant = VARIANTS.index(known)
+    return [
+        Case(behaviour, known, len(VARIANTS) * i + variant)
+        for i, behaviour in enumerate(enumerate_behaviours())
+    ]
+
+
+def carry_out(tool: str, starts: Starts, cases: Sequence[Case]) -> list[Result]:
+    """Carry out a batch; what came of it badly counts where it does so twice: machines are busy."""
+    first, again = _once(tool, starts, cases), {}
+    if any(result.is_bad for result in first):
+        again = {result.key: result for result in _once(tool, starts, cases)}
+    return [again.get(each.key, each) if each.is_bad else each for each in first]
+
+
+def _once(tool: str, starts: Starts, cases: Sequence[Case]) -> list[Result]:
+    with tempfile.TemporaryDirectory(prefix="misbehaving-") as name:
+        folder = Path(name)
+        bench = Pulls(folder, cases) if tool == PULL else Scripts(folder, tool, cases)
+        return [Result.of(tool, outcome) for outcome in bench.run(starts)]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a case, as a line of the file has it."""
+
+    tool: str
+    starts: str
+    known: str
+    behaviour: str
+    n_bytes: int
+    verdict: str
+    why: str
+    n_requests: int
+    sent_bytes: int
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Which case it is."""
+        return self.tool, self.starts, self.known, self.behaviour
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it may never be."""
+        return Verdict(self.verdict).is_bad
+
+    @classmethod
+    def of(cls, tool: str, outcome: Outcome) -> Result:
+        """Return an outcome as a line has it."""
+        case = outcome.case
+        return cls(
+            tool,
+            outcome.starts.value,
+            str(case.known),
+            case.words,
+            len(case.file.data),
+            outcome.verdict.value,
+            outcome.why[:300],
+            outcome.n_requests,
+            outcome.sent_bytes,
+        )
+
+
+class Results:
+    """What has been done: a file with a line for each case; of two for one the last counts."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.by_key: dict[tuple[str, str, str, str], Result] = {}
+        for line in path.read_text().splitlines() if path.exists() else ():
+            try:
+                result = Result(**json.loads(line))
+            except ValueError:
+                continue  # cut off where it was killed
+            self.by_key[result.key] = result
+
+    def forget(self, keys: set[tuple[str, str, str, str]]) -> None:
+        """Forget some."""
+        kept = [result for key, result in self.by_key.items() if key not in keys]
+        self.by_key.clear()
+        self.path.write_text("")
+        self.add(kept)
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Keep results."""
+        with self.path.open("a") as file:
+            for result in results:
+                self.by_key[result.key] = result
+                file.write(json.dumps(asdict(result)) + "\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; exit 1 where something bad came of a case."""
+    options = _options(arguments)
+    # Servers and tools must not outlive it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    options.folder.mkdir(parents=True, exist_ok=True)
+    results = Results(options.folder / "results.jsonl")
+    if options.minutes != 0:
+        _carry_out_all(options, results)
+    kept = list(results.by_key.values())
+    say(summary(kept))
+    if options.table is not None:
+        options.table.write_text(table(kept))
+        say(f"saved to {options.table}")
+    return 1 if any(result.is_bad for result in kept) else 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    default = Path(tempfile.gettempdir()) / "datacollect-misbehaving"
+    parser.add_argument("--folder", type=Path, default=default, help="of results")
+    parser.add_argument("--tools", default=",".join([PULL, *TOOLS]), help="which of them")
+    parser.add_argument("--starts", help="only this kind: bad; good, then bad; bad, then good")
+    parser.add_argument("--sample", type=int, help="so many behaviours, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="of the drawing")
+    parser.add_argument("--only", help="behaviours that match this expression")
+    parser.add_argument("--bad", action="store_true", help="again, where something bad came of it")
+    parser.add_argument("--minutes", type=float, help="begin no batch after so long; 0: report")
+    parser.add_argument("--anew", action="store_true", help="forget the results")
+    parser.add_argument("--table", type=Path, help="write counts there, in Markdown")
+    found = parser.parse_args(arguments)
+    found.folder = found.folder.resolve()
+    return found
+
+
+def _carry_out_all(options: argparse.Namespace, results: Results) -> None:
+    until_s = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
+    if options.anew:
+        results.path.unlink(missing_ok=True)
+        results.by_key.clear()
+    again = {key for key, result in results.by_key.items() if result.is_bad}
+    if options.bad:
+        results.forget(again)
+    for batch in _batches(options, results, again):
+        if time.monotonic() > until_s:
+            return
+        tool, starts, cases = batch
+        began_s = time.monotonic()
+        found = carry_out(tool, starts, cases)
+        results.add(found)
+        n_bad = sum(result.is_bad for result in found)
+        seconds = time.monotonic() - began_s
+        say(f"{tool}, {starts.value}: {len(cases)} cases in {seconds:.0f} s, {n_bad} bad")
+
+
+def _batches(
+    options: argparse.Namespace, results: Results, again: set
+) -> Iterator[tuple[str, Starts, list[Case]]]:
+    """Yield what is to be done, in any order: who ends it early has seen something of all."""
+    rng = random.Random(options.seed)
+    left: list[tuple[str, Starts, list[Case]]] = []
+    kinds: dict[tuple[str, Starts, Known | None], list[Case]] = defaultdict(list)
+    for tool, starts, known in groups(options.tools.split(",")):
+        if options.starts not in (None, starts.value):
+            continue
+        cases = [c for c in cases_of(known) if re.search(options.only or "", c.behaviour.key)]
+        random.Random(options.seed).shuffle(cases)
+        for case in cases[: options.sample]:
+            key = tool, starts.value, str(known), case.behaviour.key
+            if (key in again) if options.bad else key not in results.by_key:
+                # One pull takes files of all kinds of knowledge.
+                kinds[tool, starts, None if tool == PULL else known].append(case)
+    for (tool, starts, _), cases in kinds.items():
+        rng.shuffle(cases)
+        size = BATCH[tool]
+        left += [(tool, starts, cases[i : i + size]) for i in range(0, len(cases), size)]
+    rng.shuffle(left)
+    yield from left
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Return what came of it, in words: counts, and what is bad with what was said."""
+    counts = Counter(result.verdict for result in results)
+    lines = [f"{len(results)} cases", *(f"  {counts[v.value]:7} {v.value}" for v in Verdict)]
+    kinds: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.is_bad:
+            kinds[result.verdict, result.tool, result.starts].append(result)
+    for (verdict, tool, starts), found in sorted(kinds.items(), key=lambda item: -len(item[1])):
+        lines += ["", f"{verdict}: {tool}, {starts} ({len(found)} times)"]
+        # Those that deviate least say most.
+        found.sort(key=lambda result: (result.behaviour.count(": "), result.behaviour))
+        for result in found[:SHOWN]:
+            amounts = f"{result.n_requests} requests, {result.sent_bytes} of {result.n_bytes} bytes"
+            lines.append(f"   {result.behaviour} | knows {result.known} | {amounts}")
+            lines.append(f"      {' '.join(result.why.split())[:160]}")
+    return "\n".join(lines)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Return counts by tool, starts and knowledge, in Markdown."""
+    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for result in results:
+        counts[result.tool, result.starts, result.known][result.verdict] += 1
+    verdicts = [verdict.value for verdict in Verdict]
+    lines = ["| tool | server | known | cases | " + " | ".join(verdicts) + " |"]
+    lines.append("|---|---|---|--:|" + "--:|" * len(verdicts))
+    rows = [(group.tool, group.starts.value, str(group.known)) for group in groups([PULL, *TOOLS])]
+    for row in rows:
+        if found := counts.get(row):
+            cells = [*row, found.total(), *(found[verdict] for verdict in verdicts)]
+            lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    total = Counter(result.verdict for result in results)
+    cells = ["all", "", "", total.total(), *(total[verdict] for verdict in verdicts)]
+    return "\n".join([*lines, "| " + " | ".join(str(cell) for cell in cells) + " |", ""])
+
+
+def say(text: str) -> None:
+    """Say something to whoever watches."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
