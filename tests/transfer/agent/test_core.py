@@ -97,19 +97,6 @@ def test_an_address_counts_where_it_is_the_very_one_of_the_file(tmp_path):
     assert isinstance(keep, actions.KeepNonce)
 
 
-@pytest.mark.parametrize(("port", "fits"), [(443, True), (7443, True), (80, False), (22, False)])
-def test_a_name_goes_with_the_port_of_the_file_or_with_443_which_means_it(tmp_path, port, fits):
-    raw = connect_request("S", sign_ticket(ticket(), KEY), port)
-    done = ask_way(core(tmp_path), 1, raw)
-    if fits:
-        assert isinstance(done[0], actions.KeepNonce)
-    else:
-        assert refused(done) == (
-            403,
-            f"S is connected to at port 7443, got {port}; write 443, which means that port",
-        )
-
-
 @pytest.mark.parametrize("kind", ["relay", "source"])
 def test_strangers_and_tickets_of_another_kind_open_no_way(tmp_path, kind):
     other = ticket(kind, issued_s=START_S)
