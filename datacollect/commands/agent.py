@@ -21,7 +21,7 @@ def agent(
     after what is under way, at once if told again; rereads collectors on SIGHUP.
     """
     from datacollect.transfer.agent.config import AgentConfig
-    from datacollect.transfer.agent.run import NO_SPOOL, Agent, run_agent
+    from datacollect.transfer.agent.run import Agent, run_agent
 
     config = AgentConfig.from_file(agent_file)
     running = Agent(config, note)
@@ -33,7 +33,5 @@ def agent(
             emit(json.dumps(facts))
         else:
             emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
-        if config.has_spool:
-            note(f"note: {NO_SPOOL}")
 
     run_agent(running, ready)
