@@ -189,3 +189,25 @@ subprocess.run(["mount", "-o", "remount,rw", str(into / "S")], check=True)
 assert pull(into, source).is_complete
 """,
     )
+
+
+def test_names_that_are_one_file_in_the_file_system_of_a_source_are_named(tmp_path):
+    """Each source may have its own: what the state's file system does says nothing of it."""
+    in_namespace(
+        tmp_path,
+        """
+from datacollect.transfer.store import store
+from datacollect.transfer.store.paths import Folding
+real = store.folding_of
+def folding_of(fd):
+    import os
+    inside = os.readlink(f"/proc/self/fd/{fd}").startswith(str(into / "S"))
+    return Folding(case=True) if inside else real(fd)
+store.folding_of = folding_of
+mount(into / "S")
+source.write("TOP", b"other")
+pulled = pull(into, source)
+assert list(pulled.missing) == ["top"], pulled.missing
+assert "takes it for 'TOP'" in pulled.missing["top"], pulled.missing
+""",
+    )
