@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 from conftest import NO_NAMESPACES
+from instances.inventories import as_nobody
 from instances.stores import UNIT, Held, pull
+
+from datacollect.transfer.store.looking import displaced_files
+from datacollect.transfer.store.snapshot import snapshot_of
+from datacollect.transfer.store.store import Store
 
 
 @pytest.fixture
@@ -211,3 +216,33 @@ assert list(pulled.missing) == ["top"], pulled.missing
 assert "takes it for 'TOP'" in pulled.missing["top"], pulled.missing
 """,
     )
+
+
+def test_a_folder_that_may_not_be_written_is_named_before_a_byte_moves(tmp_path, source):
+    into = tmp_path / "into"
+    (into / "S/a").mkdir(parents=True)
+    store = Store(into)
+    store.state.begin_start(["S"])
+    listing = store.listing("S")
+    listing.take(source.page())
+    listing.end()
+    with as_nobody():
+        store.prepare("S", UNIT, apart=False)
+    remedy = "cannot be written: Permission denied; mend that, and start the same command again"
+    whys = {entry.path: entry.why for entry in store.state.missing()}
+    assert whys == {"top": f"S {remedy}", "a/b/c": f"S/a {remedy}"}
+    store.know("S")
+    assert store.needed("S") == []
+    store.close()
+
+
+def test_what_may_not_be_looked_at_is_not_called_gone(tmp_path, source, monkeypatch):
+    into = tmp_path / "into"
+    pull(into, source)
+    (into / "S/a").chmod(0o700)
+    state = snapshot_of(into / ".datacollect/state.sqlite")
+    monkeypatch.chdir(into)
+    with as_nobody():
+        (found,) = displaced_files(Path(), state)
+    state.close()
+    assert found.why == "S/a cannot be looked at: Permission denied; mend that"
