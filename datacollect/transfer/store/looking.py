@@ -149,6 +149,10 @@ def displaced_files(folder: Path, state: Reading) -> Iterator[Displaced]:
                     continue
                 path = row.listed.path
                 found = places.look(source.name, path)
+                if found.kind is Kind.CLOSED:
+                    why = f"{found.at} cannot be looked at: {found.why}; mend that"
+                    yield Displaced(source.name, row.listed, why)
+                    continue
                 is_there = found.kind is Kind.FILE and found.at == f"{source.name}/{path}"
                 if not is_there or found.stat is None:
                     yield Displaced(source.name, row.listed, _GONE)

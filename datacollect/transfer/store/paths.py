@@ -126,6 +126,18 @@ class Folders:
             raise
         return fd
 
+    def why_closed(self) -> str | None:
+        """Return why nothing can be placed in the folder that was reached last; None: it can.
+
+        Also where `open` has failed: what it reached then is what a new folder would be made in.
+        """
+        fd = self._fds[-1] if self._fds else self._root_fd
+        if os.access(".", os.W_OK | os.X_OK, dir_fd=fd, effective_ids=True):
+            return None
+        number = errno.EROFS if os.fstatvfs(fd).f_flag & os.ST_RDONLY else errno.EACCES
+        which = "/".join(self._parts) or "the destination folder"
+        return f"{which} cannot be written: {os.strerror(number)}"
+
     def sync(self) -> None:
         """Make sure that names in all folders that were changed outlast a loss of power."""
         for parts in sorted(self.changed):

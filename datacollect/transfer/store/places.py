@@ -52,7 +52,10 @@ class Places(Looking):
         n_bytes : int
             The file's size.
         """
-        return self._judged(self.look(source, path), number, source, path, n_bytes)
+        taken = self._judged(self.look(source, path), number, source, path, n_bytes)
+        if taken is None and (why := self.folders.why_closed()) is not None:
+            return Taken(f"{why}; mend that, and start the same command again")
+        return taken
 
     def place(
         self, number: int, source: str, path: str, n_bytes: int, staging: tuple[int, str]

@@ -159,7 +159,12 @@ def _unreadable(folder: str | PathLike[str], error: OSError) -> StoreError:
 
 def _state_of(folder: str | PathLike[str]) -> Reading:
     path = Path(folder) / STATE_FOLDER / "state.sqlite"
-    state = snapshot_of(path) if path.exists() else None
+    try:
+        is_there = path.exists()
+    except OSError as error:
+        what = f"{path}: cannot be read: {error.strerror}; ask as the user who pulls"
+        raise ProblemError(what) from error
+    state = snapshot_of(path) if is_there else None
     if state is None or not (state.n_starts() or state.source_names()):
         raise ProblemError(
             f"{folder}: nothing was pulled into it; name the folder of `datacollect pull --into`"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from datacollect.transfer.store.comparing import Digests
+    from datacollect.transfer.store.paths import Folding
     from datacollect.transfer.store.state import FileRow
     from datacollect.transfer.store.verifying import Progress, Verified
 
@@ -112,7 +113,14 @@ class Store(Arriving):
 
     def listing(self, name: str, patterns: Sequence[str] | None = None) -> Listing:
         """Begin to list a source, of which the files are wanted that patterns fit."""
-        return Listing(self.state, name, self.folding, patterns)
+        return Listing(self.state, name, self._folding_for(name), patterns)
+
+    def _folding_for(self, name: str) -> Folding:
+        """Return which names are one file where a source's files lie, as far as can be tried."""
+        with suppress(OSError):  # what is wrong there its places will say
+            if self._staging.is_apart(name):
+                return folding_of(self._staging.of(name))
+        return self.folding
 
     def prepare(self, name: str, piece_bytes: int, *, apart: bool) -> list[FileRow]:
         """Judge the places of a source's files, which is listed to its end, before a byte moves.

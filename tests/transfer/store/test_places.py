@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 from conftest import NO_NAMESPACES
+from instances.inventories import as_nobody
 from instances.stores import UNIT, Held, pull
+
+from datacollect.transfer.store.looking import displaced_files
+from datacollect.transfer.store.snapshot import snapshot_of
+from datacollect.transfer.store.store import Store
 
 
 @pytest.fixture
@@ -189,3 +194,55 @@ subprocess.run(["mount", "-o", "remount,rw", str(into / "S")], check=True)
 assert pull(into, source).is_complete
 """,
     )
+
+
+def test_names_that_are_one_file_in_the_file_system_of_a_source_are_named(tmp_path):
+    """Each source may have its own: what the state's file system does says nothing of it."""
+    in_namespace(
+        tmp_path,
+        """
+from datacollect.transfer.store import store
+from datacollect.transfer.store.paths import Folding
+real = store.folding_of
+def folding_of(fd):
+    import os
+    inside = os.readlink(f"/proc/self/fd/{fd}").startswith(str(into / "S"))
+    return Folding(case=True) if inside else real(fd)
+store.folding_of = folding_of
+mount(into / "S")
+source.write("TOP", b"other")
+pulled = pull(into, source)
+assert list(pulled.missing) == ["top"], pulled.missing
+assert "takes it for 'TOP'" in pulled.missing["top"], pulled.missing
+""",
+    )
+
+
+def test_a_folder_that_may_not_be_written_is_named_before_a_byte_moves(tmp_path, source):
+    into = tmp_path / "into"
+    (into / "S/a").mkdir(parents=True)
+    store = Store(into)
+    store.state.begin_start(["S"])
+    listing = store.listing("S")
+    listing.take(source.page())
+    listing.end()
+    with as_nobody():
+        store.prepare("S", UNIT, apart=False)
+    remedy = "cannot be written: Permission denied; mend that, and start the same command again"
+    whys = {entry.path: entry.why for entry in store.state.missing()}
+    assert whys == {"top": f"S {remedy}", "a/b/c": f"S/a {remedy}"}
+    store.know("S")
+    assert store.needed("S") == []
+    store.close()
+
+
+def test_what_may_not_be_looked_at_is_not_called_gone(tmp_path, source, monkeypatch):
+    into = tmp_path / "into"
+    pull(into, source)
+    (into / "S/a").chmod(0o700)
+    state = snapshot_of(into / ".datacollect/state.sqlite")
+    monkeypatch.chdir(into)
+    with as_nobody():
+        (found,) = displaced_files(Path(), state)
+    state.close()
+    assert found.why == "S/a cannot be looked at: Permission denied; mend that"
