@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.exports.fts import checksums_for_fts, empty_file_jobs, fts_jobs, notes_for_fts
+from datacollect.exports.fts import for_fts
 from datacollect.exports.jobs import Jobs, jobs_of
 from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
 from datacollect.exports.scripts import TOOLS, scripts
@@ -110,16 +110,12 @@ def export(
     finish_s = finish_times_s(problem, jobs.jobs, timed=kind != "fts")
     address = _address_of(templates, kind)
     hosts: dict[str, str] = {}
-    special: list[str] = []
+    special: tuple[str, ...] = ()
     if kind == "csv":
         texts = {"": _table(jobs, finish_s.tolist(), templates, address, problem.clock)}
     elif kind == "fts":
-        empty = empty_file_jobs(problem, schedule, manifest, len(jobs.jobs))
-        jobs = replace(jobs, jobs=(*jobs.jobs, *empty))
-        checksums = checksums_for_fts(jobs.jobs, templates, manifest, checksum)
-        streams = int(schedule.columns.streams.max(initial=1))
-        trees = fts_jobs(jobs.jobs, templates, checksums, streams)
-        special = list(notes_for_fts(jobs.jobs, checksums))
+        told = for_fts(problem, schedule, jobs, manifest, templates, checksum)
+        jobs, trees, special = told.jobs, told.trees, told.notes
         width = len(str(len(trees)))
         texts = {f"job-{k:0{width}}.json": _json(tree) for k, tree in enumerate(trees, 1)}
     else:

@@ -16,7 +16,7 @@ https://github.com/cern-fts/fts3 (2024):
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +25,13 @@ from datacollect.errors import ProblemError
 from datacollect.exports.jobs import Job, Piece
 from datacollect.exports.schemes import AS_IS, scheme_of, why_not_for_fts
 from datacollect.exports.templates import folder_of_host
+from datacollect.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from datacollect.choices import Checksum
+    from datacollect.exports.jobs import Jobs
     from datacollect.exports.templates import Templates
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
@@ -45,6 +47,62 @@ BY_PREFERENCE: tuple[Checksum, ...] = ("adler32", "md5", "sha256")
 MOST_NAMED = 3
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, eq=False)
+class ForFts:
+    """What FTS is to be told of a plan.
+
+    Attributes
+    ----------
+    trees : list of dict
+        Of job files, in the order in which they are to be submitted.
+    jobs : Jobs
+        The plan's, and those of files without bytes.
+    notes : tuple of str
+        What FTS decides itself, what it does not compare, and what may trip it.
+    """
+
+    trees: list[dict[str, Any]]
+    jobs: Jobs
+    notes: tuple[str, ...]
+
+
+def for_fts(
+    problem: Problem,
+    schedule: ScheduleContents,
+    jobs: Jobs,
+    manifest: Mapping[str, Files],
+    templates: Templates,
+    checksum: Checksum | None = None,
+) -> ForFts:
+    """Turn the jobs of a plan into those of FTS.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        Of this problem.
+    jobs : Jobs
+        Of whole files.
+    manifest : mapping of str to Files
+        By source.
+    templates : Templates
+    checksum : {"adler32", "md5", "sha256"}, optional
+        What FTS is to compare; by default the first of these that is known of a file.
+
+    Raises
+    ------
+    ProblemError
+        There are files that FTS cannot be told, or no file has the checksum.
+    """
+    empty = empty_file_jobs(problem, schedule, manifest, len(jobs.jobs))
+    jobs = replace(jobs, jobs=(*jobs.jobs, *empty))
+    templates = templates.where_collected(problem.destination)
+    compared = checksums_for_fts(jobs.jobs, templates, manifest, checksum)
+    streams = int(schedule.columns.streams.max(initial=1))
+    trees = fts_jobs(jobs.jobs, templates, compared, streams)
+    return ForFts(trees, jobs, tuple(notes_for_fts(jobs.jobs, templates, compared)))
 
 
 def fts_jobs(
@@ -190,19 +248,25 @@ def checksums_for_fts(
         _key(job)
         for job in jobs
         if not known.get(_key(job), "ADLER32:").startswith("ADLER32:")
-        and _is_between_xrootds(job, templates)
+        and all(_xrootd_at_ends(job, templates))
     }
     values = {key: value for key, value in known.items() if key not in cut}
     return Checksums(values, len(cut))
 
 
-def notes_for_fts(jobs: Sequence[Job], checksums: Checksums) -> Iterator[str]:
+def notes_for_fts(jobs: Sequence[Job], templates: Templates, checksums: Checksums) -> Iterator[str]:
     """Say what FTS decides itself, what it cannot compare, and which names may trip it."""
     yield (
         "FTS knows no start times and no rate limits by file: it chooses both itself; the "
         "makespan assumes that all begin at once, at the plan's rates."
     )
     files = {_key(job) for job in jobs}
+    if checksums.values:
+        # src/fts3/cli/jobsubmitter.py sends its option's value, "none" by default.
+        yield (
+            "fts-rest-transfer-submit compares checksums only with --checksum-mode both, whatever "
+            "a job says; FTS's REST interface takes jobs as they are."
+        )
     if checksums.n_cut:
         yield (
             f"Of {checksums.n_cut} of {len(files)} files only MD5 or SHA-256 is known, which gfal2 "
@@ -218,11 +282,15 @@ def notes_for_fts(jobs: Sequence[Job], checksums: Checksums) -> Iterator[str]:
             f"Of {rare} of {len(files)} files SHA-256 is compared, which few storage systems "
             "compute: FTS fails where the destination does not; add adler32 or md5 to the manifest."
         )
-    odd = [path for _, path in files if not path.isascii()]
+    odd = {
+        _key(job)
+        for job in jobs
+        if not job.piece.path.isascii() and any(_xrootd_at_ends(job, templates))
+    }
     if odd:
         yield (
-            f"{len(odd)} names hold more than ASCII: with root:// they stand in jobs as they are, "
-            "and an FTS whose database is MySQL keeps Latin-1 only."
+            f"{counted(len(odd), 'name')} with more than ASCII: root:// addresses have them as "
+            "they are, and an FTS whose database is MySQL keeps Latin-1 only."
         )
     if any(_CONTROL.search(path) for _, path in files):
         yield (
@@ -231,11 +299,12 @@ def notes_for_fts(jobs: Sequence[Job], checksums: Checksums) -> Iterator[str]:
         )
 
 
-def _is_between_xrootds(job: Job, templates: Templates) -> bool:
-    return all(
+def _xrootd_at_ends(job: Job, templates: Templates) -> list[bool]:
+    """Return of either end of a copy whether it is XRootD's."""
+    return [
         scheme_of(templates.template(host, job.piece.source)) in AS_IS
         for host in (job.request_from, job.host)
-    )
+    ]
 
 
 def _key(job: Job) -> tuple[str, str]:

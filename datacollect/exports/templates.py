@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -59,6 +59,17 @@ class Templates:
         if self.is_url:
             values = {key: written(template, value) for key, value in values.items()}
         return re.sub(r"\{(host|source|path)\}", lambda found: values[found[1]], template)
+
+    def where_collected(self, host: str) -> Templates:
+        """Return these with a destination's own template, if it has one, for all that comes there.
+
+        >>> both = Templates({"D": "davs://d/{source}/{path}"}, {"": "davs://k/{source}/{path}"})
+        >>> both.where_collected("D").address("D", "S", "a")
+        'davs://d/S/a'
+        """
+        if host not in self.own:
+            return self
+        return replace(self, relayed={host: self.own[host], **self.relayed})
 
     def template(self, host: str, source: str) -> str:
         """Return the template for a source's files at a host.

@@ -158,9 +158,15 @@ def test_the_checksum_that_grids_know_is_taken_and_one_may_be_asked_for():
 )
 def test_what_is_not_compared_is_said(known, said):
     notes = exported(straight_and_relayed(files_of("a", "b", **known)), DAVS).notes
-    found = [note for note in notes if "checksum" in note]
+    found = [note for note in notes if "No checksum" in note]
     assert len(found) == (said is not None)
     assert said is None or found[0].startswith(said)
+
+
+def test_what_ftss_own_command_needs_is_said_where_there_are_checksums():
+    for known, is_said in (({}, False), ({"adler32": (ADLER,)}, True)):
+        notes = exported(straight_and_relayed(files_of("a", **known)), DAVS).notes
+        assert any("--checksum-mode both" in note for note in notes) == is_said
 
 
 def test_sha_256_alone_is_said_to_be_rare():
@@ -199,7 +205,23 @@ def test_names_follow_the_rules_of_their_schemes():
     assert first["sources"] == ["root://s.example//data/ü#+=x"]
     (last,) = [file for file in files if file["metadata"]["to"] == "D"]
     assert last["destinations"] == ["davs://D.example:443/S/%C3%BC%23%2B%3Dx"]
-    assert any("1 names hold more than ASCII: with root://" in note for note in found.notes)
+    assert any(note.startswith("1 name with more than ASCII: root://") for note in found.notes)
+    assert not any("ASCII" in note for note in exported(setting, DAVS).notes)
+
+
+def test_a_destinations_own_address_is_not_the_relays():
+    problem, plan, manifest = straight_and_relayed(files_of("a", "b"))
+    own = [ROOT, "D=davs://d.example/{source}/{path}"]
+    templates = read_templates(own, ["davs://k/{source}/{path}"], problem.names, is_url=True)
+    trees = trees_of(export(problem, plan, manifest, "fts", templates))
+    assert {address.rpartition("/")[0] for _, address in arrivals(trees)} == {"davs://d.example/S"}
+    relays = {
+        file["destinations"][0]
+        for tree in trees
+        for file in tree["files"][:-1]
+        if tree["params"]["multihop"]
+    }
+    assert {address.rpartition("/")[0] for address in relays} == {"davs://k/S"}
 
 
 @pytest.mark.parametrize(
