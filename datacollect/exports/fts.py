@@ -22,8 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.exports.fts_checksums import (
+    Checksums,
+    checksums_for_fts,
+    file_of,
+    xrootd_at_ends,
+)
 from datacollect.exports.jobs import Job, Piece
-from datacollect.exports.schemes import AS_IS, scheme_of, why_not_for_fts
+from datacollect.exports.schemes import why_not_for_fts
 from datacollect.exports.templates import folder_of_host
 from datacollect.units import counted
 
@@ -39,9 +45,6 @@ if TYPE_CHECKING:
 
 # FTS refuses much larger jobs; a job is one row of its overview.
 FILES_PER_JOB = 1000
-
-# Which of several known checksums it gets: nearly all storage systems of grids know the first.
-BY_PREFERENCE: tuple[Checksum, ...] = ("adler32", "md5", "sha256")
 
 # Most names that a refusal lists.
 MOST_NAMED = 3
@@ -135,7 +138,7 @@ def fts_jobs(
     straight = [chain[0] for chain in chains if len(chain) == 1]
     trees: list[dict[str, Any]] = []
     for is_known in (True, False):
-        alike = [job for job in straight if (_key(job) in checksums.values) == is_known]
+        alike = [job for job in straight if (file_of(job) in checksums.values) == is_known]
         trees += [
             _tree(alike[k : k + FILES_PER_JOB], templates, checksums, streams)
             for k in range(0, len(alike), FILES_PER_JOB)
@@ -189,78 +192,13 @@ def empty_file_jobs(
     return found
 
 
-@dataclass(frozen=True)
-class Checksums:
-    """What FTS compares.
-
-    Attributes
-    ----------
-    values : dict
-        By source and path, ``ALGORITHM:value``; none where nothing is compared.
-    n_cut : int
-        Files whose checksum is known and left out, because gfal2 would cut it.
-    """
-
-    values: dict[tuple[str, str], str]
-    n_cut: int = 0
-
-
-def checksums_for_fts(
-    jobs: Sequence[Job],
-    templates: Templates,
-    manifest: Mapping[str, Files],
-    algorithm: Checksum | None = None,
-) -> Checksums:
-    """Choose what FTS is to compare of each file.
-
-    Between two XRootD servers gfal2 compares the first eight digits with the whole
-    (``gfal_xrootd_3rd_copy_bulk``; 2.21 tried), so that any other than adler32 fails. There such
-    are left out, unless one is asked for.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-    templates : Templates
-    manifest : mapping of str to Files
-        By source.
-    algorithm : {"adler32", "md5", "sha256"}, optional
-        No other; by default the first of these that is known of a file.
-
-    Raises
-    ------
-    ProblemError
-        No file has the one that is asked for.
-    """
-    known: dict[tuple[str, str], str] = {}
-    for source, files in manifest.items():
-        for name in reversed(BY_PREFERENCE if algorithm is None else (algorithm,)):
-            for path, value in zip(files.paths, files.checksums(name), strict=True):
-                if value:
-                    known[source, path] = f"{name.upper()}:{value}"
-    if algorithm is not None:
-        if not known:
-            raise ProblemError(
-                f"--checksum {algorithm}: the manifest knows it of no file; add a column "
-                f"{algorithm!r}, or leave the option out"
-            )
-        return Checksums(known)
-    cut = {
-        _key(job)
-        for job in jobs
-        if not known.get(_key(job), "ADLER32:").startswith("ADLER32:")
-        and all(_xrootd_at_ends(job, templates))
-    }
-    values = {key: value for key, value in known.items() if key not in cut}
-    return Checksums(values, len(cut))
-
-
 def notes_for_fts(jobs: Sequence[Job], templates: Templates, checksums: Checksums) -> Iterator[str]:
     """Say what FTS decides itself, what it cannot compare, and which names may trip it."""
     yield (
         "FTS knows no start times and no rate limits by file: it chooses both itself; the "
         "makespan assumes that all begin at once, at the plan's rates."
     )
-    files = {_key(job) for job in jobs}
+    files = {file_of(job) for job in jobs}
     if checksums.values:
         # src/fts3/cli/jobsubmitter.py sends its option's value, "none" by default.
         yield (
@@ -283,9 +221,9 @@ def notes_for_fts(jobs: Sequence[Job], templates: Templates, checksums: Checksum
             "compute: FTS fails where the destination does not; add adler32 or md5 to the manifest."
         )
     odd = {
-        _key(job)
+        file_of(job)
         for job in jobs
-        if not job.piece.path.isascii() and any(_xrootd_at_ends(job, templates))
+        if not job.piece.path.isascii() and any(xrootd_at_ends(job, templates))
     }
     if odd:
         yield (
@@ -297,18 +235,6 @@ def notes_for_fts(jobs: Sequence[Job], templates: Templates, checksums: Checksum
             "Some names hold control characters: they are percent-encoded in URLs, which not every "
             "storage system takes."
         )
-
-
-def _xrootd_at_ends(job: Job, templates: Templates) -> list[bool]:
-    """Return of either end of a copy whether it is XRootD's."""
-    return [
-        scheme_of(templates.template(host, job.piece.source)) in AS_IS
-        for host in (job.request_from, job.host)
-    ]
-
-
-def _key(job: Job) -> tuple[str, str]:
-    return job.piece.source, job.piece.path
 
 
 def _way(problem: Problem, schedule: ScheduleContents, source: str, path: str) -> tuple[str, ...]:
@@ -353,7 +279,7 @@ def _tree(
         "overwrite": False,
         "retry": 3,
         "multihop": is_chain,
-        "verify_checksum": _key(jobs[0]) in checksums.values,
+        "verify_checksum": file_of(jobs[0]) in checksums.values,
     }
     if is_chain:
         params["overwrite_hop"] = True
@@ -363,7 +289,7 @@ def _tree(
 
 
 def _file(job: Job, templates: Templates, checksums: Checksums) -> dict[str, Any]:
-    source, path = _key(job)
+    source, path = file_of(job)
     tree: dict[str, Any] = {
         "sources": [templates.address(job.request_from, source, path)],
         "destinations": [templates.address(job.host, source, path)],
@@ -379,7 +305,7 @@ def _require_sayable(jobs: Iterable[Job], templates: Templates) -> None:
     """Refuse what FTS would not find, or would write under another name."""
     refused: dict[tuple[str, str], str] = {}
     for job in jobs:
-        source, path = _key(job)
+        source, path = file_of(job)
         for host in (job.request_from, job.host):
             address = templates.address(host, source, path)
             why = why_not_for_fts(address, (host, folder_of_host(source), path))
