@@ -23,6 +23,8 @@ NO_CHROMIUM = "no Chromium here: apt install chromium, or set DATACOLLECT_CHROMI
 NO_ARIA2 = "no aria2 here: apt install aria2"
 NO_RCLONE = "no rclone here: apt install rclone"
 NO_RSYNC = "no rsync here: apt install rsync"
+NO_XROOTD = "no XRootD here: apt install xrootd-server xrootd-client"
+NO_GFAL2 = "no gfal2 here: apt install python3-gfal2 gfal2-plugin-xrootd"
 NO_MYPY = "no mypy here: pip install 'datacollect[lint]'"
 NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 NO_DASK = "no Dask here: pip install 'datacollect[dask]'"
@@ -43,7 +45,7 @@ OTHER_PLATFORM = "digests of runs were recorded on another platform: here they h
 SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
-    *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3),
+    *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.

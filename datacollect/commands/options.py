@@ -86,6 +86,14 @@ class ExportFormat(StrEnum):
     csv = "csv"
 
 
+class Checksum(StrEnum):
+    """What FTS is to compare."""
+
+    adler32 = "adler32"
+    md5 = "md5"
+    sha256 = "sha256"
+
+
 class How(StrEnum):
     """Ways to estimate."""
 

@@ -17,6 +17,7 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
+    Checksum,
     ExportFormat,
     Force,
     Json,
@@ -55,7 +56,7 @@ def pulls(
         typer.Option(
             "--manifest",
             metavar="FILE",
-            help="CSV of all files: host, path, bytes, sha256. Default: the problem's manifest.",
+            help="CSV of all files: host, path, bytes, checksums. Default: the problem's manifest.",
         ),
     ] = None,
     url: Annotated[
@@ -85,6 +86,14 @@ def pulls(
             help="Most bytes of a piece that passes relays. Default: a fiftieth of its route's.",
         ),
     ] = None,
+    checksum: Annotated[
+        Checksum | None,
+        typer.Option(
+            "--checksum",
+            help="With --as fts: what it compares. Default: the first of these that the manifest "
+            "knows of a file.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -106,12 +115,15 @@ def pulls(
         "--url": url,
         "--relay-url": relay_url,
         "--piece-bytes": piece_bytes,
+        "--checksum": checksum,
         "-o": output,
     }
     if kind is None:
         for option, value in export_options.items():
             if value is not None:
                 raise ProblemError(f"{option} is for --as; say as what to write the pull lists")
+    if checksum is not None and kind is not ExportFormat.fts:
+        raise ProblemError("--checksum is for --as fts; scripts compare SHA-256")
     problem, schedule = read_both(problem_file, schedule_file)
     if host is not None and host not in problem.names:
         hint = nearest_hint(host, problem.names)
@@ -125,7 +137,9 @@ def pulls(
     with working("cutting into pieces", lines=not as_json):
         manifest = _manifest(problem, problem_file, manifest_file)
         name = manifest_file or problem_file
-        found = _export(problem, schedule, kind, manifest, name, url, relay_url, piece_bytes)
+        found = _export(
+            problem, schedule, kind, manifest, name, url, relay_url, piece_bytes, checksum
+        )
     texts = _texts_of(found, host, kind)
     if output is None:
         emit(texts[""].removesuffix("\n"))
@@ -178,8 +192,8 @@ def _manifest(
     if problem.manifest is None:
         raise ProblemError(
             f"--as needs to know the files, and {problem_file} has no manifest; give --manifest "
-            "FILE, a CSV with the columns host, path, bytes and, where known, sha256, or name it "
-            'in the problem: manifest = "FILE"'
+            "FILE, a CSV with the columns host, path, bytes and, where known, sha256, adler32, "
+            'md5, or name it in the problem: manifest = "FILE"'
         )
     return problem.manifest
 
@@ -193,6 +207,7 @@ def _export(
     url: list[str] | None,
     relay_url: list[str] | None,
     piece_bytes: int | None,
+    checksum: Checksum | None,
 ) -> Export:
     from datacollect.exports.export import export
     from datacollect.exports.templates import read_templates
@@ -207,6 +222,7 @@ def _export(
         templates,
         manifest_name=manifest_name,
         piece_bytes=piece_bytes,
+        checksum=None if checksum is None else checksum.value,
     )
 
 

@@ -6,12 +6,11 @@ import csv
 import io
 import json
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.exports.fts import fts_jobs
+from datacollect.exports.fts import for_fts
 from datacollect.exports.jobs import Jobs, jobs_of
 from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
 from datacollect.exports.scripts import TOOLS, scripts
@@ -23,7 +22,7 @@ from datacollect.units import format_bytes, format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.choices import ExportFormat
+    from datacollect.choices import Checksum, ExportFormat
     from datacollect.clock import Clock
     from datacollect.exports.templates import Templates
     from datacollect.problem.manifest import Files
@@ -74,6 +73,7 @@ def export(
     *,
     manifest_name: str = "manifest",
     piece_bytes: int | None = None,
+    checksum: Checksum | None = None,
 ) -> Export:
     """Turn a schedule into files for a tool.
 
@@ -93,11 +93,14 @@ def export(
         For messages.
     piece_bytes : int, optional
         Most bytes of a piece that passes relays.
+    checksum : {"adler32", "md5", "sha256"}, optional
+        What FTS is to compare; by default the first of these that the manifest knows of a file.
 
     Raises
     ------
     ProblemError
-        Schedule, manifest and problem do not belong together, or an address is missing.
+        Schedule, manifest and problem do not belong together, an address is missing, or there are
+        files that FTS cannot be told.
     """
     require_belonging(problem, schedule)
     require_fit(problem, manifest, manifest_name)
@@ -107,11 +110,12 @@ def export(
     finish_s = finish_times_s(problem, jobs.jobs, timed=kind != "fts")
     address = _address_of(templates, kind)
     hosts: dict[str, str] = {}
+    special: tuple[str, ...] = ()
     if kind == "csv":
         texts = {"": _table(jobs, finish_s.tolist(), templates, address, problem.clock)}
     elif kind == "fts":
-        streams = int(schedule.columns.streams.max(initial=1))
-        trees = fts_jobs(jobs.jobs, address, streams)
+        told = for_fts(problem, schedule, jobs, manifest, templates, checksum)
+        jobs, trees, special = told.jobs, told.trees, told.notes
         width = len(str(len(trees)))
         texts = {f"job-{k:0{width}}.json": _json(tree) for k, tree in enumerate(trees, 1)}
     else:
@@ -119,7 +123,7 @@ def export(
         hosts = {script_name(host): host for host in by_host}
         texts = {script_name(host): text for host, text in by_host.items()}
     makespan_s = float(finish_s.max(initial=0.0))
-    notes = tuple(_notes(problem, schedule, jobs, kind))
+    notes = (*_notes(problem, schedule, jobs, kind), *special)
     return Export(texts, hosts, jobs, makespan_s, notes)
 
 
@@ -202,15 +206,7 @@ def _notes(
             f"{kind} fetches whole files: {jobs.n_cut} that the plan cuts go whole, by the route "
             "that carries most of each."
         )
-    if kind == "fts":
-        yield (
-            "FTS knows no start times and no rate limits by file: it chooses both itself; the "
-            "makespan assumes that all begin at once, at the plan's rates."
-        )
-        if not any(job.piece.sha256 for job in jobs.jobs):
-            yield "No SHA-256 is known: FTS compares sizes only."
-        yield from _not_for_fts(jobs)
-    elif kind != "csv":
+    if kind not in ("csv", "fts"):
         yield (
             "Rates are means over each piece, and start times are kept to a second, by each "
             "host's own clock; what requests take by themselves is not in the makespan."
@@ -251,12 +247,3 @@ def _about_relays(problem: Problem, jobs: Jobs) -> Iterable[str]:
                 f"{format_bytes(n_bytes)}, its storage_bytes is {format_bytes(room)}; delete "
                 "there what has arrived at the destination, or plan with less relaying."
             )
-
-
-def _not_for_fts(jobs: Jobs) -> Iterable[str]:
-    odd = {job.piece.path for job in jobs.jobs if re.search(r"[\x00-\x1f\x7f]", job.piece.path)}
-    if odd:
-        yield (
-            f"{len(odd)} names hold control characters: they are percent-encoded in URLs, which "
-            "not every storage system takes."
-        )

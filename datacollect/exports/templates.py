@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from datacollect.errors import ProblemError
+from datacollect.exports.schemes import written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -35,7 +36,7 @@ class Templates:
     relayed : mapping of str to str
         Of others' data at a host; where there is none, what `own` says.
     is_url : bool
-        Whether names are percent-encoded, as in URLs.
+        Whether addresses are URLs, which say names by the rules of their schemes.
     """
 
     own: Mapping[str, str]
@@ -53,6 +54,31 @@ class Templates:
         ProblemError
             No template says so.
         """
+        template = self.template(host, source)
+        values = {"host": host, "source": folder_of_host(source), "path": path}
+        if self.is_url:
+            values = {key: written(template, value) for key, value in values.items()}
+        return re.sub(r"\{(host|source|path)\}", lambda found: values[found[1]], template)
+
+    def where_collected(self, host: str) -> Templates:
+        """Return these with a destination's own template, if it has one, for all that comes there.
+
+        >>> both = Templates({"D": "davs://d/{source}/{path}"}, {"": "davs://k/{source}/{path}"})
+        >>> both.where_collected("D").address("D", "S", "a")
+        'davs://d/S/a'
+        """
+        if host not in self.own:
+            return self
+        return replace(self, relayed={host: self.own[host], **self.relayed})
+
+    def template(self, host: str, source: str) -> str:
+        """Return the template for a source's files at a host.
+
+        Raises
+        ------
+        ProblemError
+            There is none, or it does not tell sources apart.
+        """
         template = self.own.get(host, self.own.get(""))
         if host != source:
             template = self.relayed.get(host, self.relayed.get("", template))
@@ -66,10 +92,7 @@ class Templates:
                 f"{host!r} forwards data of {source!r}, and {template!r} does not tell sources "
                 f"apart; give --relay-url '{host}=TEMPLATE' with {{source}} in it"
             )
-        values = {"host": host, "source": folder_of_host(source), "path": path}
-        if self.is_url:
-            values = {key: quote(value, safe="/") for key, value in values.items()}
-        return re.sub(r"\{(host|source|path)\}", lambda found: values[found[1]], template)
+        return template
 
 
 def folder_of_host(name: str) -> str:

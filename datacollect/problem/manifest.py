@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from datacollect.arrays import IntArray
 
 REQUIRED = ("host", "path", "bytes")
-OPTIONAL = ("sha256",)
+# What may be known of whole files, by column, and its number of hexadecimal digits.
+CHECKSUMS = {"sha256": 64, "adler32": 8, "md5": 32}
+
+# A file's path, its size, and its checksums in the order of `CHECKSUMS`.
+_Entry = tuple[str, int, tuple[str, ...]]
 
 # Scripts add up to so many characters to a file's name while it arrives; file systems take 255.
 LONGEST_NAME_BYTES = 190
@@ -42,11 +46,25 @@ class Files:
     n_bytes : ndarray of int64, shape (n_files,)
     sha256 : tuple of str
         In lowercase hexadecimal; empty where it is not known.
+    adler32, md5 : tuple of str
+        Likewise, for tools that know these; left out where none is known.
     """
 
     paths: tuple[str, ...]
     n_bytes: IntArray
     sha256: tuple[str, ...]
+    adler32: tuple[str, ...] = ()
+    md5: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in CHECKSUMS:
+            if not getattr(self, name):
+                object.__setattr__(self, name, ("",) * len(self.paths))
+
+    def checksums(self, algorithm: str) -> tuple[str, ...]:
+        """Return all files' values of a column of `CHECKSUMS`."""
+        values: tuple[str, ...] = getattr(self, algorithm)
+        return values
 
     @cached_property
     def ends(self) -> IntArray:
@@ -80,7 +98,7 @@ class Files:
 
 
 def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
-    """Read a manifest: CSV with the columns host, path, bytes and, optionally, sha256.
+    """Read a manifest: CSV with the columns host, path, bytes and, optionally, checksums.
 
     Returns
     -------
@@ -94,7 +112,7 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
     """
     name = document_name(path)
     rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    found: dict[str, list[tuple[str, int, str]]] = {}
+    found: dict[str, list[_Entry]] = {}
     seen: set[tuple[str, str]] = set()
     try:
         header = [cell.strip() for cell in next(rows, [])]
@@ -114,8 +132,8 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
             if (host, file) in seen:
                 raise ProblemError(f"{place}: {file!r} of {host!r} is given twice; keep one")
             seen.add((host, file))
-            entry = (file, _bytes(cells["bytes"], place), _hash(cells.get("sha256", ""), place))
-            found.setdefault(host, []).append(entry)
+            checksums = tuple(_checksum(cells, column, place) for column in CHECKSUMS)
+            found.setdefault(host, []).append((file, _bytes(cells["bytes"], place), checksums))
     except csv.Error as error:
         raise ProblemError(f"{name}, line {rows.line_num}: not valid CSV: {error}") from None
     for host, entries in found.items():
@@ -123,9 +141,9 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
     return {host: _files(entries) for host, entries in found.items()}
 
 
-def _files(entries: list[tuple[str, int, str]]) -> Files:
-    paths, sizes, hashes = zip(*entries, strict=True)
-    return Files(paths, np.array(sizes, dtype=np.int64), hashes)
+def _files(entries: list[_Entry]) -> Files:
+    paths, sizes, checksums = zip(*entries, strict=True)
+    return Files(paths, np.array(sizes, dtype=np.int64), *zip(*checksums, strict=True))
 
 
 def backlogs_of_files(
@@ -203,7 +221,7 @@ def require_fit(problem: _Backlogs, manifest: Mapping[str, Files], name: str) ->
 def with_hashes_of_both(
     given: Mapping[str, Files], own: Mapping[str, Files], name: str
 ) -> dict[str, Files]:
-    """Return a manifest with the SHA-256 that it or the problem's own knows, if both agree.
+    """Return a manifest with the checksums that it or the problem's own knows, if both agree.
 
     Parameters
     ----------
@@ -214,7 +232,7 @@ def with_hashes_of_both(
     Raises
     ------
     ProblemError
-        The two contradict each other: other files, sizes or SHA-256, or another order.
+        The two contradict each other: other files, sizes or checksums, or another order.
 
     Examples
     --------
@@ -240,34 +258,40 @@ def _both(given: Files, own: Files, place: str) -> Files:
                 f"{place}: contradicts the problem's own manifest, whose file {i} is "
                 f"{_text(known)}, got {_text(said)}; leave one of the two out, or correct it"
             )
-    hashes = tuple(a or b for a, b in zip(given.sha256, own.sha256, strict=True))
-    return Files(given.paths, given.n_bytes, hashes)
+    known_to_both = (
+        tuple(a or b for a, b in zip(given.checksums(name), own.checksums(name), strict=True))
+        for name in CHECKSUMS
+    )
+    return Files(given.paths, given.n_bytes, *known_to_both)
 
 
-def _agree(one: tuple[str, int, str], other: tuple[str, int, str]) -> bool:
-    """Whether path and size are the same, and the hash where both know it."""
-    return one[:2] == other[:2] and (one[2] == other[2] or not (one[2] and other[2]))
+def _agree(one: _Entry, other: _Entry) -> bool:
+    """Whether path and size are the same, and each checksum where both know it."""
+    pairs = zip(one[2], other[2], strict=True)
+    return one[:2] == other[:2] and all(a == b or not (a and b) for a, b in pairs)
 
 
-def _described(files: Files) -> Iterator[tuple[str, int, str]]:
-    return zip(files.paths, files.n_bytes.tolist(), files.sha256, strict=True)
+def _described(files: Files) -> Iterator[_Entry]:
+    checksums = zip(*(files.checksums(name) for name in CHECKSUMS), strict=True)
+    return zip(files.paths, files.n_bytes.tolist(), checksums, strict=True)
 
 
-def _text(entry: tuple[str, int, str] | None) -> str:
+def _text(entry: _Entry | None) -> str:
     if entry is None:
         return "none"
-    path, n_bytes, sha256 = entry
-    return f"{path!r} of {n_bytes} bytes" + (f" with SHA-256 {sha256}" if sha256 else "")
+    path, n_bytes, checksums = entry
+    known = [f"{name} {value}" for name, value in zip(CHECKSUMS, checksums, strict=True) if value]
+    return f"{path!r} of {n_bytes} bytes" + (f" with {', '.join(known)}" if known else "")
 
 
 def _require_header(header: list[str], name: str) -> None:
     missing = [column for column in REQUIRED if column not in header]
-    unknown = [column for column in header if column not in REQUIRED + OPTIONAL]
+    unknown = [column for column in header if column not in (*REQUIRED, *CHECKSUMS)]
     if missing or unknown or len(set(header)) < len(header):
         wrong = f"no column {missing[0]!r}" if missing else f"got {', '.join(header)}"
         raise ProblemError(
-            f"{name}, line 1: the columns must be host, path, bytes and, optionally, sha256; "
-            f"{wrong}; write them into the first line"
+            f"{name}, line 1: the columns must be host, path, bytes and, optionally, "
+            f"{', '.join(CHECKSUMS)}; {wrong}; write them into the first line"
         )
 
 
@@ -313,11 +337,11 @@ def _bytes(text: str, place: str) -> int:
     return int(text)
 
 
-def _hash(text: str, place: str) -> str:
-    text = text.strip().lower()
-    if text and not re.fullmatch("[0-9a-f]{64}", text):
+def _checksum(cells: Mapping[str, str], column: str, place: str) -> str:
+    text, n_digits = cells.get(column, "").strip().lower(), CHECKSUMS[column]
+    if text and not re.fullmatch(f"[0-9a-f]{{{n_digits}}}", text):
         raise ProblemError(
-            f"{place}: sha256 must be 64 hexadecimal digits, got {text!r}; leave it empty where "
-            "it is not known"
+            f"{place}: {column} must be {n_digits} hexadecimal digits, got {text!r}; leave it "
+            "empty where it is not known"
         )
     return text

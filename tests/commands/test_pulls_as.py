@@ -104,6 +104,33 @@ def test_a_manifest_that_contradicts_the_problems_is_refused(own, call):
     assert "'b' of 1000000 bytes, got 'c' of 1000000 bytes" in err
 
 
+FTS = ("pulls", "figure1.toml", "plan.json", "--as", "fts", "--manifest", "files.csv", "-o", "jobs")
+
+
+def test_jobs_for_fts_have_the_checksum_that_is_asked_for(listed, call):
+    (listed / "files.csv").write_text(
+        f"host,path,bytes,adler32,md5\nS1,a,1000000,0badf00d,{'a' * 32}\nS2,b,1000000,0badf00e,\n"
+    )
+    davs = ("--url", "davs://{host}.example/{source}/{path}")
+    assert call(*FTS, *davs, "--checksum", "md5")[0] == 0
+    trees = [json.loads(path.read_text()) for path in (listed / "jobs").iterdir()]
+    known = {
+        file["metadata"]["source"]: file.get("checksum") for tree in trees for file in tree["files"]
+    }
+    assert known == {"S1": f"MD5:{'a' * 32}", "S2": None}
+
+
+def test_what_fts_cannot_be_told_is_refused_and_nothing_written(listed, call):
+    (listed / "files.csv").write_text("host,path,bytes\nS1,a b,1000000\nS2,b,1000000\n")
+    code, out, err = call(*FTS, "--url", "root://{host}.example//{source}/{path}")
+    assert (code, out) == (2, "")
+    assert "'a b' of 'S1' (root:// cannot say ' '" in err
+    assert not (listed / "jobs").exists()
+    code, out, err = call(*CURL, "--checksum", "md5", "-o", "scripts")
+    assert (code, out) == (2, "")
+    assert "--checksum is for --as fts" in err
+
+
 def test_progress_without_a_manifest_says_so(planned, call):
     code, out, err = call("progress", ".")
     assert (code, out) == (2, "")

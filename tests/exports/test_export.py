@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
-import jsonschema
 import numpy as np
 import pytest
 from instances.real_files import RELAY, make_files, problem_of_files
@@ -17,39 +15,6 @@ from datacollect.exports.jobs import jobs_of
 from datacollect.exports.scripts import summary_lines
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import Files, read_manifest
-
-
-# What FTS serves at /api-docs/schema/submit says: fts-rest-flask, lib/api/submit_schema.py, 2024,
-# shortened to what is used here, and closed, so that nothing it does not know passes.
-def null_or(kind):
-    return {"type": [kind, "null"]}
-
-
-URLS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-FILE = {
-    "sources": URLS,
-    "destinations": URLS,
-    "metadata": null_or("object"),
-    "filesize": {"type": ["integer", "null"], "minimum": 0},
-    "checksum": null_or("string"),
-}
-PARAMS = {
-    "verify_checksum": null_or("boolean"),
-    "overwrite": null_or("boolean"),
-    "retry": null_or("integer"),
-    "multihop": null_or("boolean"),
-    "nostreams": null_or("integer"),
-}
-CLOSED = {"type": "object", "additionalProperties": False}
-FTS_SCHEMA = CLOSED | {
-    "properties": {
-        "files": {
-            "type": "array",
-            "items": CLOSED | {"properties": FILE, "required": ["sources", "destinations"]},
-        },
-        "params": CLOSED | {"properties": PARAMS},
-    }
-}
 
 
 @pytest.fixture(scope="module")
@@ -63,29 +28,6 @@ def exported(setting, kind, *own, **options):
     problem, plan, manifest = setting
     templates = read_templates(own, [], problem.names, is_url=kind not in ("rsync", "rclone"))
     return export(problem, plan, manifest, kind, templates, **options)
-
-
-def test_fts_jobs_fit_its_schema_and_chain_what_is_relayed(setting):
-    found = exported(setting, "fts", "davs://{host}.example:443/{source}/{path}")
-    trees = [json.loads(text) for text in found.texts.values()]
-    for tree in trees:
-        jsonschema.validate(tree, FTS_SCHEMA)
-    chains = [tree["files"] for tree in trees if tree["params"]["multihop"]]
-    assert chains
-    for first, second in chains:
-        # FTS: each source of a chain is the destination before it.
-        assert first["destinations"] == second["sources"]
-        assert first["metadata"]["to"] == RELAY
-        assert first["checksum"].startswith("SHA256:")
-    moved = sum(
-        file["filesize"]
-        for tree in trees
-        for file in tree["files"]
-        if file["metadata"]["to"] == "D"
-    )
-    assert moved == setting[0].total_bytes
-    assert any("FTS knows no start times and no rate limits" in text for text in found.notes)
-    assert any("fts fetches whole files: 1 that the plan cuts" in text for text in found.notes)
 
 
 def test_tables_say_all_that_is_known(setting):
@@ -156,7 +98,9 @@ def test_rsync_needs_a_folder_to_list_names_in(setting):
 
 def test_no_credentials_and_no_other_addresses_than_given_are_written(setting):
     for kind in ("curl", "aria2", "rclone", "rsync", "fts"):
-        for text in exported(setting, kind, "h://{host}/{source}/{path}").texts.values():
+        for text in exported(
+            setting, kind, "https://{host}.example/{source}/{path}"
+        ).texts.values():
             assert "password" not in text.lower()
             # Kind words about where credentials are kept, nothing else.
             assert "Authorization" not in text

@@ -21,6 +21,12 @@ def test_names_are_encoded_in_urls_and_left_elsewhere():
     assert paths.address("S", "S", "a b {host}") == "/data/S/a b {host}"
 
 
+def test_xrootd_takes_names_as_they_are():
+    found = read_templates(["root://{host}//{path}", "K=HTTPS://k/{path}"], [], HOSTS, is_url=True)
+    assert found.address("S", "S", "a b/%20?") == "root://S//a b/%20?"
+    assert found.address("K", "K", "a b") == "HTTPS://k/a%20b"
+
+
 def test_an_equals_sign_may_belong_to_the_address():
     found = read_templates(
         ["https://x/?file={path}", "a=https://y/{path}"], [], ("a",), is_url=True

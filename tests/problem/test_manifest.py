@@ -30,7 +30,8 @@ def test_files_of_each_host_follow_each_other(tmp_path):
     ("text", "message"),
     [
         ("host,bytes\nS,1\n", "line 1: the columns must be host, path, bytes .* no column 'path'"),
-        ("host,path,bytes,md5\n", "line 1: the columns must be"),
+        ("host,path,bytes,crc32\n", "line 1: the columns must be .* sha256, adler32, md5; got"),
+        ("host,path,bytes,md5,md5\n", "line 1: the columns must be"),
         ("host,path,bytes\nS,a\n", "line 2: must have 3 cells, got 2"),
         ("host,path,bytes\nS,/a,1\n", "line 2: path must be relative, .* got '/a'"),
         ("host,path,bytes\nS,a/../b,1\n", "path must be relative"),
@@ -39,6 +40,8 @@ def test_files_of_each_host_follow_each_other(tmp_path):
         ("host,path,bytes\nS,a,-1\n", "bytes must be a whole number"),
         (f"host,path,bytes\nS,a,{2**62}\n", r"below 2\*\*62"),
         ("host,path,bytes,sha256\nS,a,1,xyz\n", "sha256 must be 64 hexadecimal digits, got 'xyz'"),
+        ("host,path,bytes,adler32\nS,a,1,1234\n", "adler32 must be 8 hexadecimal .* got '1234'"),
+        (f"host,path,bytes,md5\nS,a,1,{HASH}\n", "md5 must be 32 hexadecimal digits"),
         ("host,path,bytes\nS,a,1\nS,a,2\n", "line 3: 'a' of 'S' is given twice"),
         ("host,path,bytes\nS,a/b,1\nS,a,2\n", "'a' of 'S' is a file, and a folder in 'a/b'"),
         (f"host,path,bytes\nS,{'é' * 100},1\n", "may have 190 bytes, .* got 200"),
@@ -49,6 +52,14 @@ def test_files_of_each_host_follow_each_other(tmp_path):
 def test_what_is_refused(tmp_path, text, message):
     with pytest.raises(dc.ProblemError, match=f"(?s)files.csv.*{message}"):
         read_manifest(write(tmp_path, text))
+
+
+def test_checksums_stand_in_columns_of_their_own(tmp_path):
+    text = f"adler32,host,md5,path,bytes\n0BADF00D,S,{'C' * 32},a,3\n,S,,b,4\n"
+    found = read_manifest(write(tmp_path, text))["S"]
+    assert found.adler32 == ("0badf00d", "")
+    assert found.checksums("md5") == ("c" * 32, "")
+    assert found.sha256 == ("", "")
 
 
 def test_sums_must_be_the_backlogs(tmp_path):
@@ -73,6 +84,16 @@ def test_hashes_of_two_that_agree_are_joined(tmp_path):
     assert joined["T"].sha256 == ("",)
 
 
+def test_two_may_know_different_checksums_but_none_that_differs(tmp_path):
+    own = read_manifest(write(tmp_path, "host,path,bytes,adler32\nS,a,4,00000001\n"))
+    row = f"host,path,bytes,sha256,adler32\nS,a,4,{HASH},"
+    joined = with_hashes_of_both(read_manifest(write(tmp_path, f"{row}\n")), own, "f")
+    assert (joined["S"].sha256, joined["S"].adler32) == ((HASH.lower(),), ("00000001",))
+    given = read_manifest(write(tmp_path, f"{row}00000002\n"))
+    with pytest.raises(dc.ProblemError, match=r"adler32 00000001, got .*adler32 00000002"):
+        with_hashes_of_both(given, own, "f")
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -80,7 +101,7 @@ def test_hashes_of_two_that_agree_are_joined(tmp_path):
         ("S,a,5,\nS,b,5,\nT,c,0,\n", "file 1 is 'a' of 4 .*, got 'a' of 5 bytes"),
         ("S,a,4,\nT,c,0,\n", "whose file 2 is 'b' of 6 bytes, got none"),
         ("S,a,4,\nS,b,6,\nS,d,0,\nT,c,0,\n", "file 3 is none, got 'd' of 0 bytes"),
-        (f"S,a,4,{'CD' * 32}\nS,b,6,\nT,c,0,\n", "SHA-256 abab.*, got .* SHA-256 cdcd"),
+        (f"S,a,4,{'CD' * 32}\nS,b,6,\nT,c,0,\n", "sha256 abab.*, got .* sha256 cdcd"),
         ("S,a,4,\nS,b,6,\n", "only the problem's has files of 'T'"),
         ("S,a,4,\nS,b,6,\nT,c,0,\nU,d,0,\n", "only it has files of 'U'"),
     ],
