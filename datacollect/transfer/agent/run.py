@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from datacollect.documents import document_name, write_owned
 from datacollect.errors import DatacollectError, NotWrittenError, ProblemError, TransferError
 from datacollect.kinds import shown
+from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import fingerprint_of_file, make_certificate, server_context
 from datacollect.transfer.agent import events
@@ -26,6 +27,8 @@ from datacollect.transfer.agent.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from datacollect.net.fan_out import Outcome
 
 BACKLOG = 1024
 
@@ -81,6 +84,7 @@ class Agent:
         used = self._nonces.still_counting(now_s)
         core = AgentCore(config, _version(), used)
         self._shell = Shell(core, config, listener, tls, self._folder, self._nonces, log)
+        self._n_rereadings = 0
 
     @property
     def url(self) -> str:
@@ -108,12 +112,24 @@ class Agent:
 
     def reread_collectors(self) -> None:
         """Count the tickets of those whom the file names now; sessions of others end."""
-        self._shell.loop.run_soon(self._reread)
+        self._shell.loop.run_soon(self._begin_rereading)
 
-    def _reread(self) -> None:
+    def _begin_rereading(self) -> None:
+        """Read the file in a thread of its own: its disk may hang, or a pipe lie in its place."""
+        self._n_rereadings += 1
+        number = self._n_rereadings
+
+        def tell(outcome: Outcome[frozenset[str]]) -> None:
+            self._shell.loop.run_soon(lambda: self._reread(number, outcome))
+
+        Begun("collectors", lambda _: read_collectors(self._config.file), tell)
+
+    def _reread(self, number: int, outcome: Outcome[frozenset[str]]) -> None:
+        if number < self._n_rereadings:  # somebody has asked again since
+            return
         try:
-            collectors = read_collectors(self._config.file)
-        except DatacollectError as error:
+            collectors = outcome.result()
+        except (DatacollectError, MemoryError) as error:
             # Whom it has trusted so far it goes on trusting; a typing mistake must not end work.
             self._shell.note("failed", {"why": f"collectors are not reread: {error}"})
             return

@@ -240,6 +240,33 @@ def test_withdrawn_keys_and_the_end_close_ways(tmp_path, target):
         assert relay.logged("ended")[0]["why"] == "its collector's key was withdrawn"
 
 
+def test_a_file_that_cannot_be_read_to_its_end_holds_nobody_up(tmp_path, target):
+    """A pipe lies in its place, which nobody writes to, as a disk that hangs would."""
+    path = write_agent(tmp_path, "R", connect_to={"T": f"127.0.0.1:{target.getsockname()[1]}"})
+    with running(path) as relay:
+        text = path.read_text()
+        path.unlink()
+        os.mkfifo(path)
+        relay.agent.reread_collectors()
+        with way(relay) as near, target.accept()[0] as far:
+            near.sendall(b"goes on")
+            assert far.recv(7) == b"goes on"
+            # Asked again once the file is there, it counts; what hung before does not.
+            pipe = os.open(path, os.O_RDWR)
+            path.unlink()
+            path.write_text(text[: text.index("collectors")] + "collectors = []\n" + _rest(text))
+            relay.agent.reread_collectors()
+            with pytest.raises(ConnectionResetError):
+                near.recv(1)
+            os.write(pipe, text.encode())
+            os.close(pipe)
+
+
+def _rest(text):
+    """What follows the line of collectors."""
+    return text[text.index("\n", text.index("collectors")) + 1 :]
+
+
 def test_a_relay_that_is_lost_is_noticed_at_once(tmp_path):
     source = write_agent(tmp_path, "S1", serve="data")
     with running(source) as s1:
