@@ -100,6 +100,8 @@ def slow(tmp_path):
     ],
 )
 def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said):
+    with (slow / "c.toml").open("a") as file:
+        file.write("connections = 1\n")  # the whole takes long, however late this is sent
     child = subprocess.Popen(
         [sys.executable, "-c", HEARS_SIGINT, "pull", "c.toml", "--into", "into"],
         cwd=slow,
