@@ -16,6 +16,9 @@
         ├── TicketError                  a ticket, or what else is signed, does not count
         ├── IdentityError                somebody else answers than was expected
         └── RefusedError                 an agent refused a request
+
+`DatacollectWarning` (a UserWarning) is what results say beside themselves: what was left out, or
+assumed.
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ FULL = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
     *(errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
 )
+
+
+class DatacollectWarning(UserWarning):
+    """What a result says beside itself, also in its notes: what was left out, or assumed."""
 
 
 class DatacollectError(Exception):
