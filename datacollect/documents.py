@@ -274,14 +274,36 @@ def _place_in_toml(message: str, text: str) -> tuple[str, str]:
     line = int(found[1])
     reason = shown_text(message[: found.start()])
     twice = "declare" in reason or "overwrite" in reason
-    remedy = "a key is given twice, keep one" if twice else "correct the line"
+    remedy = "a key is given twice, keep one" if twice else _quoted_remedy(text, line)
     return f", line {line}, column {found[2]}", f"{reason}{_line(text, line)}; {remedy}"
 
 
 def _line(text: str, number: int) -> str:
-    lines = text.split("\n", number)
-    line = lines[number - 1].strip() if number <= len(lines) else ""
+    line = _line_of(text, number)
     return f", got {shown(line)}" if line else ""
+
+
+def _line_of(text: str, number: int) -> str:
+    lines = text.split("\n", number)
+    return lines[number - 1].strip() if number <= len(lines) else ""
+
+
+# A table whose last name has characters that TOML takes only in quotes, such as [hosts.aws:x].
+_TABLE_TO_QUOTE = re.compile(
+    r"(\[\[?)((?:[\w-]+\.)*?)([\w-]*[^\w\s.\"'\[\]#=-][^\"'\[\]#=]*?)(\]\]?)"
+)
+
+
+def _quoted_remedy(text: str, number: int) -> str:
+    """Say how a line is to be corrected: names with other characters than letters need quotes."""
+    line = _line_of(text, number)
+    found = _TABLE_TO_QUOTE.fullmatch(line)
+    # Of noise nothing is to be proposed.
+    if not found or not line.isprintable() or len(line) > NAME_LENGTH:
+        return "correct the line"
+    opening, before, name, closing = found.groups()
+    quoted = json.dumps(name, ensure_ascii=False)
+    return f"a name with such characters stands in quotes: {opening}{before}{quoted}{closing}"
 
 
 def _too_much(error: Exception) -> str:

@@ -28,6 +28,7 @@ _COUNT = re.compile(r"\s*\d*\s*", re.ASCII)
 # How pandas names a column without a name, once it has read and written a table again.
 _UNNAMED = re.compile(r"\s*(Unnamed: \d+(\.\d+)?)?\s*", re.ASCII)
 
+LONGEST_NUMBER = 40
 _DIGITS_AND_COMMAS = re.compile(r"\s*[+-]?\d+(,\d+)+(\.\d+)?\s*", re.ASCII)
 
 
@@ -159,7 +160,7 @@ def number_hint(text: str) -> str:
     >>> number_hint("1,500"), number_hint("0,5"), number_hint("1,500,000")
     ('; write 1500 or 1.500', '; write 0.5', '; write 1500000')
     """
-    if not _DIGITS_AND_COMMAS.fullmatch(text):
+    if len(text) > LONGEST_NUMBER or not _DIGITS_AND_COMMAS.fullmatch(text):
         return ""
     digits = text.strip()
     whole = re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", digits)

@@ -147,7 +147,7 @@ def _open(text: str, name: str) -> TextTable:
     header = source.header
     for column in header:
         if column not in COLUMNS:
-            hint = nearest_hint(column.strip()[:SHOWN_LENGTH], COLUMNS)
+            hint = nearest_hint(column[:SHOWN_LENGTH], COLUMNS)
             if len(header) == 1:
                 hint = "; separate the columns by commas"
             raise ProblemError(
