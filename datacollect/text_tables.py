@@ -20,6 +20,10 @@ from datacollect.kinds import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pandas as pd
+
+    from datacollect.arrays import IntArray
+
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 # Spreadsheets write the first, people the others.
@@ -27,6 +31,9 @@ _SAID = re.compile(r"sep=(.)[ \t]*(\r\n|\r|\n)", re.IGNORECASE)
 _COUNT = re.compile(r"\s*\d*\s*", re.ASCII)
 # How pandas names a column without a name, once it has read and written a table again.
 _UNNAMED = re.compile(r"\s*(Unnamed: \d+(\.\d+)?)?\s*", re.ASCII)
+
+# Below this Arrow's import takes longer than reading row by row.
+LARGE_BYTES = 200_000
 
 LONGEST_NUMBER = 40
 _DIGITS_AND_COMMAS = re.compile(r"\s*[+-]?\d+(,\d+)+(\.\d+)?\s*", re.ASCII)
@@ -73,6 +80,19 @@ class TextTable:
         """
         for line, row in self.all_fields():
             yield line, row if self.kept is None else [row[i] for i in self.kept]
+
+    def texts(self) -> tuple[IntArray, pd.DataFrame]:
+        """Return the line of each row, and the texts of the columns; large tables by Arrow."""
+        import numpy as np
+        import pandas as pd
+
+        frame = _read_usual(self) if len(self.text) >= LARGE_BYTES else None
+        if frame is not None:
+            return np.arange(2, len(frame) + 2), frame
+        pairs = list(self.rows())
+        lines = np.array([line for line, _ in pairs], dtype=np.int64)
+        rows = [row for _, row in pairs]
+        return lines, pd.DataFrame(rows, columns=list(self.header), dtype=str)
 
     def place(self, row: int) -> str:
         """Return file and line of a row, counted from 0."""
@@ -152,6 +172,31 @@ def open_table(text: str, name: str, example: str) -> TextTable:
     if unnamed:
         _reject_unnamed(table, unnamed)
     return table
+
+
+def _read_usual(table: TextTable) -> pd.DataFrame | None:
+    """Read a table with Arrow; None where anything is unusual, and lines would not be rows."""
+    text = table.text
+    is_usual = table.is_plain and '"' not in text and not re.search(r"\n\r?\n|\r(?!\n)", text)
+    if not is_usual:
+        return None
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    try:
+        read = arrow_csv.read_csv(
+            io.BytesIO(text.encode()),
+            parse_options=arrow_csv.ParseOptions(delimiter=table.separator),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(table.header, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    frame = read.to_pandas()
+    # A row of nothing, or the header once more.
+    first = frame.iloc[:, 0]
+    return None if first.isin(["", table.header[0]]).any() else frame
 
 
 def number_hint(text: str) -> str:

@@ -88,7 +88,7 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
             duration_s,
             streams,
             str(test.get("protocol", "TCP")),
-            _limit_bytes_per_s(test, start, streams),
+            _limit_bytes_per_s(test, start, end, streams),
         )
         samples.append(sample)
     return Outcome(
@@ -105,9 +105,13 @@ def _identity(start: Tree, test: Tree) -> str:
     return " ".join([cookie, *kind])
 
 
-def _limit_bytes_per_s(test: Tree, start: Tree, streams: int) -> float:
+def _limit_bytes_per_s(test: Tree, start: Tree, end: Tree, streams: int) -> float:
     """Return the rate that the test was told to send at (-b, for each stream); 0: none."""
-    said = test.get("target_bitrate", start.get("target_bitrate", 0))
+    said = test.get("target_bitrate", start.get("target_bitrate"))
+    if said is None and test.get("protocol") == "UDP":
+        # Versions that do not say it sent UDP at the rate of -b, 1 Mbit/s by default.
+        sent = end.get("sum")
+        said, streams = (sent.get("bits_per_second") if isinstance(sent, dict) else None), 1
     if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < math.inf:
         return 0.0
     return bytes_per_s_from_bit_per_s(said) * streams
@@ -162,6 +166,10 @@ def _received(
         if not packets:
             raise FailedTestError(f"{place}: of 0 packets nothing was measured")
         arrived = max(0.0, 1 - lost_packets / packets)
+    if key not in end:
+        raise FailedTestError(
+            f"{where}: end: {key} is missing; give the complete output of iperf3 -J (3.1 or newer)"
+        )
     total = _tree(end, key, f"{where}: end")
     place = f"{where}: end.{key}"
     rate_bytes_per_s = bytes_per_s_from_bit_per_s(_number(total, "bits_per_second", place))

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 _COMPLAINT = "iperf3: "
 
 
+class _NoResultError(ProblemError):
+    """A document of JSON that is no result of a test."""
+
+
 @dataclass(frozen=True)
 class Measurements:
     """What was measured, and what is to be said of it.
@@ -153,7 +157,11 @@ class _Reader:
                 if not self._is_measurement(text, str(file)):
                     passed_over.append(file.name)
                     continue
-                self._read_text(text, str(file))
+                try:
+                    self._read_text(text, str(file))
+                except _NoResultError:
+                    passed_over.append(file.name)
+                    continue
             n_read += 1
         if not n_read:
             raise ProblemError(
@@ -228,7 +236,7 @@ class _Reader:
         if isinstance(tree, dict) and "event" in tree:
             raise ProblemError(f"{place}: written with --json-stream; use iperf3 -J without it")
         require_no_series(tree, place)
-        raise ProblemError(
+        raise _NoResultError(
             f"{place}: must be the output of iperf3 -J, with keys start and end, or a throughput "
             "test as perfSONAR's archiver keeps it, with keys test and result"
         )

@@ -12,7 +12,7 @@ from datacollect.kinds import shown
 from datacollect.measurement.instants import seconds_since_1970
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.table_kinds import TableKind, kind_of
-from datacollect.text_tables import TextTable, number_hint, open_table
+from datacollect.text_tables import number_hint, open_table
 from datacollect.units import BYTES_PER_S, counted
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def read_table(text: str, name: str, options: TableOptions) -> ReadTable:
         column_of = {here: there for there, here in kind.columns.items() if there in table.header}
     is_timeless = not options.times or (kind is not None and kind.timeless)
     _check_header(list(column_of), f"{name}, line {1 + table.skipped_lines}", is_timeless)
-    lines, raw = _raw(table)
+    lines, raw = table.texts()
     notes: list[str] = []
     raw, lines = _asked_for(raw, lines, options.only or {}, name)
     if kind is not None and kind.program:
@@ -132,15 +132,6 @@ def _samples(
                 failed = failed | reasons[column]
     frame = pd.DataFrame(found)[~failed].reset_index(drop=True)
     return frame, rows.failures(reasons, succeeded)
-
-
-def _raw(table: TextTable) -> tuple[Any, pd.DataFrame]:
-    """Return the lines of a table's rows, and their texts."""
-    import pandas as pd
-
-    pairs = list(table.rows())
-    lines = np.array([line for line, _ in pairs], dtype=np.int64)
-    return lines, pd.DataFrame([row for _, row in pairs], columns=list(table.header), dtype=str)
 
 
 def _asked_for(
@@ -262,8 +253,8 @@ class _Rows:
         numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(float)
         empty = np.zeros(len(texts), dtype=bool)
         if may_lack is not None:
-            empty = may_lack & [text.strip().lower() in NO_VALUE for text in texts]
-            numbers = np.where(empty, np.nan, numbers)
+            for row in np.flatnonzero(may_lack & np.isnan(numbers)).tolist():
+                empty[row] = texts[row].strip().lower() in NO_VALUE
         self.reject(~empty & ~np.isfinite(numbers), column, "be a finite number")
         self.reject(~empty & (numbers < least), column, "be >= 0")
         return np.asarray(numbers, dtype=np.float64)

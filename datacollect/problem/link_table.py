@@ -18,7 +18,7 @@ from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
 from datacollect.problem.connection_rates import RATE_COLUMNS
-from datacollect.text_tables import TextTable, number_hint, open_table
+from datacollect.text_tables import LARGE_BYTES, TextTable, number_hint, open_table
 from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 # When the newest sample of a link was taken, as `estimate` writes it.
 NEWEST = "newest_s"
 COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *RATE_COLUMNS, NEWEST)
-
-# Below this Arrow's import takes longer than reading row by row.
-LARGE_BYTES = 200_000
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 

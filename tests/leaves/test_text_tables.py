@@ -46,6 +46,34 @@ def test_a_table_says_the_same_however_it_is_written(text):
     assert [row for _, row in table.rows()] == ROWS
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        written(),
+        written(";").replace("c, d", "cd").replace('"', ""),
+        written().replace('"c, d"', "cd"),
+        written().replace('"c, d"', "cd") + ",,,\n",
+        written().replace('"c, d"', "cd") + "from,to,time_s,mbit\nx,y,1,2\n",
+        written().replace('"c, d"', "cd").replace("\n", "\n\n", 1),
+        written().replace('"c, d"', "cd").replace("\n", "\r\n"),
+        written().replace('"c, d"', "cd") + "NA,007,,nan\n",
+        written().replace('"c, d"', "cd") + "a,b\n",
+        written().replace('"c, d"', "cd") + "a,b,1,2,\n",
+        "from\na\n",
+    ],
+)
+def test_large_tables_are_read_as_small_ones_are(text, monkeypatch):
+    def read(limit):
+        monkeypatch.setattr("datacollect.text_tables.LARGE_BYTES", limit)
+        try:
+            lines, frame = open_table(text, "t.csv", "from,to").texts()
+        except ProblemError as error:
+            return str(error)
+        return lines.tolist(), list(frame.columns), frame.to_numpy().tolist()
+
+    assert read(0) == read(10**9)
+
+
 def test_a_separator_after_the_rows_alone_is_no_field():
     table = open_table("from,to\na,b,\n", "t.csv", "from,to")
     assert list(table.rows()) == [(2, ["a", "b"])]

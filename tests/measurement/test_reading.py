@@ -252,6 +252,28 @@ def test_all_failed_tests_are_listed_at_once_and_can_be_passed_over(tmp_path):
     assert samples["time_s"].tolist() == [1, 4, 8]
 
 
+def test_other_files_of_a_folder_are_named_and_no_failures(tmp_path):
+    """Also what is JSON, or a table, of something else."""
+    write(tmp_path, "1.json", result(1))
+    write(tmp_path, "config.json", {"format": "datacollect-problem/1"})
+    write(tmp_path, "hosts.csv", "name,address\nlyon,10.0.0.1")
+    write(tmp_path, "samples.csv", TABLE)
+    found = quiet(tmp_path)
+    assert found.samples["time_s"].tolist() == [1, 0]
+    assert found.notes == (
+        f"{tmp_path}: 2 files without results of tests passed over: config.json, hosts.csv",
+    )
+
+
+def test_a_test_that_ends_without_a_sum_failed(tmp_path):
+    half = result(2)
+    del half["end"]["sum_received"]
+    path = write(tmp_path, "a.json", result(1), half)
+    with pytest.raises(ProblemError, match=r"test 2: end: sum_received is missing.*--skip-failed"):
+        samples_from_iperf3(path)
+    assert quiet(path, skip_failed=True).samples["time_s"].tolist() == [1]
+
+
 def test_where_all_failed_there_is_nothing_to_pass_over(tmp_path):
     path = write(tmp_path, "a.json", FAILED)
     with pytest.raises(ProblemError, match=r"unable to connect to server'; repeat the test$"):
@@ -323,6 +345,17 @@ def test_a_test_limited_by_its_own_b_is_noted(tmp_path, limit_bit_per_s, is_limi
     assert [
         "1 test reached the rate that it was told to send at (-b)" in n for n in found.notes
     ] == [True] * is_limited
+
+
+def test_old_udp_tests_are_limited_by_the_rate_they_sent_at(tmp_path):
+    """It is not said; but all that was sent arrived, or half of it was lost."""
+    for bits_per_second, is_limited in ((8.2e6, True), (16e6, False)):
+        tree = result(protocol="UDP")
+        tree["start"]["test_start"] |= {"protocol": "UDP"}
+        del tree["start"]["test_start"]["target_bitrate"]
+        tree["end"]["sum"] = {"bits_per_second": bits_per_second}
+        notes = quiet(write(tmp_path, "a.json", tree)).notes
+        assert ["told to send at (-b)" in note for note in notes] == [True] * is_limited
 
 
 def test_unlike_tests_of_a_link_are_never_merged_silently(tmp_path):
