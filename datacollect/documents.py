@@ -45,6 +45,10 @@ MARKS = {
 }
 
 
+class CutOffError(ProblemError):
+    """A packed file ends too early, or is damaged: what it held is lost."""
+
+
 def document_name(path: str | PathLike[str]) -> str:
     """Return the name of a file for messages; ``-`` is standard input."""
     name = str(path)
@@ -116,7 +120,7 @@ def unpacked(data: bytes, name: str) -> bytes:
             try:
                 return unpack(data)
             except (OSError, EOFError, ValueError, zlib.error) as error:
-                raise ProblemError(
+                raise CutOffError(
                     f"{name}: a packed file that is cut off or damaged ({error}); pack it anew"
                 ) from None
     return data

@@ -28,6 +28,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 # Spreadsheets write the first, people the others.
 _SAID = re.compile(r"sep=(.)[ \t]*(\r\n|\r|\n)", re.IGNORECASE)
+_EMPTY_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _COUNT = re.compile(r"\s*\d*\s*", re.ASCII)
 # How pandas names a column without a name, once it has read and written a table again.
 _UNNAMED = re.compile(r"\s*(Unnamed: \d+(\.\d+)?)?\s*", re.ASCII)
@@ -150,11 +151,14 @@ def open_table(text: str, name: str, example: str) -> TextTable:
     >>> table.header, list(table.rows())
     (('from', 'to'), [(3, ['S', 'D'])])
     """
-    said = _SAID.match(text)
+    before = _EMPTY_LINES.match(text) if text.strip() else None
+    begins = before.end() if before else 0
+    said = _SAID.match(text, begins)
     separator = said[1] if said else None
-    skipped_lines = 1 if said else 0
+    begins = said.end() if said else begins
+    skipped_lines = len(text[:begins].splitlines())
     where = f"{name}, line {1 + skipped_lines}"
-    rest = text[said.end() :] if said else text
+    rest = text[begins:]
     if separator is None:
         separator = _separator(rest, where)
     header = _first_row(rest, separator, where)

@@ -102,6 +102,14 @@ def _from_graphml(data: bytes, where: str) -> MapFile:
         raise ProblemError(
             f"{where}: holds {len(graphs)} graphs, which may be one network or several; keep one"
         )
+    for one in graphs[0]:
+        nested = _tag(one) == "node" and any(_tag(part) == "graph" for part in one)
+        if nested or _tag(one) == "hyperedge":
+            what = f"node {one.get('id')!r} holds a graph of its own" if nested else "a hyperedge"
+            raise ProblemError(
+                f"{where}: {what}, which is no node or wire; draw its nodes and edges in the one "
+                "graph"
+            )
     keys = _Keys(root, where)
     nodes = [one for one in graphs[0] if _tag(one) == "node"]
     edges = [one for one in graphs[0] if _tag(one) == "edge"]

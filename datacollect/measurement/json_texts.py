@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 # iperf3's output for people, without -J: "[ ID] Interval", "[  5] local 10.0.0.1 ...".
 FOR_PEOPLE = re.compile(r"^\[ *(ID|SUM|\d+)\](\[[RT]X-[SC]\])? ", re.MULTILINE)
-_BEGINS = re.compile(r"^[ \t]*(\{|\[\s*[{\]])", re.MULTILINE)
+# An object, also behind a time and a host, as logs have it. A field of a CSV that holds JSON has its
+# quotes doubled.
+_OBJECT = re.compile(r"\{\s*\"[^\"\n]+\"\s*:")
+_BEGINS = re.compile(rf"^[ \t]*(\{{|\[\s*[{{\]])|{_OBJECT.pattern}", re.MULTILINE)
+# In brackets a list of documents; logs have the time, or how grave a line is, in them.
+_DOCUMENT = re.compile(r"\{|\[\s*[\[{\]]")
 _NEXT_DOCUMENT = re.compile(r"^\{", re.MULTILINE)
 
 
@@ -76,14 +81,12 @@ def documents_of(text: str, other_lines: list[str]) -> Iterator[Document]:
     decoder = json.JSONDecoder(object_pairs_hook=_object_without_duplicates)
     position, number, line, counted = 0, 0, 1, 0
     while position < len(text):
-        character = text[position]
-        if character.isspace():
+        if text[position].isspace():
             position += 1
             continue
         line, counted = line + text.count("\n", counted, position), position
-        if character not in "{[" or FOR_PEOPLE.match(text, position):
-            end = text.find("\n", position)
-            end = len(text) if end < 0 else end
+        if not _DOCUMENT.match(text, position):
+            end = _end_of_other_text(text, position)
             other_lines.append(text[position:end].strip())
             position = end
             continue
@@ -99,6 +102,14 @@ def documents_of(text: str, other_lines: list[str]) -> Iterator[Document]:
         for i, one in enumerate(trees):
             yield Document(number + i, line, one)
         number += len(trees) - 1
+
+
+def _end_of_other_text(text: str, position: int) -> int:
+    """Return where a line of other text ends: at its end, or where an object begins in it."""
+    end = text.find("\n", position)
+    end = len(text) if end < 0 else end
+    found = _OBJECT.search(text, position, end)
+    return found.start() if found else end
 
 
 class DuplicateKeyError(ValueError):

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import STANDARD_INPUT, document_name, read_bytes, text_of
+from datacollect.documents import STANDARD_INPUT, CutOffError, document_name, read_bytes, text_of
 from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.kinds import shown_text
 from datacollect.measurement.iperf3_results import is_iperf3, outcome_of_iperf3
@@ -25,7 +25,12 @@ from datacollect.measurement.perfsonar import (
     require_no_series,
     unwrapped,
 )
-from datacollect.measurement.sample_tables import TableOptions, is_sample_table, read_table
+from datacollect.measurement.sample_tables import (
+    ReadTable,
+    TableOptions,
+    is_sample_table,
+    read_table,
+)
 from datacollect.units import counted
 
 if TYPE_CHECKING:
@@ -95,25 +100,25 @@ def read_measurements(
     reader = _Reader(names, TableOptions(columns, only, times), tables)
     for path in paths:
         reader.read(path)
-    notes = reader.notes
-    parts = reader.parts
+    notes, parts = reader.notes, reader.parts
     kept = once_each([one for part in parts if isinstance(part, list) for one in part], notes)
-    tables_read = [part for part in parts if not isinstance(part, list)]
-    failed_rows = [Outcome("", failures=table.failures) for table in tables_read]
-    n_rows = sum(len(table.frame) for table in tables_read)
-    require_tests([*kept, *failed_rows], notes, skip_failed=skip_failed, n_rows=n_rows)
-    for table in tables_read:
+    of_tables = [part for part in parts if isinstance(part, ReadTable)]
+    require_tests(
+        [*kept, *(Outcome("", failures=table.failures) for table in of_tables)],
+        notes,
+        skip_failed=skip_failed,
+        n_rows=sum(len(table.frame) for table in of_tables),
+    )
+    for table in of_tables:
         notes += table.notes
     notes += remarks(kept)
-    counts = {id(one) for one in kept}
-    frames = [part.frame if not isinstance(part, list) else _frame(part, counts) for part in parts]
-    filled = [frame for frame in frames if len(frame)]
-    samples = pd.concat(filled or frames[:1] or [pd.DataFrame()], ignore_index=True)
-    if not times and len(samples):
-        samples["time_s"] = 0.0
-    elif len({bool(table.is_timeless) for table in tables_read} | ({False} if kept else set())) > 1:
+    if times and len({table.is_timeless for table in of_tables} | ({False} if kept else set())) > 1:
         notes.append("samples without times count as older than those that have some")
-    return Measurements(samples, tuple(notes))
+    counts = {id(one) for one in kept}
+    frames = [part.frame if isinstance(part, ReadTable) else _frame(part, counts) for part in parts]
+    filled = [frame for frame in frames if len(frame)]
+    samples = pd.concat(filled or frames[:1] or [_frame([], counts)], ignore_index=True)
+    return Measurements(samples if times else samples.assign(time_s=0.0), tuple(notes))
 
 
 def told(found: Measurements) -> pd.DataFrame:
@@ -130,39 +135,28 @@ class _Reader:
     def __init__(
         self, names: Mapping[str, str] | None, options: TableOptions, tables: bool
     ) -> None:
-        self.parts: list[Any] = []
+        self.parts: list[list[Outcome] | ReadTable] = []
         self.notes: list[str] = []
         self._names, self._options, self._tables = names, options, tables
         self._seen: dict[bytes, str] = {}
 
     def read(self, path: str | PathLike[str]) -> None:
         """Read a file, or the files of a folder."""
-        folder = Path(path)
-        if str(path) == "-" or not folder.is_dir():
-            self._read_text(text_of(read_bytes(path), document_name(path)), document_name(path))
-            return
+        if str(path) != "-" and Path(path).is_dir():
+            self._read_folder(Path(path))
+        else:
+            self._read_file(path)
+
+    def _read_folder(self, path: Path) -> None:
         passed_over, n_read = [], 0
-        for file in sorted(folder.iterdir()):
+        for file in sorted(path.iterdir()):
             if file.name.startswith(".") or not file.is_file():
                 continue
             try:
-                text = text_of(read_bytes(file), str(file))
-            except ProblemError as error:
-                # A packed result that is cut off is a failed test; a picture is no result.
-                if ".json" not in file.name.lower():
-                    passed_over.append(file.name)
-                    continue
-                self.parts.append([Outcome(str(file), failures=(str(error),))])
-            else:
-                if not self._is_measurement(text, str(file)):
-                    passed_over.append(file.name)
-                    continue
-                try:
-                    self._read_text(text, str(file))
-                except _NoResultError:
-                    passed_over.append(file.name)
-                    continue
-            n_read += 1
+                self._read_file(file, of_folder=True)
+                n_read += 1
+            except _NoResultError:
+                passed_over.append(file.name)
         if not n_read:
             raise ProblemError(
                 f"{path}: the folder holds no file *.json, nor another one with results of tests; "
@@ -173,6 +167,23 @@ class _Reader:
                 f"{path}: {counted(len(passed_over), 'file')} without results of tests passed "
                 f"over: {listed(passed_over)}"
             )
+
+    def _read_file(self, path: str | PathLike[str], *, of_folder: bool = False) -> None:
+        name = document_name(path)
+        data = read_bytes(path)
+        try:
+            text = text_of(data, name)
+        except CutOffError as error:
+            self.parts.append([Outcome(name, failures=(str(error),))])
+            return
+        except ProblemError as error:
+            # In a folder there may be pictures; a result that is no text is none of these.
+            if of_folder and ".json" not in name.lower():
+                raise _NoResultError(str(error)) from None
+            raise
+        if of_folder and not self._is_measurement(text, name):
+            raise _NoResultError(f"{name}: holds no result of a test")
+        self._read_text(text, name)
 
     def _is_measurement(self, text: str, name: str) -> bool:
         if not text.strip() or holds_documents(text) or _says_no_more(text):
@@ -210,12 +221,14 @@ class _Reader:
                 begins = f"{name}, " if document.problem.startswith("line ") else f"{place}: "
                 yield Outcome(place, failures=(begins + document.problem,))
                 continue
-            for tree in unwrapped(document.tree):
+            trees = list(unwrapped(document.tree))
+            for number, tree in enumerate(trees, start=1):
                 kind = kind_of_test(tree)
                 if kind is not None and kind != THROUGHPUT:
                     of_other_kinds[kind] = of_other_kinds.get(kind, 0) + 1
                 else:
-                    yield self._outcome(tree, place, is_run=kind is not None)
+                    hit = f", hit {number}" if len(trees) > 1 else ""
+                    yield self._outcome(tree, f"{place}{hit}", is_run=kind is not None)
         if other_lines:
             first = shown_text(other_lines[0])
             self.notes.append(
@@ -242,24 +255,28 @@ class _Reader:
         )
 
 
+# Columns of samples, and the attributes of a `Sample` that they hold.
+_COLUMNS = {
+    "from": "from_host",
+    "to": "to_host",
+    "time_s": "time_s",
+    "bandwidth_bytes_per_s": "bandwidth_bytes_per_s",
+    "bytes": "n_bytes",
+    "duration_s": "duration_s",
+    "streams": "streams",
+}
+
+
 def _frame(outcomes: Sequence[Outcome], counts: set[int]) -> pd.DataFrame:
+    """Return the samples of the outcomes that count."""
     import pandas as pd
 
+    samples = [sample for one in outcomes if id(one) in counts for sample in one.samples]
     return pd.DataFrame(
-        [
-            {
-                "from": sample.from_host,
-                "to": sample.to_host,
-                "time_s": sample.time_s,
-                "bandwidth_bytes_per_s": sample.bandwidth_bytes_per_s,
-                "bytes": sample.n_bytes,
-                "duration_s": sample.duration_s,
-                "streams": sample.streams,
-            }
-            for one in outcomes
-            if id(one) in counts
-            for sample in one.samples
-        ]
+        {
+            column: [getattr(sample, attribute) for sample in samples]
+            for column, attribute in _COLUMNS.items()
+        }
     )
 
 

@@ -29,6 +29,8 @@ def written(separator=",", *, before="", at_end="", index=None):
         written(";", before="sep=;\r\n"),
         written("|", before="sep=|\n"),
         written(before="SEP=,\n"),
+        written(before="\n \r\n"),
+        written(";", before="\n\nsep=;\n"),
         written(index=["0", "1"]),
         written(index=["17", "3"]),
         written(at_end=","),
@@ -81,9 +83,9 @@ def test_a_separator_after_the_rows_alone_is_no_field():
 
 def test_lines_are_those_of_the_file():
     """A line before the header, an empty one, and a name of two lines."""
-    table = open_table('sep=;\nfrom;to\n\n"a\nb";c\nd;e\n', "t.csv", "from,to")
-    assert [line for line, _ in table.rows()] == [4, 6]
-    assert table.place(1) == "t.csv, line 6"
+    table = open_table('\nsep=;\nfrom;to\n\n"a\nb";c\nd;e\n', "t.csv", "from,to")
+    assert [line for line, _ in table.rows()] == [5, 7]
+    assert table.place(1) == "t.csv, line 7"
 
 
 @pytest.mark.parametrize(

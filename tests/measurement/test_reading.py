@@ -95,12 +95,27 @@ def test_several_documents_of_one_file_are_all_read(tmp_path, parts):
     assert (found.samples["time_s"].tolist(), found.notes) == ([1, 2], ())
 
 
-@pytest.mark.parametrize("before", ["warning: JSON data length overflow", "+ iperf3 -c b -J", "]"])
+@pytest.mark.parametrize(
+    "before", ["warning: JSON data length overflow", "+ iperf3 -c b -J", "]", "[INFO] x"]
+)
 def test_lines_of_text_around_documents_are_passed_over_and_named(tmp_path, before):
     path = write(tmp_path, "log.txt", before, result(1), "done, without a result", result(2))
     found = quiet(path)
     assert found.samples["time_s"].tolist() == [1, 2]
     assert found.notes == (f"{path}: 2 lines of other text passed over, such as {before!r}",)
+
+
+@pytest.mark.parametrize("prefix", ["May  1 12:00:00 lyon iperf3: ", "\ufeff", "[12:00] {x} "])
+def test_documents_behind_text_of_the_same_line_are_read(tmp_path, prefix):
+    """As system logs have them, or files with byte order marks that were joined."""
+    path = write(tmp_path, "log", prefix + json.dumps(result(1)), prefix + json.dumps(result(2)))
+    assert quiet(path).samples["time_s"].tolist() == [1, 2]
+
+
+def test_a_table_may_hold_json_in_a_field(tmp_path):
+    text = 'from,to,time_s,bandwidth_bytes_per_s,note\na,b,0,1,"{""start"": {}}"'
+    columns = {"from": "from"}
+    assert read_samples(write(tmp_path, "a.csv", text), columns)["from"].tolist() == ["a"]
 
 
 def test_notes_are_warnings_and_a_field_of_the_result(tmp_path, capfd):

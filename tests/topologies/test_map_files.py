@@ -191,6 +191,8 @@ def test_graphml_is_graphml_in_its_own_encoding_under_any_name(read, encoding, n
             r"node '0': Internal must be 1, or 0 for a node of another network, got 'maybe'",
         ),
         (NODES + '<edge source="0" target="1" directed="no"/>', r"directed must be true or false"),
+        ('<node id="0"><graph/></node>', r"node '0' holds a graph of its own, which is no node"),
+        (NODES + "<hyperedge/>", r"a hyperedge, which is no node or wire"),
         (NODES + EDGES + '</graph><graph edgedefault="directed">', r"holds 2 graphs"),
     ],
 )
