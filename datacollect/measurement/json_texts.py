@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # iperf3's output for people, without -J: "[ ID] Interval", "[  5] local 10.0.0.1 ...".
 FOR_PEOPLE = re.compile(r"^\[ *(ID|SUM|\d+)\](\[[RT]X-[SC]\])? ", re.MULTILINE)
-# An object, also behind a time and a host, as logs have it. A field of a CSV that holds JSON has its
-# quotes doubled.
+# An object, also behind a time and a host, as logs have it. A field of a CSV that holds JSON has
+# its quotes doubled.
 _OBJECT = re.compile(r"\{\s*\"[^\"\n]+\"\s*:")
 _BEGINS = re.compile(rf"^[ \t]*(\{{|\[\s*[{{\]])|{_OBJECT.pattern}", re.MULTILINE)
 # In brackets a list of documents; logs have the time, or how grave a line is, in them.

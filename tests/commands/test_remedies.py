@@ -43,6 +43,16 @@ TIERS = (
     "src_region,src_tier,dst_region,throughput_received\n"
     "x,PREMIUM,y,8000000\nx,STANDARD,y,4000000\n"
 )
+SIMULATE = ("simulate", "s.toml", "--engine", "fluid", "--json")
+SCENARIO = (
+    'topology = { kind = "graphml", file = "map.gml", default_rate_bytes_per_s = 1e6 }\n'
+    'hosts = { destination = { at = "A" }, sources = [{ at = "B", backlog_bytes = 1_000_000 }] }\n'
+)
+MAP = (
+    'graph [ node [ id 0 label "A" ] node [ id 1 label "B" ]'
+    " edge [ source 0 target 1 LinkSpeedRaw 8000000 ] ]\n"
+)
+CONTRADICTION = 'LinkSpeedRaw 8000000 LinkSpeed "1" LinkSpeedUnits "G"'
 SWEEP = {
     "line.toml": (
         'topology = { kind = "line", n_nodes = 2, rate_bytes_per_s = 1e6 }\n'
@@ -239,6 +249,65 @@ REMEDIES = {
         r"did you mean '(.*)'\?",
         instead=("sweep", "e.toml", "-o", "out", "--workers", "0", "--only", "{1}=a"),
         gives=r"1 of 1 finished",
+    ),
+    "a host that only the CSV knows": Remedy(
+        PLAN,
+        {
+            "p.toml": GRID,
+            "grid.csv": "from,to,bandwidth_bytes_per_s\nS,D,1\nberlin.example,D,1\n",
+        },
+        r"add (\[hosts\..*\]) to the problem file",
+        files={"p.toml": ("[hosts.D]", "[hosts.D]\n{1}")},
+        gives=r'"makespan_s": 1\.0',
+    ),
+    "a destination that is not declared": Remedy(
+        PLAN,
+        {"p.toml": PROBLEM.replace("[hosts.D]", "").replace('"D"', '"c d"')},
+        r"declare it: (\[hosts\..*\])",
+        files={"p.toml": ("[hosts.S]", "{1}\n[hosts.S]")},
+        gives=r'"makespan_s": 4\.0',
+    ),
+    "a unit that may be bits or bytes": Remedy(
+        PLAN,
+        {"p.toml": PROBLEM.replace("250_000", '"2 Mb/s"')},
+        r"may be bits or bytes; write (Mbit/s) or MB/s",
+        files={"p.toml": ("Mb/s", "{1}")},
+        gives=r'"makespan_s": 4\.0',
+    ),
+    "a number in quotes": Remedy(
+        PLAN,
+        {"p.toml": PROBLEM.replace("1_000_000", '"1000000"')},
+        r"leave out the quotes, or give the unit",
+        files={"p.toml": ('"1000000"', "1000000")},
+        gives=r'"makespan_s": 4\.0',
+    ),
+    "one bracket for two": Remedy(
+        PLAN,
+        {"p.toml": PROBLEM.replace("[[links]]", "[links]")},
+        r"write (\[\[links\]\]), with two brackets",
+        files={"p.toml": ("[links]", "{1}")},
+        gives=r'"makespan_s": 4\.0',
+    ),
+    "a unit in the name of a key": Remedy(
+        PLAN,
+        {"p.toml": PROBLEM.replace("backlog_bytes = 1_000_000", "backlog_mbytes = 1")},
+        r"the nearest, '(backlog_bytes)', .*: convert, or write the number with its unit",
+        files={"p.toml": ("backlog_mbytes = 1", '{1} = "1 MB"')},
+        gives=r'"makespan_s": 4\.0',
+    ),
+    "speeds that contradict each other": Remedy(
+        SIMULATE,
+        {"s.toml": SCENARIO, "map.gml": MAP.replace("LinkSpeedRaw 8000000", CONTRADICTION)},
+        r"LinkSpeedRaw says 8 Mbit/s, but .*; correct one, or remove it",
+        files={"map.gml": (CONTRADICTION, "LinkSpeedRaw 8000000")},
+        gives=r'"complete": true',
+    ),
+    "a node of two parts": Remedy(
+        SIMULATE,
+        {"s.toml": SCENARIO, "map.gml": MAP.replace("node [", 'node [ id 7 label "E" ] node [', 1)},
+        r"is not connected, .*; (largest_component)=True keeps the largest part",
+        files={"s.toml": ("kind =", "{1} = true, kind =")},
+        gives=r'"complete": true',
     ),
     "bytes that are no UTF-8": Remedy(
         ESTIMATE,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import csv
+import io
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datacollect.documents import text_of
 from datacollect.errors import ProblemError
 from datacollect.text_tables import number_hint, open_table
 
@@ -74,6 +80,29 @@ def test_large_tables_are_read_as_small_ones_are(text, monkeypatch):
         return lines.tolist(), list(frame.columns), frame.to_numpy().tolist()
 
     assert read(0) == read(10**9)
+
+
+CELLS = st.lists(st.text('aé,;\t"\n 07', max_size=4), min_size=3, max_size=3)
+
+
+@given(
+    st.lists(CELLS.filter(any), max_size=6),
+    st.sampled_from(",;\t"),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]),
+)
+def test_what_a_csv_writer_writes_is_read_back(rows, separator, is_said, is_counted, encoding):
+    """Whatever cells hold, in every encoding, with a count of the rows or without."""
+    stream = io.StringIO(newline="")
+    stream.write(f"sep={separator}\r\n" if is_said else "")
+    writer = csv.writer(stream, delimiter=separator)
+    for i, row in enumerate([["from", "to", "x"], *rows]):
+        writer.writerow([*([i - 1 if i else ""] if is_counted else []), *row])
+    text = text_of(stream.getvalue().encode(encoding), "t.csv")
+    table = open_table(text, "t.csv", "from,to")
+    assert table.header == ("from", "to", "x")
+    assert [row for _, row in table.rows()] == rows
 
 
 def test_a_separator_after_the_rows_alone_is_no_field():
