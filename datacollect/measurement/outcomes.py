@@ -15,6 +15,8 @@ from datacollect.units import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pandas as pd
+
 # A test that reached so much of the rate that it was told to send at was held back by that.
 LIMITED_PART = 0.95
 
@@ -179,31 +181,41 @@ def require_tests(
     )
 
 
-def remarks(outcomes: Iterable[Outcome]) -> list[str]:
-    """Return what is to be said of samples: limits of their own, unlike ones of the same pair."""
-    outcomes = list(outcomes)
-    said = []
+def limited_tests(outcomes: Iterable[Outcome]) -> list[str]:
+    """Say which tests were held back by their own limit, if any."""
     limited = [one.place for one in outcomes if any(sample.is_limited for sample in one.samples)]
-    if limited:
-        said.append(
-            f"{counted(len(limited), 'test')} reached the rate that it was told to send at (-b), "
-            f"so the link may be faster: {listed(limited)}; test without -b"
-        )
-    samples = [sample for one in outcomes for sample in one.samples]
-    for what, kind_of_all in (
-        ("protocols", [sample.protocol for sample in samples]),
-        ("numbers of connections", [str(sample.streams) for sample in samples]),
-    ):
-        kinds: dict[tuple[str, str], set[str]] = {}
-        for sample, kind in zip(samples, kind_of_all, strict=True):
-            kinds.setdefault((sample.from_host, sample.to_host), set()).add(kind)
-        mixed = [pair for pair, several in kinds.items() if len(several) > 1]
+    if not limited:
+        return []
+    text = (
+        f"{counted(len(limited), 'test')} reached the rate that it was told to send at (-b), "
+        f"so the link may be faster: {listed(limited)}; test without -b"
+    )
+    return [text]
+
+
+def unlike_samples(samples: pd.DataFrame) -> list[str]:
+    """Say which links have samples of several kinds, which count together.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> unlike_samples(pd.DataFrame({"from": "a", "to": "b", "streams": [1, 8]}))[0][:65]
+    '1 link measured with several numbers of connections count as one,'
+    """
+    said = []
+    for column, what in (("protocol", "protocols"), ("streams", "numbers of connections")):
+        if column not in samples or samples[column].nunique() < 2:
+            continue
+        several = samples.groupby(["from", "to"])[column].nunique()
+        mixed = several[several > 1].index.tolist()
         if mixed:
             a, b = mixed[0]
+            is_pair = (samples["from"] == a) & (samples["to"] == b)
+            kinds = sorted(samples[column][is_pair].dropna().unique().tolist())
+            shown = " and ".join(f"{kind:g}" if column == "streams" else kind for kind in kinds)
             said.append(
                 f"{counted(len(mixed), 'link')} measured with several {what} count as one, such as "
-                f"{a} -> {b} with {' and '.join(sorted(kinds[a, b]))}; give the tests of one kind "
-                "for estimates of that kind"
+                f"{a} -> {b} with {shown}; give the tests of one kind for estimates of that kind"
             )
     return said
 

@@ -17,7 +17,14 @@ from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.kinds import shown_text
 from datacollect.measurement.iperf3_results import is_iperf3, outcome_of_iperf3
 from datacollect.measurement.json_texts import FOR_PEOPLE, documents_of, holds_documents
-from datacollect.measurement.outcomes import Outcome, listed, once_each, remarks, require_tests
+from datacollect.measurement.outcomes import (
+    Outcome,
+    limited_tests,
+    listed,
+    once_each,
+    require_tests,
+    unlike_samples,
+)
 from datacollect.measurement.perfsonar import (
     THROUGHPUT,
     kind_of_test,
@@ -111,13 +118,15 @@ def read_measurements(
     )
     for table in of_tables:
         notes += table.notes
-    notes += remarks(kept)
+    notes += limited_tests(kept)
     if times and len({table.is_timeless for table in of_tables} | ({False} if kept else set())) > 1:
         notes.append("samples without times count as older than those that have some")
     counts = {id(one) for one in kept}
     frames = [part.frame if isinstance(part, ReadTable) else _frame(part, counts) for part in parts]
     filled = [frame for frame in frames if len(frame)]
     samples = pd.concat(filled or frames[:1] or [_frame([], counts)], ignore_index=True)
+    notes += unlike_samples(samples)
+    samples = samples.drop(columns="protocol", errors="ignore")
     return Measurements(samples if times else samples.assign(time_s=0.0), tuple(notes))
 
 
@@ -255,7 +264,7 @@ class _Reader:
         )
 
 
-# Columns of samples, and the attributes of a `Sample` that they hold.
+# Columns of samples, and the attributes of a `Sample` that they hold; protocols are for notes only.
 _COLUMNS = {
     "from": "from_host",
     "to": "to_host",
@@ -264,6 +273,7 @@ _COLUMNS = {
     "bytes": "n_bytes",
     "duration_s": "duration_s",
     "streams": "streams",
+    "protocol": "protocol",
 }
 
 

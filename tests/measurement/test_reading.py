@@ -385,6 +385,12 @@ def test_unlike_tests_of_a_link_are_never_merged_silently(tmp_path):
     assert quiet(write(tmp_path, "b.json", result(1), other)).notes == ()
 
 
+def test_numbers_of_connections_of_tables_are_looked_at_too(tmp_path):
+    text = "from,to,time_s,bandwidth_bytes_per_s,streams\na,b,0,1,1\na,b,1,8,8\na,c,0,1,2"
+    with pytest.warns(DatacollectWarning, match=r"1 link measured .* a -> b with 1 and 8; give"):
+        read_samples(write(tmp_path, "a.csv", text))
+
+
 def test_tables_and_results_count_together(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
