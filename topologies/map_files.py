@@ -15,6 +15,7 @@ from xml.etree.ElementTree import XML, Element, ParseError
 
 from datacollect.documents import decode
 from datacollect.errors import ProblemError
+from datacollect.kinds import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -91,6 +92,11 @@ def _from_graphml(data: bytes, where: str) -> MapFile:
         raise ProblemError(
             f"{where}: line {line}, column {column}: not well-formed XML "
             f"({str(error).partition(':')[0]}); repair the file, or fetch it anew"
+        ) from None
+    except (LookupError, ValueError) as error:
+        raise ProblemError(
+            f"{where}: not XML in the encoding that its first line names: "
+            f"{shown_text(str(error))}; save it as UTF-8, and say so there"
         ) from None
     graphs = [one for one in root if _tag(one) == "graph"] if _tag(root) == "graphml" else []
     if not graphs:
@@ -212,12 +218,14 @@ def _from_gml(text: str, where: str) -> MapFile:
     if not re.search(r"\bmultigraph\s+[01]", text):
         # Without it a second edge between the same nodes is an error; maps have such.
         several = re.sub(r"\bgraph\s*\[", "graph [ multigraph 1 ", text, count=1)
+    # What networkx refuses, and what it lets through.
+    refused = (nx.NetworkXError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
     try:
         graph = nx.parse_gml(several.splitlines(), label="id")
-    except (nx.NetworkXError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except refused as error:
         raise ProblemError(
-            f"{where}: not a graph in GML: {error}; is it graph [ node [ id 0 ] ... edge [ source "
-            "0 target 1 ] ]?"
+            f"{where}: not a graph in GML: {shown_text(str(error))}; is it graph [ node [ id 0 ] "
+            "... edge [ source 0 target 1 ] ]?"
         ) from None
     one_way = graph.is_directed()
     return _checked(

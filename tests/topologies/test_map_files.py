@@ -201,6 +201,14 @@ def test_what_a_reader_of_graphs_would_lose_is_refused(read, inside, message):
         read(graphml(inside))
 
 
+def test_an_encoding_that_nobody_knows_is_refused(read):
+    data = graphml(NODES + EDGES).replace(b"utf-8", b"utf-88")
+    with pytest.raises(
+        ProblemError, match=r"not XML in the encoding that its first line names: unk"
+    ):
+        read(data)
+
+
 def test_keys_declared_twice_and_unknown_types_are_refused(read):
     key = '<key id="r" for="edge" attr.name="x" attr.type="{}"/>'
     with pytest.raises(ProblemError, match=r"2 keys have the id 'r'"):
@@ -244,6 +252,7 @@ def test_directed_gml_leads_one_way():
         (("target 1", "target 7"), r"map\.gml: not a graph in GML: .*7"),
         (("id 1", "id 0"), r"not a graph in GML: .*duplicated"),
         (("]\n]", "]"), r"not a graph in GML"),
+        (("edge [", "\x02edge ["), r"not a graph in GML: cannot tokenize \\x02edge"),
         (("8000000.0", "-1"), r"LinkSpeedRaw must be bit/s, > 0 and finite, got -1"),
     ],
 )
