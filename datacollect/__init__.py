@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datacollect.errors import (
         DatacollectError,
+        DatacollectWarning,
         InfeasibleError,
         ProblemError,
         ScheduleError,
@@ -59,6 +60,7 @@ _HOMES = {
     "methods.comparison": ("Comparison", "compare"),
     "errors": (
         "DatacollectError",
+        "DatacollectWarning",
         "InfeasibleError",
         "ProblemError",
         "ScheduleError",
@@ -101,6 +103,7 @@ __all__ = [
     "Bottleneck",
     "Comparison",
     "DatacollectError",
+    "DatacollectWarning",
     "Experiment",
     "Explanation",
     "Held",

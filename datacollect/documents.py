@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import gzip
 import json
 import os
 import re
 import sys
 import tomllib
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +32,22 @@ COLLECTION_FORMAT = "datacollect-collection/1"
 # Longer paths are shortened in messages.
 NAME_LENGTH = 300
 
+# What packed files begin with, and what unpacks them.
+PACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}
+
+# Byte order marks, and how the text behind them is encoded. The longer ones begin as the others do.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+
+
+class CutOffError(ProblemError):
+    """A packed file ends too early, or is damaged: what it held is lost."""
+
 
 def document_name(path: str | PathLike[str]) -> str:
     """Return the name of a file for messages; ``-`` is standard input."""
@@ -43,28 +63,67 @@ def folder_of(path: str | PathLike[str]) -> Path:
 
 
 def read_tree(path: str | PathLike[str]) -> Any:
-    """Read TOML or JSON: by the suffix, otherwise whichever it looks like.
+    """Read TOML or JSON, whichever the text is.
 
     Raises
     ------
     ProblemError
-        It cannot be read, is no text in UTF-8, or breaks TOML's or JSON's rules.
+        It cannot be read, is no text, or breaks TOML's or JSON's rules.
     """
     name = document_name(path)
     text = read_text(path)
     if not text.strip():
         what = "no input; pipe a file into it" if name == STANDARD_INPUT else "the file is empty"
         raise ProblemError(f"{name}: {what}; `datacollect example` writes one to start from")
-    suffix = Path(path).suffix.lower()
-    # No TOML file begins with a brace, no JSON object with anything else.
-    if suffix == ".json" or (suffix != ".toml" and text.lstrip().startswith("{")):
+    # No TOML file begins with a brace, no JSON object with anything else. What begins with a
+    # bracket may be a table of TOML or a list of JSON: there the name decides.
+    begins = text.lstrip()[0]
+    named_json = Path(path).suffix.lower() == ".json"
+    if begins == "{" or (named_json and not _TOML_LINE.match(text)):
         return parse_json(text, name)
     return parse_toml(text, name)
 
 
+# What a file of TOML may begin with: a key and its value, a table, or a comment.
+_TOML_LINE = re.compile(
+    r"\s*(?:#|[\w.\"' -]+=|\[\[?[A-Za-z_\"'][\w.\"' -]*\]\]?\s*(?:#.*)?$)", re.MULTILINE
+)
+
+
 def read_text(path: str | PathLike[str]) -> str:
-    """Read a file, or with ``-`` standard input, as UTF-8 text; a byte order mark is dropped."""
-    return decode(read_bytes(path), document_name(path))
+    """Read a file, or with ``-`` standard input, as text: see `text_of`."""
+    return text_of(read_bytes(path), document_name(path))
+
+
+def text_of(data: bytes, name: str) -> str:
+    """Return the text that the bytes of a file are, whatever the file is called.
+
+    They may be packed by gzip or bzip2. Text is UTF-8, or what its byte order mark says.
+
+    Raises
+    ------
+    ProblemError
+        The packed file is cut off or damaged, or its content is no such text.
+
+    Examples
+    --------
+    >>> text_of(gzip.compress("Zürich".encode("utf-16")), "places.txt.gz")
+    'Zürich'
+    """
+    return decode(unpacked(data, name), name)
+
+
+def unpacked(data: bytes, name: str) -> bytes:
+    """Return the content of a file that gzip or bzip2 may have packed."""
+    for magic, unpack in PACKED.items():
+        if data.startswith(magic):
+            try:
+                return unpack(data)
+            except (OSError, EOFError, ValueError, zlib.error) as error:
+                raise CutOffError(
+                    f"{name}: a packed file that is cut off or damaged ({error}); pack it anew"
+                ) from None
+    return data
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -136,9 +195,18 @@ def write_owned(path: str | PathLike[str], data: bytes, *, mode: int, new: bool 
 
 
 def decode(data: bytes, name: str) -> str:
-    """Decode UTF-8; say where it is something else."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ProblemError(f"{name}: must be UTF-8 text, got UTF-16; save it as UTF-8")
+    """Decode UTF-8, or what the byte order mark says, which is dropped; say where it is neither."""
+    encoding = next((code for mark, code in MARKS.items() if data.startswith(mark)), "utf-8")
+    if not encoding.startswith("utf-8"):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise ProblemError(
+                f"{name}: begins as {encoding.upper()}, but byte {error.start} is none of it; save "
+                "it as UTF-8"
+            ) from None
+        # A byte order mark does not make a text of binary data.
+        return _without_nul(text, name)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -147,6 +215,10 @@ def decode(data: bytes, name: str) -> str:
             f"{name}, line {line}: must be UTF-8 text, got byte 0x{data[error.start]:02x}; "
             "save it as UTF-8"
         ) from None
+    return _without_nul(text, name)
+
+
+def _without_nul(text: str, name: str) -> str:
     nul = text.find("\0")
     if nul >= 0:
         line = text.count("\n", 0, nul) + 1
@@ -206,14 +278,36 @@ def _place_in_toml(message: str, text: str) -> tuple[str, str]:
     line = int(found[1])
     reason = shown_text(message[: found.start()])
     twice = "declare" in reason or "overwrite" in reason
-    remedy = "a key is given twice, keep one" if twice else "correct the line"
+    remedy = "a key is given twice, keep one" if twice else _quoted_remedy(text, line)
     return f", line {line}, column {found[2]}", f"{reason}{_line(text, line)}; {remedy}"
 
 
 def _line(text: str, number: int) -> str:
-    lines = text.split("\n", number)
-    line = lines[number - 1].strip() if number <= len(lines) else ""
+    line = _line_of(text, number)
     return f", got {shown(line)}" if line else ""
+
+
+def _line_of(text: str, number: int) -> str:
+    lines = text.split("\n", number)
+    return lines[number - 1].strip() if number <= len(lines) else ""
+
+
+# A table whose last name has characters that TOML takes only in quotes, such as [hosts.aws:x].
+_TABLE_TO_QUOTE = re.compile(
+    r"(\[\[?)((?:[\w-]+\.)*?)([\w-]*[^\w\s.\"'\[\]#=-][^\"'\[\]#=]*?)(\]\]?)"
+)
+
+
+def _quoted_remedy(text: str, number: int) -> str:
+    """Say how a line is to be corrected: names with other characters than letters need quotes."""
+    line = _line_of(text, number)
+    found = _TABLE_TO_QUOTE.fullmatch(line)
+    # Of noise nothing is to be proposed.
+    if not found or not line.isprintable() or len(line) > NAME_LENGTH:
+        return "correct the line"
+    opening, before, name, closing = found.groups()
+    quoted = json.dumps(name, ensure_ascii=False)
+    return f"a name with such characters stands in quotes: {opening}{before}{quoted}{closing}"
 
 
 def _too_much(error: Exception) -> str:

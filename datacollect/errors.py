@@ -16,6 +16,9 @@
         ├── TicketError                  a ticket, or what else is signed, does not count
         ├── IdentityError                somebody else answers than was expected
         └── RefusedError                 an agent refused a request
+
+`DatacollectWarning` (a UserWarning) is what results say beside themselves: what was left out, or
+assumed.
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ FULL = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
     *(errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
 )
+
+
+class DatacollectWarning(UserWarning):
+    """What a result says beside itself, also in its notes: what was left out, or assumed."""
 
 
 class DatacollectError(Exception):
@@ -149,14 +156,14 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word nearest to `word`, or ``""``.
 
     A word that ends in a unit is never taken for one in another unit: who follows such a hint is
-    wrong by a factor, in silence.
+    wrong by a factor, in silence. Nor is what was written suggested again.
 
     >>> nearest_hint("backlog_byte", ["backlog_bytes"])
     "; did you mean 'backlog_bytes'?"
     >>> nearest_hint("backlog_mbytes", ["backlog_bytes"])
     "; the nearest, 'backlog_bytes', is in another unit: convert"
     """
-    words = list(known)
+    words = [other for other in known if other != word]
     unit = unit_of_name(word)
     same = [other for other in words if not unit or unit_of_name(other) in ("", unit)]
     matches = get_close_matches(word, same, n=1)

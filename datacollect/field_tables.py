@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,9 @@ from typing import Any
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, Kind, Schema, Text, join, wrong
+
+# No host's name is longer: of other text nothing is proposed.
+LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -143,10 +147,28 @@ class ByName:
         """Return the fields of each table, by its name."""
         if not isinstance(value, Mapping):
             raise wrong(place, "must hold a table for each name", value, f"write [{place}.NAME]")
+        for name, item in value.items():
+            dotted = self._dotted(name, item)
+            if dotted and dotted.isprintable() and len(dotted) <= LONGEST_NAME:
+                raise ProblemError(
+                    f"{join(place, name)}: a dot in a name without quotes begins another table; "
+                    f"write [{place}.{json.dumps(dotted, ensure_ascii=False)}]"
+                )
         return {
             Text().read(name, f"a name in {place}"): self.table.read(item, join(place, name))
             for name, item in value.items()
         }
+
+    def _dotted(self, name: Any, item: Any) -> str:
+        """Return the name with dots that was written without quotes; ``""`` where none was."""
+        if not isinstance(item, Mapping):
+            return ""
+        for key, inner in item.items():
+            # Where a key holds a table, and is like none of the fields, it is the rest of a name.
+            is_field = key in self.table.by_name or nearest_hint(str(key), self.table.by_name)
+            if isinstance(inner, Mapping) and not is_field:
+                return f"{name}.{self._dotted(key, inner) or key}"
+        return ""
 
     def schema(self) -> Schema:
         """Return the JSON Schema of tables by name."""

@@ -62,6 +62,8 @@ _NUMBER = rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?\d+)
 _PART = re.compile(rf"\s*({_NUMBER})\s*([^\d\s][^\d]*?)\s*(?=[\d.+-]|$)", re.ASCII)
 _BARE = re.compile(rf"\s*{_NUMBER}\s*", re.ASCII)
 
+_COMMAS = re.compile(r"\s*([+-]?)(\d+(?:,\d+)+)(\.\d+)?(\s*[^\d,.\s][^\d,]*)", re.ASCII)
+
 # Longer ones, or with larger exponents, are no quantities, and would take long to compute.
 _LONGEST, _LARGEST_EXPONENT = 100, 400
 
@@ -100,7 +102,7 @@ def quantity(text: str, of: str) -> int | Fraction:
     if _BARE.fullmatch(text):
         raise QuantityError(f"leave out the quotes, or give the unit, such as {EXAMPLES[of]}")
     if re.search(r"\d,\d", text):
-        raise QuantityError(f"write a point, no comma, such as {EXAMPLES[of]}")
+        raise QuantityError(_without_commas(text, of))
     total, position = Fraction(0), 0
     previous: Fraction | None = None
     while position < len(text):
@@ -127,6 +129,25 @@ def pattern(of: str) -> str:
         units = per if of == BYTES_PER_S else rf"(?:/\s*|per\s+)(?:{data})"
     one = rf"\s*{_NUMBER.replace('[+-]?', '[+]?', 1)}\s*(?:{units})\s*"
     return f"^(?:{one})+$" if of == SECONDS else f"^{one}$"
+
+
+def _without_commas(text: str, of: str) -> str:
+    """Say what to write in place of a number with commas, which may group digits or divide them."""
+    found = _COMMAS.fullmatch(text)
+    if not found:
+        return f"write numbers without commas, such as {EXAMPLES[of]}"
+    sign, digits, fraction, unit = (part or "" for part in found.groups())
+    grouped = re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", digits)
+    together, point = (f"{sign}{digits.replace(',', by)}{fraction}{unit}" for by in ("", "."))
+    if digits.count(",") > 1 or fraction:
+        return (
+            f'write no commas: "{together}"'
+            if grouped
+            else f"write numbers without commas, such as {EXAMPLES[of]}"
+        )
+    if grouped:
+        return f'a comma may group digits or be a decimal point: write "{together}" or "{point}"'
+    return f'write a point, no comma: "{point}"'
 
 
 def _number(text: str) -> Fraction:

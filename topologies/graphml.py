@@ -1,29 +1,23 @@
-"""Topologies from GraphML files, in particular those of the Internet Topology Zoo."""
+"""Topologies from maps as files: GraphML and GML, such as those of the Internet Topology Zoo."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import math
-from io import BytesIO
-from pathlib import Path
+import warnings
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import XML, ParseError
 
-from datacollect.errors import ProblemError
+from datacollect.documents import document_name, read_bytes, unpacked
+from datacollect.errors import DatacollectWarning, ProblemError
+from datacollect.topologies.map_files import MapFile, read_map_file
 from datacollect.topologies.maps import Line, MapOptions, Site, topology_of_map
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
-from datacollect.units import bytes_per_s_from_bit_per_s
+from datacollect.topologies.speeds import speed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from os import PathLike
 
-    import networkx as nx
-
     from datacollect.topologies.topology import Topology
-
-_OPENERS: dict[str, Callable[[Path, str], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def from_graphml(
@@ -36,23 +30,25 @@ def from_graphml(
     keep_external: bool = True,
     largest_component: bool = False,
 ) -> Topology:
-    """Read a network from a GraphML file, as the Internet Topology Zoo has them.
+    """Read a network from a GraphML or GML file, as the Internet Topology Zoo has them.
 
     A node is called by its ``label``, with its id in brackets where labels repeat, and ``node ID``
-    where it has none. A wire has the rate ``LinkSpeedRaw`` (bit/s) where the file gives it, and
-    the delay of light in fibre (2/3 of its speed in vacuum) along the great circle where both
-    ends have ``Longitude`` and ``Latitude``, at least 10 µs. Parallel edges become one wire: the
-    sum of their rates, the shortest of their delays. Loops are left out.
+    where it has none. A wire has the rate that the file states: ``LinkSpeedRaw`` (bit/s),
+    ``LinkSpeed`` in ``LinkSpeedUnits``, or a speed with its unit as ``LinkLabel`` or ``label``, be
+    it a default that the file declares. It has the delay of light in fibre (2/3 of its speed in
+    vacuum) along the great circle where both ends have ``Longitude`` and ``Latitude``, at least
+    10 µs. Parallel edges become one wire: the sum of their rates, the shortest of their delays.
+    Loops are left out.
 
     Parameters
     ----------
     path : path
-        The file, also compressed as ``.gz`` or ``.bz2``.
+        The file, also packed by gzip or bzip2; what it is, its content says.
     default_rate_bytes_per_s : float
-        Of edges without ``LinkSpeedRaw``: most have none.
+        Of edges without a speed that is understood: most have none.
     rate_factor : float
-        Factor on ``LinkSpeedRaw``, not on the default: packet by packet, 10 Gbit/s take a thousand
-        times as long to simulate as 10 Mbit/s.
+        Factor on the speeds of the file, not on the default: packet by packet, 10 Gbit/s take a
+        thousand times as long to simulate as 10 Mbit/s.
     default_delay_s : float
         Where a place is unknown.
     queue_packets : int
@@ -62,80 +58,74 @@ def from_graphml(
     largest_component : bool
         Keep only the largest part of a network that is not connected.
 
+    Returns
+    -------
+    Topology
+        Its ``notes`` say how many edges took the default, and what they state that is not
+        understood.
+
     Raises
     ------
     ProblemError
-        The file cannot be read, is no GraphML, has a speed or place that is none, or its network
-        is not connected; the message names the file, the place and the remedy.
+        The file cannot be read, is no map, has a speed or place that is none, or two of them, or
+        its network is not connected; the message names the file, the place and the remedy.
+
+    Warns
+    -----
+    DatacollectWarning
+        Each of the notes.
 
     References
     ----------
     S. Knight, H. X. Nguyen, N. Falkner, R. Bowden, M. Roughan, "The Internet Topology Zoo", IEEE
     Journal on Selected Areas in Communications 29(9), 2011.
     """
+    options = MapOptions(
+        default_rate_bytes_per_s,
+        default_delay_s,
+        queue_packets,
+        keep_external,
+        largest_component,
+        notes_defaults=True,
+    )
+    topology = read_map(path, options, rate_factor)
+    for text in topology.notes:
+        warnings.warn(text, DatacollectWarning, stacklevel=2)
+    return topology
+
+
+def read_map(path: str | PathLike[str], options: MapOptions, rate_factor: float = 1.0) -> Topology:
+    """Read a map as `from_graphml` does, which warns of what its notes say."""
     if not 0 < rate_factor < math.inf:
         raise ProblemError(f"rate_factor must be > 0 and finite, got {rate_factor}")
-    where = str(path)
-    graph = _read(Path(path))
-    sites = [_site(where, key, data) for key, data in graph.nodes(data=True)]
-    one_way = graph.is_directed()
-    lines = [
-        Line(a, b, _rate_bytes_per_s(where, a, b, data, rate_factor), one_way=one_way)
-        for a, b, data in graph.edges(data=True)
-    ]
-    options = MapOptions(
-        default_rate_bytes_per_s, default_delay_s, queue_packets, keep_external, largest_component
-    )
-    return topology_of_map(where, sites, lines, options)
+    where = document_name(path)
+    graph = read_map_file(unpacked(read_bytes(path), where), where)
+    sites = [_site(where, key, data) for key, data in graph.nodes.items()]
+    return topology_of_map(where, sites, _lines(where, graph, rate_factor), options)
 
 
-def _read(path: Path) -> nx.Graph[str]:
-    import networkx as nx
-
-    try:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as file:
-            data = file.read()
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ProblemError(f"{path}: cannot be read: {reason}") from None
-    try:
-        declared = {
-            element.get("id") for element in XML(data).iter() if element.tag.endswith("node")
-        }
-        graph: nx.Graph[str] = nx.read_graphml(BytesIO(data))
-    except ParseError as error:
-        line, column = error.position
-        raise ProblemError(
-            f"{path}: line {line}, column {column}: not well-formed XML "
-            f"({str(error).partition(':')[0]}); repair the file, or fetch it anew"
-        ) from None
-    except nx.NetworkXError as error:
-        raise ProblemError(
-            f"{path}: not a graph in GraphML: {error}; is the root element <graphml>, with a "
-            "<graph> inside, and is every key of <data> declared?"
-        ) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # What networkx lets through, in particular a value that is not of its key's type.
-        raise ProblemError(
-            f"{path}: not a graph in GraphML: {type(error).__name__}: {error}; each value must be "
-            "of the attr.type of its key"
-        ) from None
-    # networkx takes edges for their word, and makes the nodes that they name.
-    for node in graph:
-        if node not in declared:
-            neighbours = ", ".join(repr(other) for other in graph[node])
-            raise ProblemError(
-                f"{path}: an edge joins {neighbours} to node {node!r}, which the file does not "
-                "declare; add the node, or correct source or target of the edge"
+def _lines(where: str, graph: MapFile, rate_factor: float) -> list[Line]:
+    lines = []
+    for edge in graph.edges:
+        speed = speed_of(edge.data, f"{where}: edge {edge.source!r} - {edge.target!r}")
+        rate = None if speed.bytes_per_s is None else speed.bytes_per_s * rate_factor
+        lines.append(
+            Line(
+                edge.source,
+                edge.target,
+                rate,
+                one_way=edge.one_way,
+                not_understood=speed.not_understood,
             )
-    return graph
+        )
+    return lines
 
 
 def _site(where: str, key: str, data: Mapping[str, Any]) -> Site:
     label = data.get("label")
     label = "" if label is None else str(label)
     where = f"{where}: node {key!r}" + (f" ({label})" if label else "")
-    kind = "external" if data.get("Internal", 1) == 0 else "router"
+    kind = "router" if _is_internal(where, data.get("Internal")) else "external"
     if data.get("Longitude") is None or data.get("Latitude") is None:
         return Site(key, label, kind)
     place = (
@@ -143,6 +133,21 @@ def _site(where: str, key: str, data: Mapping[str, Any]) -> Site:
         _number(f"{where}: Latitude", data["Latitude"], 90.0),
     )
     return Site(key, label, kind, place)
+
+
+def _is_internal(where: str, said: Any) -> bool:
+    """Return what a file says by a number, a truth value, or the text of one."""
+    if said is None:
+        return True
+    text = str(said).strip().lower()
+    if text in ("1", "1.0", "true"):
+        return True
+    if text in ("0", "0.0", "false"):
+        return False
+    raise ProblemError(
+        f"{where}: Internal must be 1, or 0 for a node of another network, got {said!r}; correct "
+        "it, or remove it for 1"
+    )
 
 
 def _number(where: str, value: Any, most: float) -> float:
@@ -156,21 +161,3 @@ def _number(where: str, value: Any, most: float) -> float:
             "remove it for an unknown place"
         )
     return number
-
-
-def _rate_bytes_per_s(
-    where: str, a: str, b: str, data: Mapping[str, Any], factor: float
-) -> float | None:
-    speed = data.get("LinkSpeedRaw")
-    if speed is None:
-        return None
-    try:
-        number = float(speed)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise ProblemError(
-            f"{where}: edge {a!r} - {b!r}: LinkSpeedRaw must be bit/s, > 0 and finite, got "
-            f"{speed!r}; correct it, or remove it for the default rate"
-        )
-    return bytes_per_s_from_bit_per_s(number) * factor

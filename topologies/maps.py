@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from datacollect.errors import ProblemError
 from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import component_labels, describe_parts
 from datacollect.topologies.topology import Topology
+from datacollect.units import counted, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,8 @@ LIGHT_KM_PER_S = 299_792.458
 FIBRE_KM_PER_S = LIGHT_KM_PER_S * 2 / 3
 # Between places in one town, for which a map shows the same coordinates: 2 km of fibre.
 LEAST_DELAY_S = 1e-5
+# So many statements that are not understood are named.
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Line:
         Where missing, it is the distance of the places, if these are known.
     one_way : bool
         Whether it leads from `a` to `b` only.
+    not_understood : str
+        What the map states of its rate that is no rate; ``""``: nothing.
     """
 
     a: str
@@ -70,6 +75,7 @@ class Line:
     rate_bytes_per_s: float | None = None
     length_km: float | None = None
     one_way: bool = False
+    not_understood: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,8 @@ class MapOptions:
         Whether to keep the neighbours' places.
     largest_component : bool
         Whether to keep only the largest part of a network that is not connected.
+    notes_defaults : bool
+        Whether to say how many lines took the default rate.
     """
 
     default_rate_bytes_per_s: float
@@ -93,6 +101,7 @@ class MapOptions:
     queue_packets: int
     keep_external: bool
     largest_component: bool
+    notes_defaults: bool = False
 
 
 def topology_of_map(
@@ -131,12 +140,34 @@ def topology_of_map(
     stays = {kept[i].key: names[i] for i in np.flatnonzero(label == main).tolist()}
     sites = [site for site in kept if site.key in stays]
     places = {site.key: site.place for site in sites}
-    wires = _wires(stays, places, [line for line in inside if line.a in stays], options)
+    kept_lines = [line for line in inside if line.a in stays]
+    wires = _wires(stays, places, kept_lines, options)
     nodes = [Node(stays[site.key], site.kind) for site in sites]
-    if not any(places.values()):
-        return Topology.from_wires(wires, nodes)
-    unknown = (math.nan, math.nan)
-    return Topology.from_wires(wires, nodes, np.array([site.place or unknown for site in sites]))
+    positions = None
+    if any(places.values()):
+        unknown = (math.nan, math.nan)
+        positions = np.array([site.place or unknown for site in sites])
+    topology = Topology.from_wires(wires, nodes, positions)
+    return replace(topology, notes=_notes(where, kept_lines, options))
+
+
+def _notes(where: str, lines: Sequence[Line], options: MapOptions) -> tuple[str, ...]:
+    """Say how many lines took the default rate, and what they state that is no rate."""
+    without = [line for line in lines if line.rate_bytes_per_s is None]
+    if not without or not options.notes_defaults:
+        return ()
+    text = (
+        f"{where}: {len(without)} of {counted(len(lines), 'edge')} took default_rate_bytes_per_s, "
+        f"{format_rate(options.default_rate_bytes_per_s)}"
+    )
+    stated = Counter(line.not_understood for line in without if line.not_understood)
+    if stated:
+        text += "; not understood as a speed: " + ", ".join(
+            f"{what} ({times})" for what, times in stated.most_common(MOST_NAMED)
+        )
+        more = len(stated) - MOST_NAMED
+        text += f" and {more} more" if more > 0 else ""
+    return (text,)
 
 
 def great_circle_km(one: tuple[float, float], other: tuple[float, float]) -> float:

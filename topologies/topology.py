@@ -45,6 +45,8 @@ class Topology(Wiring):
     wire_kinds, wire_names : tuple of str, length n_wires
     positions : ndarray of float, shape (n_nodes, 2), or None
         Places on a map, for drawing only: x, y, or longitude, latitude; NaN where unknown.
+    notes : tuple of str
+        What was left out, or assumed, when it was read from a file.
 
     Examples
     --------

@@ -64,6 +64,7 @@ class Wiring:
     wire_kinds: tuple[str, ...]
     wire_names: tuple[str, ...]
     positions: FloatArray | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = checked_names(self.names, "node")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit_json, note
+from datacollect.commands.console import emit_json, note, note_text
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
@@ -34,8 +33,8 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="SAMPLES...",
-            help="CSV of samples, also perfSONAR's or Skyplane's, or iperf3 -J output: a .json "
-            "file or a folder of them; several count together.",
+            help="Files or folders: CSV of samples, also perfSONAR's or Skyplane's, what iperf3 -J "
+            "printed, what perfSONAR's archiver keeps; several count together.",
         ),
     ],
     how: Annotated[How, typer.Option("--how", help="Way to estimate.")] = How.ewma,
@@ -50,6 +49,26 @@ def estimate(
             help="What a column of a CSV is here, such as src=from; repeat it.",
         ),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="COLUMN=VALUE",
+            help="Rows of a CSV that count, such as src_tier=PREMIUM; repeat it.",
+        ),
+    ] = None,
+    no_times: Annotated[
+        bool,
+        typer.Option(
+            "--no-times", help="Count samples as equally old, in their order; none has to say when."
+        ),
+    ] = False,
+    skip_failed: Annotated[
+        bool,
+        typer.Option(
+            "--skip-failed", help="Pass over tests that failed, were cut off or measured nothing."
+        ),
+    ] = False,
     output: Output = None,
     force: Force = False,
     times: Annotated[
@@ -62,22 +81,35 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
-    import pandas as pd
-
     from datacollect.measurement.estimates import estimate as estimate_bandwidths
+    from datacollect.measurement.reading import read_measurements
     from datacollect.units import counted
 
-    columns = columns_by_name(column)
     for file in samples:
         require_kept(output, file)
     require_new(output, force=force)
-    tables = [_samples_of(file, names_by_address(name), columns) for file in samples]
-    table = pd.concat(tables, ignore_index=True)
+    measured = read_measurements(
+        samples,
+        names=names_by_address(name),
+        columns=columns_by_name(column),
+        only=rows_by_column(only),
+        times=not no_times,
+        skip_failed=skip_failed,
+    )
+    table = measured.samples
     found = estimate_bandwidths(table, how.value, a=a, quantile=quantile)
     if output is not None or not as_json:
         write_text(_bandwidth_csv(found, times=times), output)
     if as_json:
-        emit_json({"links": found.to_dict("records"), "n_samples": len(table)})
+        emit_json(
+            {
+                "links": found.to_dict("records"),
+                "n_samples": len(table),
+                "notes": list(measured.notes),
+            }
+        )
+    for text in measured.notes:
+        note_text(f"note: {text}")
     note(f"{counted(len(found), 'link')} from {counted(len(table), 'sample')}")
 
 
@@ -98,20 +130,21 @@ def columns_by_name(given: Sequence[str] | None) -> dict[str, str] | None:
     return columns
 
 
-def _samples_of(
-    file: str, names: dict[str, str] | None, columns: dict[str, str] | None
-) -> pd.DataFrame:
-    """Read the samples of a file or folder, whatever measured them."""
-    from datacollect.measurement.iperf3 import samples_from_iperf3
-    from datacollect.measurement.samples import read_samples
-
-    if Path(file).is_dir() or file.lower().endswith(".json"):
-        if columns is not None:
-            raise ProblemError(f"--column is for a CSV of samples, got {file!r}, iperf3's output")
-        return samples_from_iperf3(file, names)
-    if names is not None:
-        raise ProblemError("--name is for iperf3's output; a CSV of samples names its hosts")
-    return read_samples(file, columns)
+def rows_by_column(given: Sequence[str] | None) -> dict[str, str] | None:
+    """Read the options --only."""
+    if not given:
+        return None
+    rows: dict[str, str] = {}
+    for text in given:
+        column, equals, value = text.partition("=")
+        if not column or not equals:
+            raise ProblemError(
+                f"--only must be COLUMN=VALUE, got {text!r}; write it like src_tier=PREMIUM"
+            )
+        if column in rows:
+            raise ProblemError(f"--only names {column!r} twice; keep one")
+        rows[column] = value
+    return rows
 
 
 def _bandwidth_csv(estimates: pd.DataFrame, *, times: bool) -> str:

@@ -30,7 +30,8 @@ def require_kept(output: str | None, *inputs: str, option: str = "-o") -> None:
     output : str or None
         What is to be written; None: nothing.
     inputs : str
-        Files that are read; ``-`` is standard input, which cannot be looked at twice.
+        Files, or folders of files, that are read; ``-`` is standard input, which cannot be looked
+        at twice.
     option : str
         Which option names `output`.
 
@@ -42,6 +43,11 @@ def require_kept(output: str | None, *inputs: str, option: str = "-o") -> None:
     if output is None or not Path(output).is_file():
         return
     for path in inputs:
+        if Path(path).is_dir() and Path(output).parent.samefile(path):
+            raise ProblemError(
+                f"{option} {output} would overwrite the input {Path(output).name!r}, which is in "
+                f"{path}; name another file"
+            )
         for name, why in ((path, ""), *_named_by(path)):
             if Path(name).exists() and Path(output).samefile(name):
                 raise ProblemError(
@@ -61,7 +67,7 @@ def _named_by(path: str) -> Iterable[tuple[str, str]]:
 def _names_in(path: str) -> Iterable[tuple[tuple[str, ...], str]]:
     from datacollect.documents import read_tree
 
-    if path == "-" or not path.lower().endswith((".toml", ".json")):
+    if path == "-" or not Path(path).is_file():
         return
     try:
         tree: Any = read_tree(path)

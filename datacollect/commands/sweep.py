@@ -17,8 +17,7 @@ from datacollect.commands.console import (
     rich_console,
     telling,
 )
-from datacollect.commands.options import Json, require_at_most_one, split_names
-from datacollect.errors import ProblemError
+from datacollect.commands.options import Json, require_at_most_one
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def sweep(
             scale=scale,
             probe_scale=probe_scale,
             seeds_most=seeds,
-            only=labels_by_axis(only or ()),
+            only=labels_by_axis(experiment, only or (), data),
             data=data,
             reuse=reuse or (),
             retry_failed=retry_failed,
@@ -170,18 +169,20 @@ def _show(folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[A
         emit_text(words)
 
 
-def labels_by_axis(parts: Sequence[str]) -> dict[str, list[str]]:
-    """Split each AXIS=LABEL,LABEL; labels that hold commas stand in double quotes.
+def labels_by_axis(
+    experiment: str, parts: Sequence[str], data: str | None = None
+) -> dict[str, list[str]]:
+    """Read the options --only, with the axes of the experiment that they choose from."""
+    if not parts:
+        return {}
+    from datacollect.study.axes import chosen_labels
+    from datacollect.study.experiment import Experiment
 
-    >>> labels_by_axis(['flows=0,20', 'udp="0 %"'])
-    {'flows': ['0', '20'], 'udp': ['0 %']}
-    """
+    axes = Experiment.from_file(experiment, data=data).axes
     found: dict[str, list[str]] = {}
     for part in parts:
-        axis, equals, labels = part.partition("=")
-        if not (axis and equals and labels):
-            raise ProblemError(f"--only must be AXIS=LABEL,LABEL, got {part!r}")
-        found.setdefault(axis, []).extend(split_names(labels) or [])
+        name, labels = chosen_labels(axes, part)
+        found.setdefault(name, []).extend(labels)
     return found
 
 

@@ -1,10 +1,13 @@
 """Tables of samples as other programs write them: whose they are, and what their columns mean.
 
 - Skyplane's grids of cloud regions (Jain et al., Skyplane, NSDI 2023): ``src``, ``dst`` and
-  ``received_bps``, or ``throughput_recieved`` (spelt so), in bits per second; no times.
+  ``received_bps``, or ``src_region``, ``dst_region`` and ``throughput_recieved`` (spelt so) or
+  ``throughput_received``, in bits per second; no times. Rows say in which network tier, and between
+  which machines, they were measured, and whether the test succeeded.
 - perfSONAR's ``esmond-ps-get`` and ``esmond-ps-get-bulk`` with ``--output-format csv``: ``source``,
   ``destination``, ``event_type``, ``timestamp`` (UTC) and ``value``, bits per second where the
-  event type is ``throughput``; rows of other types measure no bandwidth.
+  event type is ``throughput``; rows of other types measure no bandwidth. Rows whose
+  ``summary_type`` is not ``base`` are averages of others over a ``summary_window``.
 """
 
 from __future__ import annotations
@@ -31,12 +34,22 @@ class TableKind:
         Rows count where a column has this value.
     timeless : bool
         Whether samples have no times: they count as equally old, in the file's order.
+    tests : mapping
+        Where a table has such a column, and rows with one of these values, the others are
+        summaries of them and do not count.
+    unlike : tuple of str
+        Columns that tell unlike measurements of a pair from each other.
+    success : str
+        Column that is ``"True"`` where the test succeeded; ``""``: none.
     """
 
     program: str
     columns: Mapping[str, str]
     only: Mapping[str, str] = field(default_factory=dict)
     timeless: bool = False
+    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unlike: tuple[str, ...] = ()
+    success: str = ""
 
 
 _SKYPLANE_COUNTS = {"iperf3_connections": "streams"}
@@ -50,16 +63,25 @@ KINDS = (
             **_SKYPLANE_COUNTS,
         },
         timeless=True,
+        unlike=("src_instance", "dst_instance", "iperf3_connections"),
     ),
-    TableKind(
-        "Skyplane",
-        {
-            "src_region": "from",
-            "dst_region": "to",
-            "throughput_recieved": "bandwidth_bit_per_s",
-            **_SKYPLANE_COUNTS,
-        },
-        timeless=True,
+    *(
+        TableKind(
+            "Skyplane",
+            {
+                "src_region": "from",
+                "dst_region": "to",
+                spelling: "bandwidth_bit_per_s",
+                **_SKYPLANE_COUNTS,
+            },
+            timeless=True,
+            unlike=(
+                *("src_tier", "dst_tier", "src_instance_class", "dst_instance_class"),
+                "iperf3_connections",
+            ),
+            success="success",
+        )
+        for spelling in ("throughput_recieved", "throughput_received")
     ),
     TableKind(
         "perfSONAR",
@@ -70,6 +92,8 @@ KINDS = (
             "value": "bandwidth_bit_per_s",
         },
         only={"event_type": "throughput"},
+        tests={"summary_type": ("base", "")},
+        unlike=("summary_type", "summary_window", "tool_name"),
     ),
 )
 

@@ -212,7 +212,7 @@ class ProblemConstructors(ProblemContents):
         Parameters
         ----------
         path : path-like
-            TOML or JSON by the suffix; ``-`` reads either from standard input. What
+            TOML or JSON, whichever the text is; ``-`` is standard input. What
             ``bandwidth_csv`` names is relative to the file.
 
         Returns

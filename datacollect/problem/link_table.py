@@ -6,7 +6,6 @@ row by row: slower, but it names the line and accepts whatever the format allows
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import re
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from datacollect.documents import decode, document_name, read_bytes
+from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
 from datacollect.problem.connection_rates import RATE_COLUMNS
+from datacollect.text_tables import LARGE_BYTES, TextTable, number_hint, open_table
 from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from os import PathLike
 
     from datacollect.arrays import FloatArray, IntArray
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 # When the newest sample of a link was taken, as `estimate` writes it.
 NEWEST = "newest_s"
 COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *RATE_COLUMNS, NEWEST)
-
-# Below this Arrow's import takes longer than reading row by row.
-LARGE_BYTES = 200_000
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -49,7 +46,7 @@ class LinkTable:
     price_per_gb : ndarray of float, shape (n_links,)
     row : ndarray of int64, shape (n_links,)
         Data row, from 0, of each link: the first, where there is one per period.
-    source : CsvText
+    source : TextTable
     rates : mapping of str to ndarray of float, shape (n_links,)
         How the rate grows with connections, by the columns' names; NaN where nothing is said.
     measured_s : float or None
@@ -61,47 +58,13 @@ class LinkTable:
     bandwidth_bytes_per_s: FloatArray
     price_per_gb: FloatArray
     row: IntArray
-    source: CsvText
+    source: TextTable
     rates: Mapping[str, FloatArray]
     measured_s: float | None = None
 
     def place(self, link: int) -> str:
         """Return file and line of a link."""
         return self.source.place(int(self.row[link]))
-
-
-@dataclass(frozen=True, eq=False)
-class CsvText:
-    """A CSV file's text, with the names of its columns."""
-
-    name: str
-    text: str
-    header: tuple[str, ...]
-
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Line and fields of each data row; lines without anything are passed over."""
-        reader = csv.reader(io.StringIO(self.text, newline=""))
-        try:
-            next(reader)
-            line = reader.line_num + 1
-            for row in reader:
-                if row:
-                    yield line, row
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise ProblemError(
-                f"{self.name}, line {reader.line_num + 1}: not valid CSV: {error}; is this a table?"
-            ) from None
-
-    def place(self, row: int) -> str:
-        """Return file and line of a data row."""
-        line = next(line for i, (line, _) in enumerate(self.rows()) if i == row)
-        return f"{self.name}, line {line}"
-
-    @property
-    def bandwidth_column(self) -> str:
-        """The one column with bandwidths."""
-        return next(column for column in BYTES_PER_S if column in self.header)
 
 
 # By column: hosts' indices as int64, the others as float.
@@ -116,7 +79,7 @@ def read_link_table(
     Parameters
     ----------
     path : path-like
-        UTF-8 with a header, see the docs, File formats.
+        Text with a header, see the docs, File formats.
     host_index : mapping from str to int
         Index of each host of the problem.
     n_periods : int, optional
@@ -138,15 +101,15 @@ def read_link_table(
     [[312500.0]]
     """
     name = document_name(path)
-    data = read_bytes(path)
-    source = _open(decode(data, name), name)
+    source = _open(read_text(path), name)
     if "period" in source.header and n_periods is None:
         raise ProblemError(
             f"{name}, line 1: column period needs periods_s in the problem file, the starts of the "
             "periods; add it, or remove the column"
         )
     _reject_rates_of_periods(source)
-    columns = _read_large(source, data, host_index) if len(data) >= LARGE_BYTES else None
+    is_large = len(source.text) >= LARGE_BYTES and source.is_plain
+    columns = _read_large(source, host_index) if is_large else None
     if columns is None:
         columns = _read_rows(source, host_index)
     if "period" in columns:
@@ -174,29 +137,20 @@ def oldest_s(newest_s: FloatArray | None) -> float | None:
     return float(known.min()) if len(known) else None
 
 
-def _open(text: str, name: str) -> CsvText:
+def _open(text: str, name: str) -> TextTable:
     """Check the header."""
-    try:
-        header = next(csv.reader(io.StringIO(text, newline="")), [])
-    except csv.Error as error:
-        raise ProblemError(f"{name}, line 1: not valid CSV: {error}; is this a table?") from None
-    where = f"{name}, line 1"
-    if not header:
-        raise ProblemError(
-            f"{where}: must be a header, got an empty line; begin with a line like "
-            "from,to,bandwidth_mbit_per_s"
-        )
+    source = open_table(text, name, "from,to,bandwidth_mbit_per_s")
+    where = f"{name}, line {1 + source.skipped_lines}"
+    header = source.header
     for column in header:
         if column not in COLUMNS:
-            hint = nearest_hint(column.strip()[:SHOWN_LENGTH], COLUMNS)
+            hint = nearest_hint(column[:SHOWN_LENGTH], COLUMNS)
             if len(header) == 1:
                 hint = "; separate the columns by commas"
             raise ProblemError(
                 f"{where}: unknown column {shown(column)}"
                 + (hint or f"; known columns are {', '.join(COLUMNS)}")
             )
-        if header.count(column) > 1:
-            raise ProblemError(f"{where}: column {column} given twice; keep one")
     for column in ("from", "to"):
         if column not in header:
             raise ProblemError(f"{where}: column {column} is missing; add it")
@@ -206,10 +160,15 @@ def _open(text: str, name: str) -> CsvText:
             f"{where}: must have exactly one of the columns {', '.join(BYTES_PER_S)}, got "
             + (f"{' and '.join(given)}; keep one" if given else "none; add one")
         )
-    return CsvText(name, text, tuple(header))
+    return source
 
 
-def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> Columns | None:
+def _bandwidth_column(source: TextTable) -> str:
+    """Return the one column with bandwidths."""
+    return next(column for column in BYTES_PER_S if column in source.header)
+
+
+def _read_large(source: TextTable, host_index: Mapping[str, int]) -> Columns | None:
     """Read with Arrow; None where anything is unusual."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -217,8 +176,10 @@ def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> 
     kinds = {name: pa.string() if name in ("from", "to") else pa.float64() for name in COLUMNS}
     try:
         table = arrow_csv.read_csv(
-            io.BytesIO(data),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in data),
+            io.BytesIO(source.text.encode()),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=source.separator, newlines_in_values='"' in source.text
+            ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=kinds, null_values=[], strings_can_be_null=False
             ),
@@ -230,7 +191,7 @@ def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> 
         texts = table[end].combine_chunks().dictionary_encode()
         index = [host_index.get(name, -1) for name in texts.dictionary.to_pylist()]
         columns[end] = np.array(index, dtype=np.int64)[texts.indices.to_numpy()]
-    bandwidth = source.bandwidth_column
+    bandwidth = _bandwidth_column(source)
     with np.errstate(over="ignore"):  # what becomes infinite is unusual, see below
         columns["bandwidth"] = (table[bandwidth].to_numpy() + 0.0) * BYTES_PER_S[bandwidth]
     for name in ("period", "price_per_gb", *RATE_COLUMNS, NEWEST):
@@ -244,17 +205,11 @@ def _read_large(source: CsvText, data: bytes, host_index: Mapping[str, int]) -> 
     return columns
 
 
-def _read_rows(source: CsvText, host_index: Mapping[str, int]) -> Columns:
+def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
     """Read row by row."""
-    n_fields = len(source.header)
     values: dict[str, list[float]] = {name: [] for name in source.header}
     for line, row in source.rows():
         where = f"{source.name}, line {line}"
-        if len(row) != n_fields:
-            raise ProblemError(
-                f"{where}: must have {n_fields} fields like the header, got {len(row)}; names "
-                "that hold commas stand in double quotes"
-            )
         for name, text in zip(source.header, row, strict=True):
             if name in ("from", "to"):
                 value: float = _host(text, name, where, host_index)
@@ -270,7 +225,7 @@ def _read_rows(source: CsvText, host_index: Mapping[str, int]) -> Columns:
                 f"{where}: a link must join two different hosts, got "
                 f"{shown(row[source.header.index('from')])} twice; remove the line"
             )
-    values["bandwidth"] = values.pop(source.bandwidth_column)
+    values["bandwidth"] = values.pop(_bandwidth_column(source))
     return {
         name: np.array(column, dtype=np.int64 if name in ("from", "to") else float)
         for name, column in values.items()
@@ -294,11 +249,11 @@ def _number(text: str, name: str, where: str) -> float:
     if name in BYTES_PER_S:
         value *= BYTES_PER_S[name]
     if not 0 <= value < math.inf:
-        remedy = (
-            "use 0 for no capacity, or remove the line" if name in BYTES_PER_S else "correct it"
+        remedy = number_hint(text) or (
+            "; use 0 for no capacity, or remove the line" if name in BYTES_PER_S else "; correct it"
         )
         raise ProblemError(
-            f"{where}: {name} must be a finite number >= 0, got {shown(text)}; {remedy}"
+            f"{where}: {name} must be a finite number >= 0, got {shown(text)}{remedy}"
         )
     return value + 0.0  # -0.0 becomes 0.0
 
@@ -306,7 +261,7 @@ def _number(text: str, name: str, where: str) -> float:
 # Forecasts ----------------------------------------------------------------------------------
 
 
-def _reject_rates_of_periods(source: CsvText) -> None:
+def _reject_rates_of_periods(source: TextTable) -> None:
     given = [column for column in RATE_COLUMNS if column in source.header]
     if given and "period" in source.header:
         raise ProblemError(
@@ -315,7 +270,7 @@ def _reject_rates_of_periods(source: CsvText) -> None:
         )
 
 
-def _with_periods(source: CsvText, columns: Columns, n_periods: int) -> LinkTable:
+def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTable:
     """Bring rows, one per link and period, into one column per link."""
     _reject_bad_periods(source, columns["period"], n_periods)
     period = columns["period"].astype(np.int64)
@@ -354,7 +309,7 @@ def _with_periods(source: CsvText, columns: Columns, n_periods: int) -> LinkTabl
     )
 
 
-def _reject_bad_periods(source: CsvText, period: FloatArray, n_periods: int) -> None:
+def _reject_bad_periods(source: TextTable, period: FloatArray, n_periods: int) -> None:
     bad = (period >= n_periods) | (period != np.floor(period))
     if bad.any():
         row = int(np.argmax(bad))
@@ -364,7 +319,7 @@ def _reject_bad_periods(source: CsvText, period: FloatArray, n_periods: int) -> 
         )
 
 
-def _reject_twice(source: CsvText, order: IntArray, key: IntArray, period: IntArray) -> None:
+def _reject_twice(source: TextTable, order: IntArray, key: IntArray, period: IntArray) -> None:
     twice = (np.diff(key[order]) == 0) & (np.diff(period[order]) == 0)
     if twice.any():
         i = int(np.argmax(twice))

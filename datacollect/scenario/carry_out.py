@@ -12,7 +12,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import InfeasibleError, ProblemError, SimulationError, naming, nearest_hint
+from datacollect.errors import (
+    DatacollectWarning,
+    InfeasibleError,
+    ProblemError,
+    SimulationError,
+    naming,
+    nearest_hint,
+)
 from datacollect.methods.carrying import carrying, prediction
 from datacollect.methods.choice import plan
 from datacollect.methods.recurring import planned_to_the_end
@@ -123,7 +130,7 @@ def simulate(
         cache_dir=cache_dir,
     )
     for text in outcome.setting.warnings:
-        warnings.warn(text, UserWarning, stacklevel=2)
+        warnings.warn(text, DatacollectWarning, stacklevel=2)
     return outcome.run
 
 

@@ -16,7 +16,6 @@ from datacollect.topologies import (
     Wire,
     WireClass,
     dumbbell,
-    from_graphml,
     from_topohub,
     line,
     paper_152,
@@ -24,6 +23,8 @@ from datacollect.topologies import (
     transit_stub,
     two_domains,
 )
+from datacollect.topologies.graphml import read_map
+from datacollect.topologies.maps import MapOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -125,7 +126,8 @@ def make_topology(scenario: Scenario) -> Topology:
         case "line":
             return line(options.pop("n_nodes"), **options)
         case "graphml":
-            return from_graphml(scenario.folder / options.pop("file"), **options)
+            path, factor = scenario.folder / options.pop("file"), options.pop("rate_factor")
+            return read_map(path, MapOptions(**options, notes_defaults=True), factor)
         case "topohub":
             return from_topohub(options.pop("name"), **options)
     return Topology.from_wires(

@@ -107,7 +107,7 @@ def build(scenario: Scenario) -> Setting:
             "nodes_of_hosts": _nodes_of_hosts(placed),
             "background": facts,
         },
-        warnings=tuple(strangers(network)),
+        warnings=(*placed.topology.notes, *strangers(network)),
     )
 
 

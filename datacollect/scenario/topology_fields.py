@@ -218,7 +218,7 @@ TOPOLOGY = ByKind(
         _topology(
             "graphml",
             "A map of a network, as the Internet Topology Zoo has them.",
-            _required("file", NAME, "GraphML file, relative to this file."),
+            _required("file", NAME, "GraphML or GML file, relative to this file."),
             _required(
                 "default_rate_bytes_per_s",
                 ONE_RATE,

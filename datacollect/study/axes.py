@@ -5,6 +5,8 @@ Experiment files and the folders of sweeps tell of the same axes: both are read 
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
@@ -15,7 +17,7 @@ from datacollect.kinds import shown_text, wrong
 from datacollect.study.columns import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 Labels: TypeAlias = tuple[str, ...]
 
@@ -257,9 +259,57 @@ def require_axis(axes: Mapping[str, Axis], name: Any, place: str) -> None:
         raise wrong(place, "must name an axis", name, known)
 
 
+def listed_labels(labels: Iterable[str]) -> str:
+    """Write labels as a list that `chosen_labels` reads: those with commas in double quotes.
+
+    >>> listed_labels(["direct, as many", "best-path"])
+    '"direct, as many",best-path'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(labels)
+    return text.getvalue()
+
+
+def chosen_labels(axes: Sequence[Axis], text: str) -> tuple[str, list[str]]:
+    """Read ``AXIS=LABEL,LABEL``, in which names may hold what separates them.
+
+    A text that is a label as a whole is that label; else commas separate, and labels that hold
+    commas stand in double quotes.
+
+    Raises
+    ------
+    ProblemError
+        There is no such axis, or the text can be read in two ways.
+
+    Examples
+    --------
+    >>> axis = Axis("x=y", False, (AxisValue("a, b", {}), AxisValue("c", {})))
+    >>> chosen_labels([axis], "x=y=a, b"), chosen_labels([axis], 'x=y=c,"a, b"')
+    (('x=y', ['a, b']), ('x=y', ['c', 'a, b']))
+    """
+    fitting = [axis for axis in axes if text.startswith(f"{axis.name}=")]
+    if not fitting:
+        name, equals, _ = text.partition("=")
+        known = nearest_hint(name, [axis.name for axis in axes]) if equals else ""
+        known = known or f"; there are {', '.join(axis.name for axis in axes)}"
+        raise ProblemError(f"--only must be AXIS=LABEL,LABEL, got {text!r}{known}")
+    axis = max(fitting, key=lambda one: len(one.name))
+    rest = text[len(axis.name) + 1 :]
+    parts = next(csv.reader([rest], skipinitialspace=True), [])
+    if rest not in axis.labels:
+        return axis.name, parts
+    if len(parts) > 1 and set(parts) <= set(axis.labels):
+        raise ProblemError(
+            f"--only {text!r} may be one label or {len(parts)}; write "
+            f"{axis.name}={listed_labels([rest])} or {axis.name}="
+            + ",".join(f'"{part}"' for part in parts)
+        )
+    return axis.name, [rest]
+
+
 def require_label(axis: Axis, label: Any, place: str) -> None:
     """Refuse what is no label of an axis; suggest the nearest, or list them."""
     if label not in axis.labels:
-        listed = f"there are {', '.join(map(shown_text, axis.labels[:8]))}"
+        listed = f"there are {listed_labels(map(shown_text, axis.labels[:8]))}"
         known = nearest_hint(str(label), axis.labels)[2:] or listed
         raise wrong(place, f"must be a label of the axis {axis.name!r}", label, known)

@@ -38,6 +38,9 @@ def folder(tmp_path, monkeypatch, call):
     Path("samples.csv").write_text("time,from,to,bandwidth_bytes_per_s\n")
     Path("scenario.toml").write_text(SCENARIO)
     Path("run.json").write_text(GRID)
+    Path("collect.txt").write_text(PROBLEM)
+    Path("probes").mkdir()
+    Path("probes", "1.txt").write_text("time,from,to,bandwidth_bytes_per_s\n")
     Path("into").mkdir()
     assert call("plan", "problem.toml", "-o", "plan.json")[0] == 0
     problem = dc.Problem.from_file("problem.toml")
@@ -52,6 +55,8 @@ def folder(tmp_path, monkeypatch, call):
     [
         (("plan", "problem.toml"), "-o", "files.json", "which is manifest in problem.toml"),
         (("plan", "problem.json"), "-o", "problem.json", ""),
+        (("plan", "collect.txt"), "-o", "files.json", "which is manifest in collect.txt"),
+        (("estimate", "probes"), "-o", "probes/1.txt", "which is in probes"),
         ((*REST,), "-o", "files.json", "which is manifest in problem.toml"),
         ((*REST,), "-o", "progress.json", ""),
         ((*REST,), "--problem-output", "files.json", "which is manifest"),

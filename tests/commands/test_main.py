@@ -85,7 +85,7 @@ def test_version(call):
         (["plot", "figure1.toml", "plan.json"], "Missing option"),
         (["example", "figure2"], "no example is called 'figure2'; did you mean 'figure1'?"),
         (["example", "figure1"], "figure1.toml: exists already; --force overwrites"),
-        (["estimate", "samples.csv"], "samples.csv: cannot be read"),
+        (["estimate", "samples.csv"], "samples.csv: no such file"),
     ],
 )
 def test_wrong_usage_is_two(arguments, expected, here, call):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 
 GOOD = """\
@@ -204,7 +205,7 @@ TOML = {
     "NUL character": (GOOD + "\0", ", line 9: must be text, got a NUL character"),
     "empty": ("", "the file is empty"),
     "blank": (" \n\t\n", "the file is empty"),
-    "UTF-16": (GOOD.encode("utf-16"), "must be UTF-8 text, got UTF-16; save it as UTF-8"),
+    "half of UTF-16": (GOOD.encode("utf-16")[:-1], "begins as UTF-16, but byte"),
     "UTF-16 without mark": (GOOD.encode("utf-16-le"), ", line 1: must be text, got a NUL"),
     "Latin-1": (
         (GOOD + "# Genève").encode("latin-1"),
@@ -260,7 +261,11 @@ CSV = {
     "empty": ("", "line 1: must be a header, got an empty line"),
     "other columns": ("src,dst,bw\n", "line 1: unknown column 'src'; known columns are from, to"),
     "nearly a column": ("from, to\n", "line 1: unknown column ' to'; did you mean 'to'?"),
-    "semicolons": ("from;to\n", "line 1: unknown column 'from;to'; separate the columns by commas"),
+    "bars": ("from|to\n", "line 1: unknown column 'from|to'; separate the columns by commas"),
+    "commas and semicolons": (
+        "from,to;x\n",
+        "line 1: the header has commas and semicolons; say which separate its columns by a line",
+    ),
     "column twice": ("from,to,to\n", "line 1: column to given twice; keep one"),
     "no column to": ("from,period\n", "line 1: column to is missing; add it"),
     "no bandwidth": ("from,to\nS1,D\n", "line 1: must have exactly one of the columns"),
@@ -296,7 +301,8 @@ CSV = {
     ),
     "quote without end": (HEAD + '"S1,D,5\n', "line 2: must have 3 fields like the header, got 1"),
     "NUL": (HEAD + "S1,D,\0005\n", "line 2: must be text, got a NUL character"),
-    "UTF-16": (HEAD.encode("utf-16"), "must be UTF-8 text, got UTF-16"),
+    "half of UTF-16": (HEAD.encode("utf-16")[:-1], "begins as UTF-16, but byte"),
+    "half of gzip": (gzip.compress(HEAD.encode())[:-9], "a packed file that is cut off or damaged"),
     "Latin-1": ((HEAD + "Genève,D,5\n").encode("latin-1"), "line 2: must be UTF-8 text, got byte"),
     "periods without starts": (
         PERIODS + "S1,D,0,5\n",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.errors import ProblemError
+from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.measurement.estimates import estimate
 from datacollect.measurement.iperf3 import samples_from_iperf3
 
@@ -25,6 +26,13 @@ CLIENT, SERVER = "127.0.0.2", "127.0.0.3"
 
 def iperf3_tree(name: str) -> dict:
     return json.loads((IPERF3 / f"{name}.json").read_text())
+
+
+def read(path: Path, *args, **options) -> pd.DataFrame:
+    """Read samples; what is said beside them is for other tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DatacollectWarning)
+        return samples_from_iperf3(path, *args, **options)
 
 
 def read_tree(folder: Path, tree: object, **options) -> pd.DataFrame:
@@ -52,7 +60,7 @@ def test_iperf3_gives_the_receivers_figure():
 def test_iperf3_rate_times_duration_is_bytes():
     """Independent of the keys chosen: what arrived divided by how long it took."""
     for name in ("tcp", "streams", "reverse", "bidir", "udp", "udp_reverse", "udp_lossy"):
-        samples = samples_from_iperf3(IPERF3 / f"{name}.json")
+        samples = read(IPERF3 / f"{name}.json")
         arrived = samples["bandwidth_bytes_per_s"] * samples["duration_s"]
         assert arrived.tolist() == pytest.approx(samples["bytes"].tolist(), rel=1e-3), name
 
@@ -63,7 +71,7 @@ def test_iperf3_streams_are_counted():
 
 @pytest.mark.parametrize("name", ["reverse", "udp_reverse"])
 def test_iperf3_reverse_test_measures_the_other_direction(name):
-    samples = samples_from_iperf3(IPERF3 / f"{name}.json")
+    samples = read(IPERF3 / f"{name}.json")
     assert samples[["from", "to"]].values.tolist() == [[SERVER, CLIENT]]
     received = iperf3_tree(name)["end"]["sum_received"]["bits_per_second"]
     assert samples["bandwidth_bytes_per_s"].tolist() == [received / 8]
@@ -90,10 +98,11 @@ def test_iperf3_old_udp_output_loses_what_was_lost(tmp_path):
     assert old["bytes"].tolist() == pytest.approx([1_642_200_000], rel=2e-3)
 
 
-def test_iperf3_old_udp_output_without_packets_received_nothing(tmp_path):
+def test_iperf3_old_udp_output_without_packets_measured_nothing(tmp_path):
     tree = iperf3_tree("udp")
     tree["end"] = {"sum": tree["end"]["sum"] | {"packets": 0, "lost_packets": 0}}
-    assert read_tree(tmp_path, tree)["bandwidth_bytes_per_s"].tolist() == [0]
+    with pytest.raises(ProblemError, match=r"test\.json: end\.sum: of 0 packets nothing was mea"):
+        read_tree(tmp_path, tree)
 
 
 def test_iperf3_servers_output_has_the_peer_as_sender(tmp_path):
@@ -113,9 +122,15 @@ def test_iperf3_results_appended_to_one_file_are_all_read(tmp_path):
 
 
 def test_iperf3_folder_is_read_in_order_of_names(tmp_path):
-    for place, name in (("2.json", "tcp"), ("1.json", "reverse"), ("3.txt", "refused")):
+    """Whatever files are called; those without results are named."""
+    for place, name in (("2.json", "tcp"), ("1.log", "reverse")):
         shutil.copy(IPERF3 / f"{name}.json", tmp_path / place)
-    assert samples_from_iperf3(tmp_path)["from"].tolist() == [SERVER, CLIENT]
+    (tmp_path / "README.md").write_text("Tests of May.\n")
+    (tmp_path / "map.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    (tmp_path / ".hidden.json").write_text("half")
+    with pytest.warns(DatacollectWarning, match="2 files without results .*: README.md, map.png"):
+        samples = samples_from_iperf3(tmp_path)
+    assert samples["from"].tolist() == [SERVER, CLIENT]
 
 
 def test_iperf3_addresses_become_names(tmp_path):
@@ -133,7 +148,7 @@ def test_iperf3_addresses_become_names(tmp_path):
 
 def test_iperf3_samples_become_estimates():
     names = {CLIENT: "lyon", SERVER: "geneva"}
-    samples = pd.concat([samples_from_iperf3(IPERF3 / f"{n}.json", names) for n in ("tcp", "udp")])
+    samples = pd.concat([read(IPERF3 / f"{n}.json", names) for n in ("tcp", "udp")])
     assert estimate(samples)["n_samples"].tolist() == [2]
 
 
@@ -216,9 +231,9 @@ def test_iperf3_incomplete_result_is_refused(tmp_path, change, message):
 def test_iperf3_empty_folder_missing_file_and_wrong_encoding_are_refused(tmp_path):
     with pytest.raises(ProblemError, match=r"the folder holds no file \*\.json"):
         samples_from_iperf3(tmp_path)
-    with pytest.raises(ProblemError, match=r"cannot be read: No such file"):
+    with pytest.raises(ProblemError, match=r"none.json: no such file"):
         samples_from_iperf3(tmp_path / "none.json")
-    file = tmp_path / "utf16.json"
-    file.write_bytes("{}".encode("utf-16"))
+    file = tmp_path / "latin.json"
+    file.write_bytes('{"error": "é"}'.encode("latin-1"))
     with pytest.raises(ProblemError, match=r"must be UTF-8 text"):
         samples_from_iperf3(file)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from datacollect.errors import ProblemError
+from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.measurement.samples import read_samples
 
 if TYPE_CHECKING:
@@ -39,9 +39,99 @@ def test_skyplanes_grid_counts_what_the_receiver_got(tmp_path: Path) -> None:
 
 
 def test_perfsonars_csv_counts_rows_of_throughput(tmp_path: Path) -> None:
-    samples = read_samples(_written(tmp_path, PERFSONAR))
+    with pytest.warns(DatacollectWarning, match="1 row with event_type packet-loss-rate"):
+        samples = read_samples(_written(tmp_path, PERFSONAR))
     # 2015-03-15 is day 16 509 since 1970.
     assert samples.to_numpy().tolist() == [["a.example", "b.example", 16_509 * 86_400 + 12, 1e9]]
+
+
+SHIPPED = (
+    "src_region,src_tier,src_instance_class,dst_region,dst_tier,dst_instance_class,"
+    "iperf3_connections,iperf3_runtime,tag,stdout_path,stderr_path,throughput_sent,"
+    "throughput_recieved,cpu_utilization,success\n"
+)
+ROW = "aws:x,PREMIUM,m5,gcp:y,{tier},n2,64,5,t,o,e,9000.0,{rate},1,{success}\n"
+
+
+@pytest.mark.parametrize("spelling", ["throughput_recieved", "throughput_received"])
+def test_skyplanes_shipped_grid_is_read_in_both_spellings(tmp_path: Path, spelling: str) -> None:
+    text = SHIPPED.replace("throughput_recieved", spelling)
+    text += ROW.format(tier="PREMIUM", rate="8000.0", success="True")
+    samples = read_samples(_written(tmp_path, text))
+    assert samples.to_numpy().tolist() == [["aws:x", "gcp:y", 0.0, 1000.0, 64.0]]
+
+
+@pytest.mark.parametrize(("rate", "success"), [("0.0", "True"), ("", "True"), ("8.0", "False")])
+def test_skyplanes_failed_tests_are_no_samples(tmp_path: Path, rate: str, success: str) -> None:
+    good = ROW.format(tier="PREMIUM", rate="8000.0", success="True")
+    path = _written(
+        tmp_path, SHIPPED + good + ROW.format(tier="PREMIUM", rate=rate, success=success)
+    )
+    with pytest.raises(ProblemError, match=r"samples\.csv, line 3: .*: nothing was measured; rep"):
+        read_samples(path)
+    with pytest.warns(DatacollectWarning, match="1 test that failed passed over"):
+        assert len(read_samples(path, skip_failed=True)) == 1
+
+
+def test_tiers_are_never_merged_silently(tmp_path: Path) -> None:
+    """The message says how to choose; other pairs may have other tiers."""
+    rows = [ROW.format(tier=t, rate="8000.0", success="True") for t in ("PREMIUM", "STANDARD")]
+    path = _written(tmp_path, SHIPPED + "".join(rows))
+    message = r"'aws:x' -> 'gcp:y' was measured with dst_tier PREMIUM and STANDARD, .* --only dst_"
+    with pytest.raises(ProblemError, match=message):
+        read_samples(path)
+    assert len(read_samples(path, only={"dst_tier": "PREMIUM"})) == 1
+    rows[1] = rows[1].replace("gcp:y", "gcp:z")
+    assert len(read_samples(_written(tmp_path, SHIPPED + "".join(rows)))) == 2
+
+
+@pytest.mark.parametrize(
+    ("only", "message"),
+    [
+        ({"src_teir": "PREMIUM"}, r"has no column 'src_teir', .*; did you mean 'src_tier'"),
+        ({"src_tier": "premium"}, r"no row has 'premium' in column src_tier; there are PREMIUM"),
+    ],
+)
+def test_rows_that_are_not_there_cannot_be_chosen(
+    tmp_path: Path, only: dict[str, str], message: str
+) -> None:
+    text = SHIPPED + ROW.format(tier="PREMIUM", rate="8000.0", success="True")
+    with pytest.raises(ProblemError, match=message):
+        read_samples(_written(tmp_path, text), only=only)
+
+
+WINDOWS = (
+    "source,destination,tool_name,event_type,summary_type,summary_window,timestamp,value\n"
+    "a,b,iperf3,throughput,base,0,2024-05-01 12:00:00+00:00,8e9\n"
+    "a,b,iperf3,throughput,average,86400,2024-05-01 00:00:00+00:00,4e9\n"
+    "a,b,iperf3,throughput,average,3600,2024-05-01 12:00:00+00:00,2e9\n"
+)
+
+
+def test_averages_of_tests_are_no_tests(tmp_path: Path) -> None:
+    """A window alone may be chosen; several averages without their tests are unlike."""
+    path = _written(tmp_path, WINDOWS)
+    with pytest.warns(
+        DatacollectWarning, match="summaries of other rows: 2 rows with summary_type"
+    ):
+        assert read_samples(path)["bandwidth_bytes_per_s"].tolist() == [1e9]
+    only = {"summary_window": "86400"}
+    assert read_samples(path, only=only)["bandwidth_bytes_per_s"].tolist() == [5e8]
+    without = _written(tmp_path, WINDOWS.replace(WINDOWS.splitlines()[1] + "\n", ""))
+    with pytest.raises(
+        ProblemError, match=r"summary_window 3600 and 86400.*--only summary_window=3"
+    ):
+        read_samples(without)
+
+
+def test_values_that_perfsonar_lacks_are_no_samples(tmp_path: Path) -> None:
+    path = _written(
+        tmp_path, WINDOWS.splitlines()[0] + "\na,b,t,throughput,base,0,2024-05-01,None\n"
+    )
+    with pytest.raises(
+        ProblemError, match=r"line 2: value must be .* got 'None': nothing was meas"
+    ):
+        read_samples(path)
 
 
 def test_columns_are_named_by_the_user(tmp_path: Path) -> None:

@@ -93,3 +93,20 @@ def test_parts_that_are_not_joined_are_refused():
     tree["hosts"]["destination"], tree["hosts"]["sources"][0]["at"] = {"at": "V"}, "X"
     with pytest.raises(dc.ProblemError, match="connected"):
         build(dc.Scenario.from_dict(tree))
+
+
+def test_what_a_map_leaves_open_is_among_the_warnings(tmp_path):
+    """Python's own warnings are for callers of the library: commands print these once."""
+    (tmp_path / "map.gml").write_text(
+        'graph [ node [ id 0 label "A" ] node [ id 1 label "B" ] edge [ source 0 target 1 ] ]'
+    )
+    topology = {"kind": "graphml", "file": "map.gml", "default_rate_bytes_per_s": 1e6}
+    tree = {
+        "topology": topology,
+        "hosts": {
+            "destination": {"at": "A"},
+            "sources": [{"at": "B", "backlog_bytes": 1_000_000}],
+        },
+    }
+    [text] = build(dc.Scenario.from_dict(tree, tmp_path)).warnings
+    assert text.endswith("map.gml: 1 of 1 edge took default_rate_bytes_per_s, 8 Mbit/s")

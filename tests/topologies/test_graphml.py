@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import warnings
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from datacollect.errors import ProblemError
+from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.topologies import from_graphml
 from datacollect.topologies.maps import great_circle_km
 
@@ -42,6 +43,13 @@ WORLD = """<?xml version="1.0" encoding="utf-8"?>
 """
 
 
+def read(path, **options):
+    """Read a map; what is said beside it is for other tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DatacollectWarning)
+        return from_graphml(path, **options)
+
+
 @pytest.fixture
 def write(tmp_path):
     """Write a GraphML file, with replacements in the text."""
@@ -62,7 +70,7 @@ def test_speeds_places_and_names_are_read(write):
 
     The two lines carry 1 Gbit/s and the default of 0.5 Gbit/s.
     """
-    topology = from_graphml(write(), default_rate_bytes_per_s=0.5 * GBIT, default_delay_s=0.25)
+    topology = read(write(), default_rate_bytes_per_s=0.5 * GBIT, default_delay_s=0.25)
     assert topology.names == ("Quito", "Kisumu", "node n", "Neighbour")
     assert topology.kinds == ("router", "router", "router", "external")
     assert topology.n_wires == 3
@@ -80,20 +88,20 @@ def test_speeds_places_and_names_are_read(write):
 
 
 def test_nodes_of_other_networks_can_be_left_out(write):
-    topology = from_graphml(write(), default_rate_bytes_per_s=GBIT, keep_external=False)
+    topology = read(write(), default_rate_bytes_per_s=GBIT, keep_external=False)
     assert topology.names == ("Quito", "Kisumu", "node n")
     assert topology.n_wires == 2
 
 
 def test_names_that_repeat_get_their_ids(write):
     path = write(WORLD, (">Quito<", ">Kisumu<"))
-    topology = from_graphml(path, default_rate_bytes_per_s=GBIT)
+    topology = read(path, default_rate_bytes_per_s=GBIT)
     assert topology.names[:2] == ("Kisumu (q)", "Kisumu (k)")
 
 
 def test_places_in_one_town_are_ten_microseconds_apart(write):
     path = write(WORLD, ("34.75", "-78.5"))
-    topology = from_graphml(path, default_rate_bytes_per_s=GBIT)
+    topology = read(path, default_rate_bytes_per_s=GBIT)
     assert topology.delay_s[0] == 1e-5
 
 
@@ -101,19 +109,19 @@ def test_of_a_network_in_parts_the_largest_can_be_kept(write):
     path = write(WORLD, ('<edge source="k" target="q"/>', ""))
     path = write(path.read_text(), ('source="q" target="k"', 'source="q" target="q"'))
     with pytest.raises(ProblemError) as caught:
-        from_graphml(path, default_rate_bytes_per_s=GBIT)
+        read(path, default_rate_bytes_per_s=GBIT)
     message = str(caught.value)
     assert f"{path}: the network is not connected" in message
     assert "2 parts: 'Kisumu', 'node n', 'Neighbour' / 'Quito'" in message
     assert "largest_component=True" in message
-    topology = from_graphml(path, default_rate_bytes_per_s=GBIT, largest_component=True)
+    topology = read(path, default_rate_bytes_per_s=GBIT, largest_component=True)
     assert topology.names == ("Kisumu", "node n", "Neighbour")
 
 
 def test_one_way_edges_are_the_directions_of_one_wire(write):
     """Quito -> Kisumu at 1 Gbit/s, back at the default; Kisumu -> n has no way back: the same."""
     path = write(WORLD, ('edgedefault="undirected"', 'edgedefault="directed"'))
-    topology = from_graphml(path, default_rate_bytes_per_s=3 * GBIT)
+    topology = read(path, default_rate_bytes_per_s=3 * GBIT)
     there = topology.wire_index("Kisumu-Quito")
     assert topology.names[topology.wire_from[there]] == "Quito"
     assert topology.rate_bytes_per_s[there].tolist() == [GBIT, 3 * GBIT]
@@ -144,7 +152,7 @@ def test_one_way_edges_are_the_directions_of_one_wire(write):
 def test_bad_files_are_refused(write, changes, message):
     path = write(WORLD, *changes)
     with pytest.raises(ProblemError, match=message) as caught:
-        from_graphml(path, default_rate_bytes_per_s=GBIT)
+        read(path, default_rate_bytes_per_s=GBIT)
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -163,32 +171,32 @@ def test_bad_files_are_refused(write, changes, message):
 )
 def test_what_is_no_graphml_is_refused(write, text, message):
     with pytest.raises(ProblemError, match=message):
-        from_graphml(write(text), default_rate_bytes_per_s=GBIT)
+        read(write(text), default_rate_bytes_per_s=GBIT)
 
 
 def test_what_cannot_be_read_is_refused(tmp_path):
-    with pytest.raises(ProblemError, match=r"none\.graphml: cannot be read: No such file"):
-        from_graphml(tmp_path / "none.graphml", default_rate_bytes_per_s=GBIT)
-    with pytest.raises(ProblemError, match="cannot be read: Is a directory"):
-        from_graphml(tmp_path, default_rate_bytes_per_s=GBIT)
+    with pytest.raises(ProblemError, match=r"none\.graphml: no such file"):
+        read(tmp_path / "none.graphml", default_rate_bytes_per_s=GBIT)
+    with pytest.raises(ProblemError, match="is a folder; name a file in it"):
+        read(tmp_path, default_rate_bytes_per_s=GBIT)
     packed = tmp_path / "world.graphml.gz"
-    packed.write_bytes(b"not gzip")
-    with pytest.raises(ProblemError, match="cannot be read: Not a gzipped file"):
-        from_graphml(packed, default_rate_bytes_per_s=GBIT)
+    packed.write_bytes(gzip.compress(WORLD.encode())[:-9])
+    with pytest.raises(ProblemError, match="a packed file that is cut off or damaged"):
+        read(packed, default_rate_bytes_per_s=GBIT)
 
 
 def test_compressed_files_are_read(write):
     path = write()
-    plain = from_graphml(path, default_rate_bytes_per_s=GBIT)
+    plain = read(path, default_rate_bytes_per_s=GBIT)
     for suffix, module in ((".gz", gzip), (".bz2", bz2)):
         packed = path.with_suffix(f".graphml{suffix}")
         packed.write_bytes(module.compress(path.read_bytes()))
-        assert from_graphml(packed, default_rate_bytes_per_s=GBIT).sha256 == plain.sha256
+        assert read(packed, default_rate_bytes_per_s=GBIT).sha256 == plain.sha256
 
 
 def test_a_default_rate_of_nothing_is_refused(write):
     with pytest.raises(ProblemError, match="default_rate_bytes_per_s must be > 0, got 0"):
-        from_graphml(write(), default_rate_bytes_per_s=0)
+        read(write(), default_rate_bytes_per_s=0)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +226,7 @@ def zoo(measured_data):
 
 def test_abilene(zoo):
     """11 nodes, 14 edges, no speeds. New York - Chicago: 1145 km by tables, 5.73 ms."""
-    topology = from_graphml(zoo / "Abilene.graphml", default_rate_bytes_per_s=1.25e9)
+    topology = read(zoo / "Abilene.graphml", default_rate_bytes_per_s=1.25e9)
     assert (topology.n_nodes, topology.n_wires) == (11, 14)
     assert np.all(topology.rate_bytes_per_s == 1.25e9)
     assert topology.neighbours("Denver") == ("Seattle", "Sunnyvale", "Kansas City")
@@ -233,7 +241,7 @@ def test_esnet_with_parallel_edges_and_neighbours(zoo):
     Sunnyvale - Seattle are two edges, one of 10 Gbit/s and one without speed; Chicago - NETL are
     three without. Equinix and AU are two nodes each, 11 nodes are called None.
     """
-    topology = from_graphml(zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6)
+    topology = read(zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6)
     assert (topology.n_nodes, topology.n_wires) == (68, 79)
     assert Counter(topology.kinds) == {"router": 54, "external": 14}
     seattle = topology.wire_index("SNV1-SEA" if "SNV1-SEA" in topology.wire_names else "SEA-SNV1")
@@ -248,23 +256,19 @@ def test_esnet_with_parallel_edges_and_neighbours(zoo):
         2e6: 10,
         3e6: 1,
     }
-    thousandth = from_graphml(
-        zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6, rate_factor=0.001
-    )
+    thousandth = read(zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6, rate_factor=0.001)
     assert thousandth.rate_bytes_per_s[seattle].tolist() == [0.01 * GBIT + 1e6] * 2
     assert Counter(thousandth.rate_bytes_per_s[:, 0].tolist())[1e6] == 58
     assert {"AU (14)", "AU (66)", "Equinix (35)", "Equinix (53)"} < set(topology.names)
     assert sum(name.startswith("node ") for name in topology.names) == 11
-    own = from_graphml(zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6, keep_external=False)
+    own = read(zoo / "Esnet.graphml", default_rate_bytes_per_s=1e6, keep_external=False)
     assert set(own.kinds) == {"router"}
     assert own.n_nodes == 54
 
 
 def test_geant_with_unknown_places(zoo):
     """40 nodes, 61 edges, 39 with a speed; UA, MD and BY have no place, with 2 + 1 + 1 wires."""
-    topology = from_graphml(
-        zoo / "Geant2012.graphml", default_rate_bytes_per_s=1e6, default_delay_s=0.5
-    )
+    topology = read(zoo / "Geant2012.graphml", default_rate_bytes_per_s=1e6, default_delay_s=0.5)
     assert (topology.n_nodes, topology.n_wires) == (40, 61)
     rates = Counter(topology.rate_bytes_per_s[:, 0].tolist())
     assert rates == {10 * GBIT: 26, 2.5 * GBIT: 5, GBIT: 6, 155e6 / 8: 2, 1e6: 22}

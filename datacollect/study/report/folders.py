@@ -22,6 +22,7 @@ from datacollect.study.axes import (
     changes_of,
     combinations,
     labels_by_axis,
+    listed_labels,
     paired,
     unpaired,
 )
@@ -119,9 +120,7 @@ class SweepFolder:
         for axis in self.axes:
             run = [label for label in axis.labels if (self.table[axis.name] == label).any()]
             if len(run) < len(axis.labels):
-                # As CSV: labels with commas stand in double quotes.
-                labels = ",".join(f'"{label}"' if "," in label else label for label in run)
-                words += ["--only", f"{axis.name}={labels}"]
+                words += ["--only", f"{axis.name}={listed_labels(run)}"]
         data = ["--data", "DATA"] if DATA in json.dumps([tree["axes"], tree.get("grids")]) else []
         return " ".join([*map(shlex.quote, words), *data])
 

@@ -1,0 +1,207 @@
+"""What iperf3's JSON output says of a test.
+
+What a planner needs is what arrived, so the receiver's figure counts. The format is that of
+``iperf3 -J`` (iperf3 3.1 to 3.19); it has no written specification, see ``iperf_api.c`` in
+https://github.com/esnet/iperf.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from datacollect.errors import ProblemError
+from datacollect.measurement.outcomes import FailedTestError, Outcome, Sample, require_arrived
+from datacollect.units import bytes_per_s_from_bit_per_s
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Tree: TypeAlias = "dict[str, Any]"
+
+
+def is_iperf3(tree: Any) -> bool:
+    """Tell whether a JSON document is the result of a test by iperf3, be it a failed one.
+
+    >>> is_iperf3({"start": {}, "end": {}}), is_iperf3({"hosts": {}})
+    (True, False)
+    """
+    return isinstance(tree, dict) and ({"start", "end"} <= tree.keys() or "error" in tree)
+
+
+def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = None) -> Outcome:
+    """Return what a result of ``iperf3 -J`` says: a sample for each direction, or why it has none.
+
+    The receiver's figure counts. A reverse test (``-R``) is a sample of the other direction, a
+    bidirectional one (``--bidir``) gives two samples. An old iperf3 states of a UDP test the
+    sender's figure and the losses; the losses are subtracted.
+
+    Parameters
+    ----------
+    tree : dict
+    place : str
+        File, and which test in it, for messages.
+    names : mapping from str to str, optional
+        Host's name by address, see `datacollect.measurement.samples.samples_from_iperf3`.
+
+    Raises
+    ------
+    ProblemError
+        It is no complete result.
+    """
+    content = json.dumps(tree, sort_keys=True)
+    if tree.get("error"):
+        failure = f"{place}: the test failed, iperf3 says {tree['error']!r}"
+        return Outcome(place, failures=(failure,), content=content)
+    start, end = _tree(tree, "start", place), _tree(tree, "end", place)
+    connected = start.get("connected")
+    if not isinstance(connected, list) or not connected or not isinstance(connected[0], dict):
+        failure = f"{place}: start.connected is empty: no connection was made"
+        return Outcome(place, failures=(failure,), content=content)
+    local, remote = _ends(start, connected[0], names, place)
+    test = _tree(start, "test_start", f"{place}: start")
+    at_server = "accepted_connection" in start
+    ends = (remote, local) if at_server else (local, remote)
+    time_s = _number(
+        _tree(start, "timestamp", f"{place}: start"), "timesecs", f"{place}: timestamp"
+    )
+    samples, failures = [], []
+    for suffix in ("", "_bidir_reverse"):
+        reverse = bool(test.get("reverse")) or bool(suffix)
+        if suffix and not any(key.endswith(suffix) for key in end):
+            continue
+        try:
+            received = _received(end, suffix, place, at_server=at_server, reverse=reverse)
+        except FailedTestError as error:
+            failures.append(str(error))
+            continue
+        sender, receiver = reversed(ends) if reverse else ends
+        streams = int(_number(test, "num_streams", f"{place}: test_start"))
+        rate_bytes_per_s, n_bytes, duration_s = received
+        sample = Sample(
+            sender,
+            receiver,
+            time_s,
+            rate_bytes_per_s,
+            n_bytes,
+            duration_s,
+            streams,
+            str(test.get("protocol", "TCP")),
+            _limit_bytes_per_s(test, start, end, streams),
+        )
+        samples.append(sample)
+    return Outcome(
+        place, tuple(samples), tuple(failures), _identity(start, test), content, at_server
+    )
+
+
+def _identity(start: Tree, test: Tree) -> str:
+    """Return what both ends' outputs of a test have in common, and other tests do not."""
+    cookie = start.get("cookie")
+    if not isinstance(cookie, str) or not cookie:
+        return ""
+    kind = [str(test.get(key)) for key in ("protocol", "num_streams", "reverse")]
+    return " ".join([cookie, *kind])
+
+
+def _limit_bytes_per_s(test: Tree, start: Tree, end: Tree, streams: int) -> float:
+    """Return the rate that the test was told to send at (-b, for each stream); 0: none."""
+    said = test.get("target_bitrate", start.get("target_bitrate"))
+    if said is None and test.get("protocol") == "UDP":
+        # Versions that do not say it sent UDP at the rate of -b, 1 Mbit/s by default.
+        sent = end.get("sum")
+        said, streams = (sent.get("bits_per_second") if isinstance(sent, dict) else None), 1
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < math.inf:
+        return 0.0
+    return bytes_per_s_from_bit_per_s(said) * streams
+
+
+def _ends(
+    start: Tree, connected: Tree, names: Mapping[str, str] | None, where: str
+) -> tuple[str, str]:
+    """Return the names of the host that wrote the output and of its peer."""
+    peer = start.get("connecting_to")
+    asked_for = peer.get("host") if isinstance(peer, dict) else None
+    local = _name([connected.get("local_host")], names, where)
+    remote = _name([connected.get("remote_host"), asked_for], names, where)
+    if local == remote:
+        raise ProblemError(f"{where}: a test from {local!r} to itself; it measures no link")
+    return local, remote
+
+
+def _name(addresses: list[Any], names: Mapping[str, str] | None, where: str) -> str:
+    known = [address for address in addresses if isinstance(address, str) and address]
+    if not known:
+        raise ProblemError(f"{where}: start.connected must hold local_host and remote_host")
+    if names is None:
+        return known[0]
+    for address in known:
+        if address in names:
+            return names[address]
+    for address in known:
+        if address in names.values():
+            return address
+    raise ProblemError(f"{where}: address {known[0]!r} is not in names; add it")
+
+
+def _received(
+    end: Tree, suffix: str, where: str, *, at_server: bool, reverse: bool
+) -> tuple[float, int, float]:
+    """Return what the receiver got: bytes per second, bytes, and seconds.
+
+    Raises
+    ------
+    FailedTestError
+        Nothing arrived, or this end does not know what did.
+    """
+    arrived = 1.0
+    key = f"sum_received{suffix}"
+    if key not in end and f"sum{suffix}" in end:
+        # UDP up to 3.10 (esnet/iperf#584): `sum` is the sender's, its losses the receiver's.
+        key = f"sum{suffix}"
+        place = f"{where}: end.{key}"
+        lost_packets = _number(_tree(end, key, where), "lost_packets", place)
+        packets = _number(_tree(end, key, where), "packets", place)
+        if not packets:
+            raise FailedTestError(f"{place}: of 0 packets nothing was measured")
+        arrived = max(0.0, 1 - lost_packets / packets)
+    if key not in end:
+        raise FailedTestError(
+            f"{where}: end: {key} is missing; give the complete output of iperf3 -J (3.1 or newer)"
+        )
+    total = _tree(end, key, f"{where}: end")
+    place = f"{where}: end.{key}"
+    rate_bytes_per_s = bytes_per_s_from_bit_per_s(_number(total, "bits_per_second", place))
+    rate_bytes_per_s *= arrived
+    n_bytes = round(_number(total, "bytes", place) * arrived)
+    duration_s = _number(total, "seconds", place)
+    # What the client received the server's output gives as 0, and up to 3.10 UDP altogether
+    # (esnet/iperf#754).
+    if at_server and (reverse or not n_bytes):
+        raise FailedTestError(
+            f"{where}: the server's output lacks the receiver's figure of this test; give the "
+            "client's output"
+        )
+    if "packets" in total and not _number(total, "packets", place):
+        raise FailedTestError(f"{place}: of 0 packets nothing was measured")
+    require_arrived(place, rate_bytes_per_s, n_bytes, duration_s)
+    return rate_bytes_per_s, n_bytes, duration_s
+
+
+def _tree(tree: Tree, key: str, where: str) -> Tree:
+    value = tree.get(key)
+    if not isinstance(value, dict):
+        raise ProblemError(
+            f"{where}: {key} is missing; give the complete output of iperf3 -J (3.1 or newer)"
+        )
+    return value
+
+
+def _number(tree: Tree, key: str, where: str) -> float:
+    value = tree.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProblemError(f"{where}: {key} must be a number, got {value!r}")
+    if not (math.isfinite(value) and value >= 0):
+        raise ProblemError(f"{where}: {key} must be >= 0 and finite, got {value:g}")
+    return value

@@ -1,0 +1,139 @@
+"""JSON documents within a text: one after the other, in a list, between lines of other text.
+
+Logs hold what several tests printed, beside warnings of the tool and of the shell; a test that
+was killed leaves half a document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from datacollect.kinds import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# iperf3's output for people, without -J: "[ ID] Interval", "[  5] local 10.0.0.1 ...".
+FOR_PEOPLE = re.compile(r"^\[ *(ID|SUM|\d+)\](\[[RT]X-[SC]\])? ", re.MULTILINE)
+# An object, also behind a time and a host, as logs have it. A field of a CSV that holds JSON has
+# its quotes doubled.
+_OBJECT = re.compile(r"\{\s*\"[^\"\n]+\"\s*:")
+_BEGINS = re.compile(rf"^[ \t]*(\{{|\[\s*[{{\]])|{_OBJECT.pattern}", re.MULTILINE)
+# In brackets a list of documents; logs have the time, or how grave a line is, in them.
+_DOCUMENT = re.compile(r"\{|\[\s*[\[{\]]")
+_NEXT_DOCUMENT = re.compile(r"^\{", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a text.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    line : int
+        Where it begins.
+    tree : object
+        What it says; None where it breaks off.
+    problem : str
+        Why it cannot be read: ``""`` where it can.
+    """
+
+    number: int
+    line: int
+    tree: Any
+    problem: str = ""
+
+
+def holds_documents(text: str) -> bool:
+    r"""Tell whether a text is JSON, or some of its lines begin a document of it.
+
+    >>> holds_documents('warning: overflow\n{"start": {}}'), holds_documents("from,to\nS,D\n")
+    (True, False)
+    """
+    return bool(_BEGINS.search(text)) or text.lstrip().startswith("[[")
+
+
+def documents_of(text: str, other_lines: list[str]) -> Iterator[Document]:
+    r"""Yield the documents of a text, those of a list one by one.
+
+    Parameters
+    ----------
+    text : str
+    other_lines : list of str
+        Gets the lines that belong to no document.
+
+    Examples
+    --------
+    >>> other_lines = []
+    >>> found = documents_of('{"a": 1}\nwarning\n[{"a": 2}, {"a": 3}] {"a": ', other_lines)
+    >>> [(d.number, d.line, d.tree, d.problem) for d in found]  # doctest: +NORMALIZE_WHITESPACE
+    [(1, 1, {'a': 1}, ''), (2, 3, {'a': 2}, ''), (3, 3, {'a': 3}, ''),
+     (4, 3, None, 'line 3: not complete JSON (Expecting value)')]
+    >>> other_lines
+    ['warning']
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=_object_without_duplicates)
+    position, number, line, counted = 0, 0, 1, 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        line, counted = line + text.count("\n", counted, position), position
+        if not _DOCUMENT.match(text, position):
+            end = _end_of_other_text(text, position)
+            other_lines.append(text[position:end].strip())
+            position = end
+            continue
+        number += 1
+        try:
+            tree, position = decoder.raw_decode(text, position)
+        except (json.JSONDecodeError, DuplicateKeyError, RecursionError) as error:
+            yield Document(number, line, None, _why(error))
+            following = _NEXT_DOCUMENT.search(text, position + 1)
+            position = following.start() if following else len(text)
+            continue
+        trees = tree if isinstance(tree, list) and tree else [tree]
+        for i, one in enumerate(trees):
+            yield Document(number + i, line, one)
+        number += len(trees) - 1
+
+
+def _end_of_other_text(text: str, position: int) -> int:
+    """Return where a line of other text ends: at its end, or where an object begins in it."""
+    end = text.find("\n", position)
+    end = len(text) if end < 0 else end
+    found = _OBJECT.search(text, position, end)
+    return found.start() if found else end
+
+
+class DuplicateKeyError(ValueError):
+    """A key that says what was measured is given twice in one object."""
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno}: not complete JSON ({error.msg})"
+    if isinstance(error, RecursionError):
+        return "nested too deeply for the result of a test"
+    return (
+        f"{error} is given twice, so its direction is unknown; an old iperf3 writes this for "
+        "--bidir: use 3.12 or newer, or one test per direction"
+    )
+
+
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # iperf3 up to 3.10 wrote sum_sent and sum_received twice for --bidir (esnet/iperf#1196); a
+    # dict would silently keep the reverse direction's. Other keys newer ones repeat too, such as
+    # sock_bufsize with several streams.
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        for key, times in Counter(key for key, _ in pairs).items():
+            if times > 1 and key.startswith("sum"):
+                raise DuplicateKeyError(shown(key))
+    return tree

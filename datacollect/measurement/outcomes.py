@@ -1,0 +1,231 @@
+"""What tests of bandwidth leave behind: samples, or why there is none; and one sample for one test.
+
+Readers of formats make `Outcome` of what they read. A test that measured nothing has no sample: it
+is not a sample of 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datacollect.errors import ProblemError
+from datacollect.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pandas as pd
+
+# A test that reached so much of the rate that it was told to send at was held back by that.
+LIMITED_PART = 0.95
+
+# So many failures are named; of more, only the number.
+MOST_SHOWN = 50
+
+
+class FailedTestError(ProblemError):
+    """A test gives no sample: it failed, was cut off, or nothing arrived."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one test measured from one host to another.
+
+    Attributes
+    ----------
+    from_host, to_host : str
+    time_s : float
+        When it began, in seconds since 1970.
+    bandwidth_bytes_per_s : float
+        What the receiver got.
+    n_bytes : int
+    duration_s : float
+    streams : int
+    protocol : str
+    limit_bytes_per_s : float
+        All that the sender was told to send; 0 where it had no limit.
+    """
+
+    from_host: str
+    to_host: str
+    time_s: float
+    bandwidth_bytes_per_s: float
+    n_bytes: int
+    duration_s: float
+    streams: int
+    protocol: str
+    limit_bytes_per_s: float = 0.0
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the test's own limit, rather than the path, kept it from being faster."""
+        return 0 < LIMITED_PART * self.limit_bytes_per_s <= self.bandwidth_bytes_per_s
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one output says of a test.
+
+    Attributes
+    ----------
+    place : str
+        File, and which test in it.
+    samples : tuple of Sample
+        One for each direction that was measured.
+    failures : tuple of str
+        Why directions, or the whole test, have none: each begins with the place.
+    identity : str
+        The same in all outputs of the same test, whichever end wrote them; ``""``: not known.
+    content : str
+        The same where an output is printed twice.
+    of_server : bool
+        Whether the server wrote it, which knows only what it received itself.
+    """
+
+    place: str
+    samples: tuple[Sample, ...] = ()
+    failures: tuple[str, ...] = ()
+    identity: str = ""
+    content: str = ""
+    of_server: bool = False
+
+
+def require_arrived(place: str, rate: float, n_bytes: float, duration_s: float) -> None:
+    """Raise `FailedTestError` where nothing was measured.
+
+    >>> require_arrived("a.json", 0.0, 0, 10.0)
+    Traceback (most recent call last):
+    datacollect.measurement.outcomes.FailedTestError: a.json: nothing arrived in 10 s
+    """
+    if not duration_s > 0:
+        raise FailedTestError(f"{place}: the test lasted {duration_s:g} s")
+    if not (rate > 0 and n_bytes > 0):
+        raise FailedTestError(f"{place}: nothing arrived in {duration_s:g} s")
+
+
+def once_each(outcomes: Sequence[Outcome], notes: list[str]) -> list[Outcome]:
+    """Return one outcome for each test; say which were given more than once.
+
+    What the client printed counts: it knows what arrived in both directions. The same test at its
+    server, or printed twice, does not count again. Where an output names no test, by its cookie or
+    its run, an equal one may be another test: both count, and it is said.
+    """
+    of_clients = {one.identity for one in outcomes if not one.of_server and one.identity}
+    seen: set[str] = set()
+    kept, again, alike = [], [], []
+    for one in outcomes:
+        is_at_client = one.of_server and one.identity in of_clients
+        is_copy = bool(one.content) and one.content in seen
+        if is_at_client or (is_copy and one.identity):
+            again.append(one.place)
+            continue
+        if is_copy and one.samples:
+            alike.append(one.place)
+        seen.add(one.content)
+        kept.append(one)
+    if again:
+        notes.append(
+            f"{counted(len(again), 'output')} of a test that is there already, as its server or a "
+            f"second copy has it: {listed(again)}; each test counts once"
+        )
+    if alike:
+        notes.append(
+            f"{counted(len(alike), 'output')} without a cookie equal to another one, and counted "
+            f"as a test of its own: {listed(alike)}; remove what was printed twice"
+        )
+    return kept
+
+
+def require_tests(
+    outcomes: Iterable[Outcome], notes: list[str], *, skip_failed: bool, n_rows: int = 0
+) -> None:
+    """Raise `FailedTestError` that lists all failed tests; with `skip_failed` note them.
+
+    Parameters
+    ----------
+    outcomes : iterable of Outcome
+    notes : list of str
+        Gets what was passed over.
+    skip_failed : bool
+    n_rows : int
+        Good samples besides, from tables.
+
+    Raises
+    ------
+    FailedTestError
+        Some failed, or all of them did.
+    """
+    outcomes = list(outcomes)
+    failures = [text for one in outcomes for text in one.failures]
+    if not failures:
+        return
+    n_good = n_rows + sum(len(one.samples) for one in outcomes)
+    shown = failures[:MOST_SHOWN]
+    if len(failures) > MOST_SHOWN:
+        shown.append(f"and {len(failures) - MOST_SHOWN} more")
+    if skip_failed and n_good:
+        notes.append(
+            f"{counted(len(failures), 'test')} that failed passed over: " + "; ".join(shown)
+        )
+        return
+    remedy = "; repeat the test" if len(failures) == 1 else "; repeat them"
+    if n_good:
+        remedy += f", or pass over what failed with --skip-failed, which leaves {n_good}"
+        remedy += " good one" if n_good == 1 else " good ones"
+        remedy += " (skip_failed=True in Python)"
+    if len(failures) == 1:
+        raise FailedTestError(failures[0] + remedy)
+    raise FailedTestError(
+        f"{len(failures)} tests failed:\n  " + "\n  ".join(shown) + f"\n  {remedy.lstrip('; ')}"
+    )
+
+
+def limited_tests(outcomes: Iterable[Outcome]) -> list[str]:
+    """Say which tests were held back by their own limit, if any."""
+    limited = [one.place for one in outcomes if any(sample.is_limited for sample in one.samples)]
+    if not limited:
+        return []
+    text = (
+        f"{counted(len(limited), 'test')} reached the rate that it was told to send at (-b), "
+        f"so the link may be faster: {listed(limited)}; test without -b"
+    )
+    return [text]
+
+
+def unlike_samples(samples: pd.DataFrame) -> list[str]:
+    """Say which links have samples of several kinds, which count together.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> unlike_samples(pd.DataFrame({"from": "a", "to": "b", "streams": [1, 8]}))[0][:65]
+    '1 link measured with several numbers of connections count as one,'
+    """
+    said = []
+    for column, what in (("protocol", "protocols"), ("streams", "numbers of connections")):
+        if column not in samples or samples[column].nunique() < 2:
+            continue
+        several = samples.groupby(["from", "to"])[column].nunique()
+        mixed = several[several > 1].index.tolist()
+        if mixed:
+            a, b = mixed[0]
+            is_pair = (samples["from"] == a) & (samples["to"] == b)
+            kinds = sorted(samples[column][is_pair].dropna().unique().tolist())
+            shown = " and ".join(f"{kind:g}" if column == "streams" else kind for kind in kinds)
+            said.append(
+                f"{counted(len(mixed), 'link')} measured with several {what} count as one, such as "
+                f"{a} -> {b} with {shown}; give the tests of one kind for estimates of that kind"
+            )
+    return said
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """List names, as many as fit.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"

@@ -1,0 +1,308 @@
+"""One reader of measurements: files and folders, whatever they are called, whoever measured.
+
+What a file is, its content says: JSON that a tool printed (`datacollect.measurement.json_texts`),
+or a table (`datacollect.measurement.sample_tables`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.documents import STANDARD_INPUT, CutOffError, document_name, read_bytes, text_of
+from datacollect.errors import DatacollectWarning, ProblemError
+from datacollect.kinds import shown_text
+from datacollect.measurement.iperf3_results import is_iperf3, outcome_of_iperf3
+from datacollect.measurement.json_texts import FOR_PEOPLE, documents_of, holds_documents
+from datacollect.measurement.outcomes import (
+    Outcome,
+    limited_tests,
+    listed,
+    once_each,
+    require_tests,
+    unlike_samples,
+)
+from datacollect.measurement.perfsonar import (
+    THROUGHPUT,
+    kind_of_test,
+    outcome_of_run,
+    require_no_series,
+    unwrapped,
+)
+from datacollect.measurement.sample_tables import (
+    ReadTable,
+    TableOptions,
+    is_sample_table,
+    read_table,
+)
+from datacollect.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
+
+    import pandas as pd
+
+# What iperf3 prints where it has nothing else to say.
+_COMPLAINT = "iperf3: "
+
+
+class _NoResultError(ProblemError):
+    """A document of JSON that is no result of a test."""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What was measured, and what is to be said of it.
+
+    Attributes
+    ----------
+    samples : DataFrame
+        See `datacollect.measurement.samples`.
+    notes : tuple of str
+        What was left out, or assumed.
+    """
+
+    samples: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def read_measurements(
+    paths: Sequence[str | PathLike[str]],
+    *,
+    names: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    only: Mapping[str, str] | None = None,
+    times: bool = True,
+    skip_failed: bool = False,
+    tables: bool = True,
+) -> Measurements:
+    """Read all samples of files and folders; a test counts once, wherever it stands.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+        ``-`` is standard input.
+    names : mapping, optional
+        Host's name by address, for what tools printed.
+    columns, only : mapping, optional
+        For tables, see `datacollect.measurement.samples.read_samples`.
+    times : bool
+        False: samples count as equally old, in the order of the files.
+    skip_failed : bool
+        Pass over tests that failed.
+    tables : bool
+        Whether tables are read at all.
+
+    Raises
+    ------
+    ProblemError
+        A file is neither, or breaks a rule; all tests that failed are named at once.
+    """
+    import pandas as pd
+
+    reader = _Reader(names, TableOptions(columns, only, times), tables)
+    for path in paths:
+        reader.read(path)
+    notes, parts = reader.notes, reader.parts
+    kept = once_each([one for part in parts if isinstance(part, list) for one in part], notes)
+    of_tables = [part for part in parts if isinstance(part, ReadTable)]
+    require_tests(
+        [*kept, *(Outcome("", failures=table.failures) for table in of_tables)],
+        notes,
+        skip_failed=skip_failed,
+        n_rows=sum(len(table.frame) for table in of_tables),
+    )
+    for table in of_tables:
+        notes += table.notes
+    notes += limited_tests(kept)
+    if times and len({table.is_timeless for table in of_tables} | ({False} if kept else set())) > 1:
+        notes.append("samples without times count as older than those that have some")
+    counts = {id(one) for one in kept}
+    frames = [part.frame if isinstance(part, ReadTable) else _frame(part, counts) for part in parts]
+    filled = [frame for frame in frames if len(frame)]
+    samples = pd.concat(filled or frames[:1] or [_frame([], counts)], ignore_index=True)
+    notes += unlike_samples(samples)
+    samples = samples.drop(columns="protocol", errors="ignore")
+    return Measurements(samples if times else samples.assign(time_s=0.0), tuple(notes))
+
+
+def told(found: Measurements) -> pd.DataFrame:
+    """Return the samples with the notes in their ``attrs``, and warn of each note."""
+    for text in found.notes:
+        warnings.warn(text, DatacollectWarning, stacklevel=3)
+    found.samples.attrs["notes"] = found.notes
+    return found.samples
+
+
+class _Reader:
+    """Reads file by file what counts, in order: outcomes of tests, and tables."""
+
+    def __init__(
+        self, names: Mapping[str, str] | None, options: TableOptions, tables: bool
+    ) -> None:
+        self.parts: list[list[Outcome] | ReadTable] = []
+        self.notes: list[str] = []
+        self._names, self._options, self._tables = names, options, tables
+        self._seen: dict[bytes, str] = {}
+
+    def read(self, path: str | PathLike[str]) -> None:
+        """Read a file, or the files of a folder."""
+        if str(path) != "-" and Path(path).is_dir():
+            self._read_folder(Path(path))
+        else:
+            self._read_file(path)
+
+    def _read_folder(self, path: Path) -> None:
+        passed_over, n_read = [], 0
+        for file in sorted(path.iterdir()):
+            if file.name.startswith(".") or not file.is_file():
+                continue
+            try:
+                self._read_file(file, of_folder=True)
+                n_read += 1
+            except _NoResultError:
+                passed_over.append(file.name)
+        if not n_read:
+            raise ProblemError(
+                f"{path}: the folder holds no file *.json, nor another one with results of tests; "
+                "put iperf3's outputs there"
+            )
+        if passed_over:
+            self.notes.append(
+                f"{path}: {counted(len(passed_over), 'file')} without results of tests passed "
+                f"over: {listed(passed_over)}"
+            )
+
+    def _read_file(self, path: str | PathLike[str], *, of_folder: bool = False) -> None:
+        name = document_name(path)
+        data = read_bytes(path)
+        try:
+            text = text_of(data, name)
+        except CutOffError as error:
+            self.parts.append([Outcome(name, failures=(str(error),))])
+            return
+        except ProblemError as error:
+            # In a folder there may be pictures; a result that is no text is none of these.
+            if of_folder and ".json" not in name.lower():
+                raise _NoResultError(str(error)) from None
+            raise
+        if of_folder and not self._is_measurement(text, name):
+            raise _NoResultError(f"{name}: holds no result of a test")
+        self._read_text(text, name)
+
+    def _is_measurement(self, text: str, name: str) -> bool:
+        if not text.strip() or holds_documents(text) or _says_no_more(text):
+            return True
+        return self._tables and is_sample_table(text, name, self._options)
+
+    def _read_text(self, text: str, name: str) -> None:
+        digest = sha256(text.encode()).digest()
+        if text.strip() and digest in self._seen:
+            self.notes.append(f"{name} holds the same as {self._seen[digest]}, and counts once")
+            return
+        self._seen[digest] = name
+        if holds_documents(text):
+            if self._options.columns or self._options.only:
+                option = "--column" if self._options.columns else "--only"
+                raise ProblemError(
+                    f"{option} is for a CSV of samples, got {name!r}, which a tool printed as JSON"
+                )
+            self.parts.append(list(self._outcomes(text, name)))
+        elif not text.strip() or _says_no_more(text) or not self._tables:
+            self.parts.append([Outcome(name, failures=(_why_nothing(text, name),))])
+        else:
+            if self._names is not None:
+                raise ProblemError(
+                    "--name is for iperf3's output; a CSV of samples names its hosts"
+                )
+            self.parts.append(read_table(text, name, self._options))
+
+    def _outcomes(self, text: str, name: str) -> Iterator[Outcome]:
+        other_lines: list[str] = []
+        of_other_kinds: dict[str, int] = {}
+        for document in documents_of(text, other_lines):
+            place = name if document.number == 1 else f"{name}, test {document.number}"
+            if document.problem:
+                begins = f"{name}, " if document.problem.startswith("line ") else f"{place}: "
+                yield Outcome(place, failures=(begins + document.problem,))
+                continue
+            trees = list(unwrapped(document.tree))
+            for number, tree in enumerate(trees, start=1):
+                kind = kind_of_test(tree)
+                if kind is not None and kind != THROUGHPUT:
+                    of_other_kinds[kind] = of_other_kinds.get(kind, 0) + 1
+                else:
+                    hit = f", hit {number}" if len(trees) > 1 else ""
+                    yield self._outcome(tree, f"{place}{hit}", is_run=kind is not None)
+        if other_lines:
+            first = shown_text(other_lines[0])
+            self.notes.append(
+                f"{name}: {counted(len(other_lines), 'line')} of other text passed over, such as "
+                f"{first!r}"
+            )
+        for kind, n in of_other_kinds.items():
+            self.notes.append(
+                f"{name}: left out, as no measurement of bandwidth: {counted(n, 'test')} of type "
+                f"{kind}"
+            )
+
+    def _outcome(self, tree: Any, place: str, *, is_run: bool) -> Outcome:
+        if is_run:
+            return outcome_of_run(tree, place, self._names)
+        if is_iperf3(tree):
+            return outcome_of_iperf3(tree, place, self._names)
+        if isinstance(tree, dict) and "event" in tree:
+            raise ProblemError(f"{place}: written with --json-stream; use iperf3 -J without it")
+        require_no_series(tree, place)
+        raise _NoResultError(
+            f"{place}: must be the output of iperf3 -J, with keys start and end, or a throughput "
+            "test as perfSONAR's archiver keeps it, with keys test and result"
+        )
+
+
+# Columns of samples, and the attributes of a `Sample` that they hold; protocols are for notes only.
+_COLUMNS = {
+    "from": "from_host",
+    "to": "to_host",
+    "time_s": "time_s",
+    "bandwidth_bytes_per_s": "bandwidth_bytes_per_s",
+    "bytes": "n_bytes",
+    "duration_s": "duration_s",
+    "streams": "streams",
+    "protocol": "protocol",
+}
+
+
+def _frame(outcomes: Sequence[Outcome], counts: set[int]) -> pd.DataFrame:
+    """Return the samples of the outcomes that count."""
+    import pandas as pd
+
+    samples = [sample for one in outcomes if id(one) in counts for sample in one.samples]
+    return pd.DataFrame(
+        {
+            column: [getattr(sample, attribute) for sample in samples]
+            for column, attribute in _COLUMNS.items()
+        }
+    )
+
+
+def _says_no_more(text: str) -> bool:
+    """Whether a text is what iperf3 writes instead of a result, or for people."""
+    return text.lstrip().startswith(_COMPLAINT) or bool(FOR_PEOPLE.search(text))
+
+
+def _why_nothing(text: str, name: str) -> str:
+    """Say why a text holds no result."""
+    what = "there is no input" if name == STANDARD_INPUT else "the file is empty"
+    if not text.strip():
+        return f"{name}, line 1: no header, and no output of iperf3 -J: {what}"
+    first = shown_text(text.strip().splitlines()[0])
+    if FOR_PEOPLE.search(text):
+        return f"{name}: is iperf3's output for people; repeat the test with iperf3 -J"
+    if text.lstrip().startswith(_COMPLAINT):
+        return f"{name}: the test failed, iperf3 says {first!r}"
+    return f"{name}, line 1: not complete JSON, got {first!r}; must be the output of iperf3 -J"

@@ -1,0 +1,59 @@
+"""Text of files, whatever they are called, packed or not; TOML or JSON by their content."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+
+import pytest
+
+from datacollect.documents import read_tree, text_of
+from datacollect.errors import ProblemError
+
+TEXT = '{"destination": "Zürich"}\n'
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda text: text.encode(),
+        lambda text: text.encode("utf-8-sig"),
+        lambda text: text.encode("utf-16"),
+        lambda text: "\ufeff".encode("utf-16-be") + text.encode("utf-16-be"),
+        lambda text: text.encode("utf-32"),
+        lambda text: gzip.compress(text.encode("utf-16")),
+        lambda text: bz2.compress(text.encode()),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.json", "a.toml", "a.txt", "a.json.gz"])
+def test_text_is_what_its_bytes_say(tmp_path, encode, name):
+    assert text_of(encode(TEXT), name) == TEXT
+    (tmp_path / name).write_bytes(encode(TEXT))
+    assert read_tree(tmp_path / name) == {"destination": "Zürich"}
+
+
+@pytest.mark.parametrize(
+    "text", ['destination = "D"', "# note\na = 1", "[hosts.D]", '[[links]]\nfrom = "S"', '"a b"=1']
+)
+def test_toml_is_toml_under_any_name(tmp_path, text):
+    trees = []
+    for name in ("a.json", "a.toml", "a"):
+        (tmp_path / name).write_text(text)
+        trees.append(read_tree(tmp_path / name))
+    assert trees[0] == trees[1] == trees[2] != {}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(TEXT.encode())[:-9], r"a\.txt: a packed file that is cut off or damaged"),
+        (b"\x1f\x8bnothing", r"a packed file that is cut off or damaged"),
+        (b"BZh9nothing", r"a packed file that is cut off or damaged"),
+        (TEXT.encode("utf-16")[:-1], r"a\.txt: begins as UTF-16, but byte 52 is none of it"),
+        ("a\0".encode("utf-16"), r"line 1: must be text, got a NUL character"),
+        (TEXT.encode("latin-1"), r"line 1: must be UTF-8 text, got byte 0xfc; save it as UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_refused(data, message):
+    with pytest.raises(ProblemError, match=message):
+        text_of(data, "a.txt")
