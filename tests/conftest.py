@@ -33,6 +33,7 @@ NO_NAMESPACES = (
 NO_CURL = "no curl here: apt install curl"
 NO_OPENSSL = "no openssl here: apt install openssl"
 NO_NGINX = "no nginx here: apt install nginx-light"
+NO_BUSYBOX = "no busybox here: apt install busybox"
 NO_TRACING = "strace may not trace here"
 NO_IPV6 = "no IPv6 here: its loopback is switched off"
 OTHER_PLATFORM = "digests of runs were recorded on another platform: here they hold to 1e-9"
@@ -41,7 +42,7 @@ OTHER_PLATFORM = "digests of runs were recorded on another platform: here they h
 SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
-    *(NO_TRACING, NO_IPV6),
+    *(NO_TRACING, NO_IPV6, NO_BUSYBOX),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.

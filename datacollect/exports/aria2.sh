@@ -31,8 +31,9 @@ fetch() {
     load "$bytes" "$rate" "$address" "$mark.tmp" "$@"
     [ "$code" -ne 0 ] || mv -f "$mark.tmp/data" "$new"
     mv -f "$mark.tmp/log.aria2" "$head" 2>/dev/null
-    # 32: the SHA-256 is another one. Too long, it could not be written.
-    if [ "$code" -eq 32 ] || [ "$(bytes_of "$mark.tmp/data")" -gt "$bytes" ]; then
+    # Nothing to go on with: 32, the SHA-256 is another one; 1 and 8, it does not fit what the server
+    # says now; or it is too long.
+    if [ "$code" -eq 32 ] || [ "$code" -eq 1 ] || [ "$code" -eq 8 ] || [ "$(bytes_of "$mark.tmp/data")" -gt "$bytes" ]; then
         spent=$((spent + $(bytes_of "$mark.tmp/data")))
         rm -rf "$mark.tmp"
     fi
