@@ -105,7 +105,11 @@ def export(
     require_belonging(problem, schedule)
     require_fit(problem, manifest, manifest_name)
     jobs = jobs_of(
-        problem, schedule, manifest, may_cut=_what_may_cut(kind), piece_bytes=piece_bytes
+        problem,
+        schedule,
+        manifest,
+        may_cut=TOOLS[kind].may_cut if kind in TOOLS else kind == "csv",
+        piece_bytes=piece_bytes,
     )
     finish_s = finish_times_s(problem, jobs.jobs, timed=kind != "fts")
     address = _address_of(templates, kind)
@@ -127,12 +131,6 @@ def export(
     return Export(texts, hosts, jobs, makespan_s, notes)
 
 
-def _what_may_cut(kind: ExportFormat) -> Callable[[str], bool]:
-    """Which files a format may ask for in ranges."""
-    may_cut = TOOLS[kind].may_cut if kind in TOOLS else kind == "csv"
-    return lambda _path: may_cut
-
-
 def script_name(host: str) -> str:
     """Return the name of a host's script.
 
@@ -142,7 +140,13 @@ def script_name(host: str) -> str:
     return f"{folder_of_host(host)}.sh"
 
 
+# Of these alone what comes can be proved.
+_SCHEMES = {"curl": ("https", "http", "file"), "aria2": ("https", "http")}
+
+
 def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str, str], str]:
+    if kind in _SCHEMES:
+        return lambda *file: _require_scheme(templates.address(*file), file[0], kind)
     if kind != "rsync":
         return templates.address
 
@@ -156,6 +160,16 @@ def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str,
             )
         return f"{base}./{path}"
 
+    return address
+
+
+def _require_scheme(address: str, host: str, kind: ExportFormat) -> str:
+    known = _SCHEMES[kind]
+    if not address.lower().startswith(tuple(f"{scheme}://" for scheme in known)):
+        raise ProblemError(
+            f"--url for {host!r}: {kind} scripts prove what comes by {' or '.join(known)} only, "
+            f"got {address!r}; give such an address, or use rclone"
+        )
     return address
 
 

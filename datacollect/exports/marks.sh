@@ -12,6 +12,7 @@ synced() { dd if=/dev/null of="$1" conv=notrunc,fsync status=none; }
 
 name_piece() { mark=$whole.datacollect-$offset-$bytes part=$mark.part new=$mark.new head=$mark.head at=$mark.at; }
 write_mark() { printf 'datacollect-piece/1 %s %s %s\n' "$offset" "$bytes" "$1" >"$head" && mv -f "$head" "$mark"; }
+is_mark() { [ -s "$1" ] && read -r line <"$1" && case $line in "datacollect-piece/1 $2 $3 "*) ;; *) false ;; esac; }
 marks() {
     for each in "$whole.datacollect-"[0-9]*[0-9]; do
         [ -s "$each" ] && read -r line <"$each" && printf '%s\n' "$line"
@@ -38,7 +39,11 @@ recheck() {
 first_version() { sed -n 1p "$whole.datacollect-version" 2>/dev/null; }
 is_of_earlier_start() { [ "$(sed -n 2p "$whole.datacollect-version" 2>/dev/null || echo "$start")" != "$start" ]; }
 same_version() {
-    (set -C && printf '%s\n%s\n' "$1" "$start" >"$whole.datacollect-version") 2>/dev/null
+    # One of several lanes is the first; the version appears with all that it says.
+    printf '%s\n%s\n' "$1" "$start" >"$mark.first"
+    ln "$mark.first" "$whole.datacollect-version" 2>/dev/null || [ -s "$whole.datacollect-version" ] ||
+        cp "$mark.first" "$whole.datacollect-version" # where there are no links
+    rm -f "$mark.first"
     [ "$(first_version)" != "$1" ] || return 0
     why="the file has changed at its server: its first bytes were of $(first_version), now it is of $1"
     is_stale=yes
@@ -59,7 +64,7 @@ in_place() { [ "$partial" != . ] && [ -f "./$file" ] && [ "$(bytes_of "./$file")
 # Whether a piece is here: a mark whose data are gone counts no more.
 has_come() {
     ! in_place || return 0
-    [ -s "$mark" ] || [ -s "$whole.datacollect-0-$size" ] || return 1
+    is_mark "$mark" "$offset" "$bytes" || is_mark "$whole.datacollect-0-$size" 0 "$size" || return 1
     [ "$(bytes_of "$whole")" -lt $((offset + bytes)) ] || return 0
     rm -f "$mark" "$whole.datacollect-0-$size"
     return 1
