@@ -62,7 +62,7 @@ class Entry:
 
 
 def entries_of(cases: Iterable[Case], *, alone: bool = False) -> list[Entry]:
-    """Put cases into entries, with a plain file in the middle; or each into one of its own."""
+    """Put cases into entries, quick ones beside a plain file; or each into one of its own."""
     if alone:
         return [
             Entry(f"W{n}", (case,), case.behaviour.redirect == "insecure")
@@ -78,8 +78,9 @@ def entries_of(cases: Iterable[Case], *, alone: bool = False) -> list[Entry]:
         for begin in range(0, len(group), step):
             chosen = group[begin : begin + step]
             half = len(chosen) // 2
-            # Who meets one page for many names may well stop there.
-            neighbours = [] if kind == "page" else [neighbour_of(chosen[0])]
+            # One page for many names may well stop a server, and so may waiting: patience is for
+            # all of its files.
+            neighbours = [neighbour_of(chosen[0])] if kind == "quiet" else []
             beside = (*chosen[:half], *neighbours, *chosen[half:])
             found.append(Entry(f"W{len(found)}", beside, is_secure))
     return found
