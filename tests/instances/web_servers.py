@@ -34,6 +34,7 @@ http {{
     client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
     uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
     gzip on; gzip_types *; gzip_min_length 1;
+    {http}
     server {{
         listen 127.0.0.1:{port} {ssl};
         {certificate}
@@ -69,8 +70,13 @@ class Nginx:
 
 
 @contextmanager
-def nginx(folder: Path, *, tls: bool = True, more: str = "", port: int | None = None):
-    """Run nginx, which serves ``folder/root``; it ends with the block."""
+def nginx(
+    folder: Path, *, tls: bool = True, more: str = "", http: str = "", port: int | None = None
+):
+    """Run nginx, which serves ``folder/root``; it ends with the block.
+
+    `more` is said of the server, `http` of all servers.
+    """
     root = folder / "root"
     root.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
@@ -92,6 +98,7 @@ def nginx(folder: Path, *, tls: bool = True, more: str = "", port: int | None = 
             certificate=certificate,
             root=root,
             more=more,
+            http=http,
         )
     )
     # As root it would serve as another user, who cannot read what tests write.

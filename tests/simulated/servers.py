@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from functools import cached_property
@@ -54,8 +55,6 @@ class WebSource(Source):
             return list(WebListing(self.name, files, known, ask, 10.0).pages())
 
     def _sha256(self, path: str) -> str | None:
-        import hashlib
-
         data = self.current(path)[1]
         return hashlib.sha256(data).hexdigest() if len(path) % 2 else None
 
@@ -78,6 +77,10 @@ class WebSource(Source):
         """What a file was when it was listed."""
         etag = Version.of_tag(listed.tag).etag
         for entry, data in self.versions[listed.path]:
+            if listed.sha256 is not None:
+                if hashlib.sha256(data).hexdigest() == listed.sha256:
+                    return data
+                continue
             # Answers to requests for what empty files do not have tell no ETag.
             if f'"{entry.mtime_ns}"' == etag or (etag is None and not data):
                 return data
@@ -98,7 +101,7 @@ class SimulatedPeer(WebPeer):
     """Has no socket to shut down."""
 
     def abort(self) -> None:
-        self._is_aborted = True
+        self._talk.is_aborted = True
 
 
 class Connection:

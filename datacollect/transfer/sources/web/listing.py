@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from datacollect.errors import IdentityError, TransferError
 from datacollect.net.fan_out import LOOK_S, Begun
 from datacollect.transfer.protocol.source import LeftOut, Listed, Page
+from datacollect.transfer.sources.web.conversation import Failed
 from datacollect.transfer.sources.web.messages import Worth
-from datacollect.transfer.sources.web.peer import Failed, contradicts
+from datacollect.transfer.sources.web.peer import contradicts
 from datacollect.transfer.sources.web.refusals import login_page
 from datacollect.transfer.sources.web.sameness import Sameness, is_page, is_page_elsewhere
 from datacollect.transfer.sources.web.versions import Version

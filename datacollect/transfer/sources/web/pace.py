@@ -104,8 +104,12 @@ class Pace:
         """Wait, for one file's sake; all others go on."""
         until_s = self._clock() + wait_s
         with self._cond:
-            while not is_over() and (left_s := until_s - self._clock()) > 0:
-                self._cond.wait(min(left_s, LOOK_S))
+            while not is_over() and self._clock() < until_s:
+                self._wait_until(until_s)
+
+    def _wait_until(self, at_s: float) -> None:
+        """Wait until then, or until others have changed something; never for long."""
+        self._cond.wait(min(at_s - self._clock(), LOOK_S))
 
     def _slow_down(self) -> None:
         self._n_pauses += 1
@@ -136,9 +140,9 @@ class Pace:
                         self._n_waiting += 1
                 at_s = max(own_s, self._until_s, self._next_s)
                 if now_s < at_s:
-                    self._cond.wait(min(at_s - now_s, LOOK_S))
+                    self._wait_until(at_s)
                 elif self._width is not None and self._n_under_way >= self._width:
-                    self._cond.wait(LOOK_S)
+                    self._wait_until(math.inf)
                 else:
                     self._n_under_way += 1
                     self._next_s = now_s + self._distance_s

@@ -1,56 +1,34 @@
-"""A session with another server: the core's actions become bytes on a connection."""
+"""A session with another server: questions, each until it is answered, or it is known who fails."""
 
 from __future__ import annotations
 
 import math
-import socket
 import time
 from collections import deque
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datacollect.errors import TransferError
-from datacollect.net.deadline import RENEWED_BY_BYTES, RENEWED_WITHIN_S, Deadline
-from datacollect.net.dialling import telling
+from datacollect.net.deadline import RENEWED_BY_BYTES, RENEWED_WITHIN_S
 from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
 from datacollect.transfer.sources.web import messages
+from datacollect.transfer.sources.web.conversation import Conversation, Failed
 from datacollect.transfer.sources.web.heads import BUSY_S
 from datacollect.transfer.sources.web.messages import AskRange, AskSize, Worth
 from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
 
+    from datacollect.net.deadline import Deadline
     from datacollect.transfer.protocol.source import Listed, Segment, Span
     from datacollect.transfer.sources.web.core import WebCore
     from datacollect.transfer.sources.web.pace import Pace
     from datacollect.transfer.sources.web.standing import Standing
     from datacollect.transfer.sources.web.urls import Target
 
-READ_BYTES = 256 * 1024
 # Before a file that fails is asked for again, doubled each time.
 SHORT_S = 0.05
-
-
-class Failed(TransferError):
-    """An exchange has failed whose connection was there.
-
-    Attributes
-    ----------
-    wait_s, status, is_asked
-        As of `datacollect.transfer.sources.web.messages.Fail`.
-    turn : int
-        In which turn it has failed.
-    """
-
-    turn = 0
-
-    def __init__(
-        self, message: str, wait_s: float = 0.0, status: int = 0, *, is_asked: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.wait_s, self.status, self.is_asked = wait_s, status, is_asked
 
 
 def contradicts(answer: messages.Answer, file: Listed) -> bool:
@@ -100,17 +78,16 @@ class WebPeer:
         timeout_s: float = 20.0,
         patience_s: float = math.inf,
     ) -> None:
-        self._name, self._core, self._dial = name, core, dial
+        self._name, self._talk = name, Conversation(name, core, dial, timeout_s)
         self._target_of, self._pace = target_of, pace
         self._standing, self._is_told = standing, is_told
         self._timeout_s, self._patience_s = timeout_s, patience_s
-        self._connection: socket.socket | None = None
-        self._deadline: Deadline | None = None
         self._asked: deque[Sequence[Segment]] = deque()
-        self._is_aborted = False
-        self._view = memoryview(b"")
-        self._taken = self._wanted = 0
-        self.received_bytes = 0
+
+    @property
+    def received_bytes(self) -> int:
+        """All bytes so far."""
+        return self._talk.received_bytes
 
     # What sessions ask ------------------------------------------------------------------------
 
@@ -128,9 +105,9 @@ class WebPeer:
 
         at = 0
         for span, file in self._asked.popleft():
-            self._view, self._taken, self._wanted = buffer[at : at + span.n_bytes], 0, 0
+            self._talk.take_into(buffer[at : at + span.n_bytes])
             answer = self._range(span, file)
-            at += self._taken
+            at += self._talk.taken
             if answer.worth is not Worth.GOOD:
                 return Answer(at, _VERDICTS[answer.worth], b"", answer.why)
         return Answer(at, Verdict.VERIFIED, blake3(buffer[:at]).digest())
@@ -170,17 +147,11 @@ class WebPeer:
 
     def abort(self) -> None:
         """Let whatever is under way fail at once."""
-        self._is_aborted = True
-        connection = self._connection
-        if connection is not None:
-            with suppress(OSError):
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+        self._talk.abort()
 
     def close(self) -> None:
         """End."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._talk.close()
 
     def connect(self, deadline: Deadline | None = None) -> None:
         """Connect, once the server need not be left alone any more.
@@ -190,13 +161,8 @@ class WebPeer:
         TransferError
             It cannot be reached, or is another.
         """
-        with self._pace.turn(self._name, self._patience_s, lambda: self._is_aborted):
-            self._deadline = deadline
-            origin = self._target_of("").origin
-            for action in self._core.handle(messages.Greet(origin)):
-                self._do(action)
-            self._core.handle(messages.Connected())
-            self._deadline = None
+        with self._pace.turn(self._name, self._patience_s):
+            self._talk.greet(self._target_of("").origin, deadline)
             self._leave()
 
     # One question, until it is answered -------------------------------------------------------
@@ -210,7 +176,7 @@ class WebPeer:
             return messages.Answer(Worth.REFUSED, why)
 
         def rest() -> AskRange:
-            begin, n_bytes = span.offset_bytes + self._taken, span.n_bytes - self._taken
+            begin, n_bytes = span.offset_bytes + self._talk.taken, span.n_bytes - self._talk.taken
             return AskRange(file.path, target, file.n_bytes, version, begin, n_bytes)
 
         answer = self._asked_for(file.path, rest)
@@ -239,7 +205,7 @@ class WebPeer:
         if (refusal := self._refusal(path)) is not None and self._is_up(path):
             return refusal
         while True:
-            taken, begun_s = self._taken, time.monotonic()
+            taken, begun_s = self._talk.taken, time.monotonic()
             try:
                 answer = self._in_turn(ask)
                 if answer.worth is not Worth.UNREADABLE:
@@ -250,11 +216,11 @@ class WebPeer:
                 failure = Failed(answer.why)
             except Failed as error:
                 failure = error
-                if self._is_aborted:
-                    if time.monotonic() - begun_s >= RENEWED_WITHIN_S and self._taken == taken:
+                if self._talk.is_aborted:
+                    if time.monotonic() - begun_s >= RENEWED_WITHIN_S and self._talk.taken == taken:
                         self._standing.failed(path, "nothing comes")
                     raise
-            if self._taken - taken >= RENEWED_BY_BYTES:
+            if self._talk.taken - taken >= RENEWED_BY_BYTES:
                 continue  # it goes on from there
             is_quick = time.monotonic() - begun_s < self._timeout_s / 2
             if (refusal := self._blame(path, failure, is_quick=is_quick)) is not None:
@@ -305,7 +271,7 @@ class WebPeer:
             return refusal
         if not self._asked:
             wait_s = min(failure.wait_s, BUSY_S) if failure.status else SHORT_S * 2**n_failures
-            self._pace.pause(wait_s, lambda: self._is_aborted)
+            self._pace.pause(wait_s, lambda: self._talk.is_aborted)
         return None
 
     def _is_up(self, path: str) -> bool:
@@ -315,7 +281,7 @@ class WebPeer:
             try:
                 answer = self._in_turn(lambda probe=probe: probe)  # type: ignore[misc]
             except Failed:
-                if self._is_aborted:
+                if self._talk.is_aborted:
                     return False
             else:
                 if answer.worth is not Worth.UNREADABLE:
@@ -323,16 +289,13 @@ class WebPeer:
         return False
 
     def _in_turn(self, ask: Callable[[], messages.Event]) -> messages.Answer:
-        with self._pace.turn(self._name, self._patience_s, lambda: self._is_aborted) as turn:
-            event = ask()
-            self._deadline = Deadline(self._timeout_s) if isinstance(event, AskSize) else None
+        talk = self._talk
+        with self._pace.turn(self._name, self._patience_s, lambda: talk.is_aborted) as turn:
             try:
-                answer = self._exchange(event)
+                answer = talk.exchange(ask())
             except Failed as error:
                 error.turn = turn
                 raise
-            finally:
-                self._deadline = None
             self._pace.went_well()
             self._leave()
             return answer
@@ -340,92 +303,7 @@ class WebPeer:
     def _leave(self) -> None:
         """Keep no connection where others wait for theirs."""
         if self._pace.is_narrow:
-            for action in self._core.handle(messages.Lost("")):
-                self._do(action)
-
-    def _exchange(self, asked: messages.Event) -> messages.Answer:
-        """Let the core talk until it has an answer."""
-        event = asked
-        while True:
-            actions = self._core.handle(event)
-            for action in actions:
-                if isinstance(action, messages.Answer):
-                    return action
-                self._do(action)
-            if any(isinstance(action, messages.Connect) for action in actions):
-                event = messages.Connected()
-            else:
-                event = self._fill() if self._wanted else self._receive()
-
-    def _do(self, action: messages.Action) -> None:
-        match action:
-            case messages.Take(data):
-                self._view[self._taken : self._taken + len(data)] = data
-                self._taken += len(data)
-                self.received_bytes += len(data)
-            case messages.Send(data):
-                self._send(data)
-            case messages.Fill(n_bytes):
-                self._wanted = n_bytes
-            case messages.Connect():
-                self._connection = self._dialled(action)
-            case messages.Disconnect():
-                self.close()
-            case messages.Fail(why, wait_s, status, is_asked):
-                raise Failed(f"{self._name}: {why}", wait_s, status, is_asked=is_asked)
-
-    def _dialled(self, wanted: messages.Connect) -> socket.socket:
-        """Connect; where a question has led elsewhere, or is late, it is the question that fails.
-
-        Another question tells whether the server is there.
-        """
-        try:
-            return self._dial(wanted, self._deadline)
-        except TransferError as error:
-            if wanted.is_elsewhere or (self._deadline is not None and self._deadline.is_over):
-                raise Failed(str(error)) from None
-            raise
-
-    def _send(self, data: bytes) -> None:
-        """Send; what fails shows when the answer is received."""
-        if self._connection is not None and not self._is_aborted:
-            with suppress(OSError):
-                self._connection.sendall(data)
-
-    def _receive(self) -> messages.Event:
-        if self._connection is None or self._is_aborted:
-            raise Failed(f"{self._name}: the session was ended")
-        try:
-            with telling(self._name):
-                if self._deadline is not None:
-                    self._connection.settimeout(self._deadline.left_s())
-                data = self._connection.recv(READ_BYTES)
-        except TransferError as error:
-            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
-        if self._deadline is not None:
-            self._deadline.came(len(data))
-            self._connection.settimeout(self._timeout_s)
-        return messages.Received(data, time.time())
-
-    def _fill(self) -> messages.Event:
-        """Receive what is wanted straight into its place."""
-        wanted, self._wanted = self._wanted, 0
-        if self._connection is None or self._is_aborted:
-            raise Failed(f"{self._name}: the session was ended")
-        view, taken = self._view[self._taken : self._taken + wanted], 0
-        try:
-            with telling(self._name):  # once, not for each of a piece's thousand records
-                while taken < wanted:
-                    n_bytes = self._connection.recv_into(view[taken:])
-                    if n_bytes == 0:
-                        break
-                    taken += n_bytes
-                    self.received_bytes += n_bytes
-        except TransferError as error:
-            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
-        finally:
-            self._taken += taken
-        return messages.Filled(taken)
+            self._talk.leave()
 
 
 _VERDICTS = {

@@ -1,5 +1,7 @@
 """A real nginx: directly and behind a relay, killed halfway, with files changed in between."""
 
+import gzip
+import hashlib
 import os
 import shutil
 import signal
@@ -126,3 +128,53 @@ def wait_for_bytes(into, process):
         assert process.poll() is None, "it has ended"
         time.sleep(0.02)
     raise AssertionError("nothing comes")
+
+
+SMALL = {f"{n}.bin": os.urandom(2000) for n in range(12)}
+
+
+def test_a_login_page_is_no_file_and_what_was_collected_stays(tmp_path):
+    """All names lead to one page, which nginx sends in any ranges, with a strong ETag."""
+    with nginx(tmp_path) as server:
+        write(server.root, SMALL | {"login.html": b"<!DOCTYPE html><title>Sign in</title>\n"})
+        entry = {"url": server.url, "ca": "cert.pem", "files": [*SMALL]}
+        path = collection_file(tmp_path, server, entry)
+        assert dc.pull(path, tmp_path / "into").complete
+    closed = "types { text/html html; } rewrite ^/(?!login) /login.html redirect;"
+    for into, there in (("into", SMALL), ("elsewhere", {})):
+        with nginx(tmp_path, port=server.port, more=closed):
+            answer = dc.pull(path, tmp_path / into)
+        base = tmp_path / into / "W"
+        assert {p.name: p.read_bytes() for p in base.glob("*")} == there
+        assert not answer.complete
+        assert "a login page?" in answer.missing[0].why
+        assert "/login.html for 12 files" in answer.missing[0].why
+
+
+def test_a_server_that_limits_requests_is_listed_and_fetched(tmp_path):
+    zone = "limit_req_zone $binary_remote_addr zone=z:1m rate=20r/s; limit_req_status 429;"
+    with nginx(tmp_path, http=zone, more="limit_req zone=z burst=2 nodelay;") as server:
+        write(server.root, SMALL)
+        entry = {"url": server.url, "ca": "cert.pem", "files": [*SMALL]}
+        answer = dc.pull(collection_file(tmp_path, server, entry), tmp_path / "into")
+        n_refused = sum(" 429 " in line for line in server.requests())
+    assert answer.complete, answer.missing
+    assert arrived(tmp_path) == SMALL
+    assert 0 < n_refused < 40
+
+
+def test_what_is_stored_packed_comes_where_its_hash_is_known(tmp_path):
+    """nginx sends NAME.gz for NAME, with Content-Encoding: gzip, whatever it is asked for."""
+    packed = gzip.compress(TEXT, mtime=0)
+    with nginx(tmp_path, more="gzip_static always;") as server:
+        write(server.root, {"t.txt.gz": packed, "t.txt": b"never sent"})
+        entry = {"url": server.url, "ca": "cert.pem", "files": ["t.txt"]}
+        path = collection_file(tmp_path, server, entry)
+        answer = dc.pull(path, tmp_path / "into")
+        assert "it is stored so" in answer.missing[0].why
+        row = f"W,t.txt,{len(packed)},{hashlib.sha256(packed).hexdigest()}"
+        (tmp_path / "files.csv").write_text(f"host,path,bytes,sha256\n{row}\n")
+        path.write_text(path.read_text().replace('paths = ["t.txt"]', 'manifest = "files.csv"'))
+        answer = dc.pull(path, tmp_path / "into")
+    assert answer.complete, answer.missing
+    assert arrived(tmp_path) == {"t.txt": packed}

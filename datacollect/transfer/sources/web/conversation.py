@@ -1,0 +1,217 @@
+"""A conversation with a server: the core's actions become bytes on a connection."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from datacollect.errors import TransferError
+from datacollect.net.deadline import Deadline
+from datacollect.net.dialling import telling
+from datacollect.transfer.sources.web import messages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.transfer.sources.web.core import WebCore
+    from datacollect.transfer.sources.web.urls import Origin
+
+READ_BYTES = 256 * 1024
+
+
+class Failed(TransferError):
+    """An exchange has failed whose connection was there.
+
+    Attributes
+    ----------
+    wait_s, status, is_asked
+        As of `datacollect.transfer.sources.web.messages.Fail`.
+    turn : int
+        In which turn it has failed.
+    """
+
+    turn = 0
+
+    def __init__(
+        self, message: str, wait_s: float = 0.0, status: int = 0, *, is_asked: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.wait_s, self.status, self.is_asked = wait_s, status, is_asked
+
+
+class Conversation:
+    """A core at work. All but `abort` is for one thread.
+
+    Parameters
+    ----------
+    name : str
+        The server, for messages.
+    core : WebCore
+    dial : callable
+        Takes what the core wants to be connected to, and the deadline of the contact or None.
+    timeout_s : float
+        How long a question for a file's size may take, however the answer drips.
+
+    Attributes
+    ----------
+    taken : int
+        Bytes of the range under way that are in their place.
+    received_bytes : int
+        Of all ranges.
+    is_aborted : bool
+    """
+
+    def __init__(
+        self,
+        name: str,
+        core: WebCore,
+        dial: Callable[[messages.Connect, Deadline | None], socket.socket],
+        timeout_s: float,
+    ) -> None:
+        self._name, self._core, self._dial, self._timeout_s = name, core, dial, timeout_s
+        self._connection: socket.socket | None = None
+        self._deadline: Deadline | None = None
+        self._view = memoryview(b"")
+        self._wanted = 0
+        self.taken = self.received_bytes = 0
+        self.is_aborted = False
+
+    def greet(self, origin: Origin, deadline: Deadline | None) -> None:
+        """Connect, before anything is wanted.
+
+        Raises
+        ------
+        TransferError
+            The server cannot be reached, or is another.
+        """
+        self._deadline = deadline
+        for action in self._core.handle(messages.Greet(origin)):
+            self._do(action)
+        self._core.handle(messages.Connected())
+        self._deadline = None
+
+    def take_into(self, view: memoryview) -> None:
+        """Put the ranges that follow here, each behind the one before."""
+        self._view, self.taken, self._wanted = view, 0, 0
+
+    def exchange(self, asked: messages.Event) -> messages.Answer:
+        """Let the core talk until it has an answer.
+
+        Raises
+        ------
+        Failed
+            It has none.
+        TransferError
+            The server cannot be reached.
+        """
+        is_question = isinstance(asked, messages.AskSize)
+        self._deadline = Deadline(self._timeout_s) if is_question else None
+        try:
+            return self._talk(asked)
+        finally:
+            self._deadline = None
+
+    def leave(self) -> None:
+        """End the connection; the next question opens another."""
+        for action in self._core.handle(messages.Lost("")):
+            self._do(action)
+
+    def abort(self) -> None:
+        """Let whatever is under way fail at once; from any thread."""
+        self.is_aborted = True
+        connection = self._connection
+        if connection is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """End."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _talk(self, asked: messages.Event) -> messages.Answer:
+        """Let the core talk until it has an answer."""
+        event = asked
+        while True:
+            actions = self._core.handle(event)
+            for action in actions:
+                if isinstance(action, messages.Answer):
+                    return action
+                self._do(action)
+            if any(isinstance(action, messages.Connect) for action in actions):
+                event = messages.Connected()
+            else:
+                event = self._fill() if self._wanted else self._receive()
+
+    def _do(self, action: messages.Action) -> None:
+        match action:
+            case messages.Take(data):
+                self._view[self.taken : self.taken + len(data)] = data
+                self.taken += len(data)
+                self.received_bytes += len(data)
+            case messages.Send(data):
+                self._send(data)
+            case messages.Fill(n_bytes):
+                self._wanted = n_bytes
+            case messages.Connect():
+                self._connection = self._dialled(action)
+            case messages.Disconnect():
+                self.close()
+            case messages.Fail(why, wait_s, status, is_asked):
+                raise Failed(f"{self._name}: {why}", wait_s, status, is_asked=is_asked)
+
+    def _dialled(self, wanted: messages.Connect) -> socket.socket:
+        """Connect; where a question has led elsewhere, or is late, it is the question that fails.
+
+        Another question tells whether the server is there.
+        """
+        try:
+            return self._dial(wanted, self._deadline)
+        except TransferError as error:
+            if wanted.is_elsewhere or (self._deadline is not None and self._deadline.is_over):
+                raise Failed(str(error)) from None
+            raise
+
+    def _send(self, data: bytes) -> None:
+        """Send; what fails shows when the answer is received."""
+        if self._connection is not None and not self.is_aborted:
+            with suppress(OSError):
+                self._connection.sendall(data)
+
+    def _receive(self) -> messages.Event:
+        if self._connection is None or self.is_aborted:
+            raise Failed(f"{self._name}: the session was ended")
+        try:
+            with telling(self._name):
+                if self._deadline is not None:
+                    self._connection.settimeout(self._deadline.left_s())
+                data = self._connection.recv(READ_BYTES)
+        except TransferError as error:
+            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
+        if self._deadline is not None:
+            self._deadline.came(len(data))
+            self._connection.settimeout(self._timeout_s)
+        return messages.Received(data, time.time())
+
+    def _fill(self) -> messages.Event:
+        """Receive what is wanted straight into its place."""
+        wanted, self._wanted = self._wanted, 0
+        if self._connection is None or self.is_aborted:
+            raise Failed(f"{self._name}: the session was ended")
+        view, taken = self._view[self.taken : self.taken + wanted], 0
+        try:
+            with telling(self._name):  # once, not for each of a piece's thousand records
+                while taken < wanted:
+                    n_bytes = self._connection.recv_into(view[taken:])
+                    if n_bytes == 0:
+                        break
+                    taken += n_bytes
+                    self.received_bytes += n_bytes
+        except TransferError as error:
+            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
+        finally:
+            self.taken += taken
+        return messages.Filled(taken)
