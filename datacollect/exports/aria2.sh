@@ -15,12 +15,14 @@ load() {
     # shellcheck disable=SC2016 # the inner shell's own variables
     run "$most" sh -c 'cd "$0" && exec "$@"' "$folder" aria2c "$@" --quiet --log=log.aria2 --log-level=info \
         --allow-overwrite=true --auto-file-renaming=false --allow-piece-length-change=true --file-allocation=none \
-        --auto-save-interval=1 --max-tries=1 --connect-timeout=20 --timeout=120 --split=1 \
+        --disk-cache=0 --max-tries=1 --connect-timeout=20 --timeout=120 --split=1 \
         --max-connection-per-server=1 --follow-torrent=false --follow-metalink=false --remote-time=false \
         --http-accept-gzip=false --max-download-limit="$limit" --dir=. --out=data -- "$url"
 }
 fetch() {
-    rm -f "$mark.tmp/log.aria2"
+    # Without its control file, which it writes seldom, aria2 goes on from the length of the data:
+    # one connection writes them from the first byte on, without a cache.
+    rm -f "$mark.tmp/log.aria2" "$mark.tmp/data.aria2"
     if [ -n "$hash" ]; then
         set -- --continue=true "--checksum=sha-256=$hash"
     else
@@ -31,8 +33,9 @@ fetch() {
     load "$bytes" "$rate" "$address" "$mark.tmp" "$@"
     [ "$code" -ne 0 ] || mv -f "$mark.tmp/data" "$new"
     mv -f "$mark.tmp/log.aria2" "$head" 2>/dev/null
-    # 32: the SHA-256 is another one. Too long, it could not be written.
-    if [ "$code" -eq 32 ] || [ "$(bytes_of "$mark.tmp/data")" -gt "$bytes" ]; then
+    # Nothing to go on with: 32, the SHA-256 is another one; 1 and 8, it does not fit what the server
+    # says now; or it is too long.
+    if [ "$code" -eq 32 ] || [ "$code" -eq 1 ] || [ "$code" -eq 8 ] || [ "$(bytes_of "$mark.tmp/data")" -gt "$bytes" ]; then
         spent=$((spent + $(bytes_of "$mark.tmp/data")))
         rm -rf "$mark.tmp"
     fi

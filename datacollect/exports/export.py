@@ -138,7 +138,13 @@ def script_name(host: str) -> str:
     return f"{folder_of_host(host)}.sh"
 
 
+# Of these alone what comes can be proved.
+_SCHEMES = {"curl": ("https", "http", "file"), "aria2": ("https", "http")}
+
+
 def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str, str], str]:
+    if kind in _SCHEMES:
+        return lambda *file: _require_scheme(templates.address(*file), file[0], kind)
     if kind != "rsync":
         return templates.address
 
@@ -152,6 +158,16 @@ def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str,
             )
         return f"{base}./{path}"
 
+    return address
+
+
+def _require_scheme(address: str, host: str, kind: ExportFormat) -> str:
+    known = _SCHEMES[kind]
+    if not address.lower().startswith(tuple(f"{scheme}://" for scheme in known)):
+        raise ProblemError(
+            f"--url for {host!r}: {kind} scripts prove what comes by {' or '.join(known)} only, "
+            f"got {address!r}; give such an address, or use rclone"
+        )
     return address
 
 

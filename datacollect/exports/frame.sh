@@ -60,7 +60,7 @@ is_proved() {
     there=$(bytes_of "$part")
     [ "$there" -eq "$bytes" ] && sum=$(sha256 <"$part") || return 1
     if [ -n "$ready" ] && [ "$sum" != "$expected" ]; then
-        spent=$((spent + there)) why='its bytes are not what the mark of its relay says'
+        spent=$((spent + there)) there=0 why='its bytes are not what the mark of its relay says'
         rm -f "$part"
         return 1
     fi

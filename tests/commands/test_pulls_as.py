@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 
@@ -133,3 +134,54 @@ def test_progress_of_nothing(listed, call):
     code, out, err = call("progress", "into", "--manifest", "files.csv", "-o", "x.csv")
     assert (code, out) == (2, "")
     assert "-o must name a progress file, .toml or .json, got 'x.csv'" in err
+
+
+def test_progress_reads_again_and_gives_up_what_is_wrong(listed, call):
+    """S1's complete file is not what its SHA-256 says; of S2's ranges one is, one is not."""
+    right, wrong = b"r" * 600_000, b"w" * 400_000
+    digest = hashlib.sha256(right).hexdigest()
+    known = hashlib.sha256(bytes(1_000_000)).hexdigest()
+    (listed / "files.csv").write_text(
+        f"host,path,bytes,sha256\nS1,a,1000000,{known}\nS2,b,1000000,\n"
+    )
+    partial = listed / "into/.datacollect/partial/S2"
+    partial.mkdir(parents=True)
+    about = {"host": "D", "destination": "D", "partial": ".datacollect/partial"}
+    (listed / "into/.datacollect/export.json").write_text(json.dumps(about))
+    (listed / "into/S1").mkdir()
+    (listed / "into/S1/a").write_bytes(b"a" * 1_000_000)
+    (partial / "b").write_bytes(right + wrong)
+    for offset, n_bytes in ((0, 600_000), (600_000, 400_000)):
+        mark = f"datacollect-piece/1 {offset} {n_bytes} {digest}\n"
+        (partial / f"b.datacollect-{offset}-{n_bytes}").write_text(mark)
+    progress = ("progress", "into", "--manifest", "files.csv", "--at", "2", "--json")
+    code, out, _ = call(*progress)
+    assert (code, sum(each["bytes"] for each in strict_json(out)["held"])) == (0, 2_000_000)
+    code, out, err = call(*progress, "--recheck")
+    assert code == 1
+    assert "bytes 600000 to 1000000 of 'b' of 'S2': its bytes are not those" in " ".join(
+        err.split()
+    )
+    assert "bytes 0 to 1000000 of 'a' of 'S1': its SHA-256 is" in " ".join(err.split())
+    assert strict_json(out)["held"] == [
+        {"host": "D", "source": "S2", "offset_bytes": 0, "bytes": 600_000}
+    ]
+    assert (listed / "into/S1/a.datacollect-wrong").stat().st_size == 1_000_000
+    # What was wrong is gone: now all is as it came.
+    code, again, _ = call(*progress, "--recheck")
+    assert (code, again) == (0, out)
+
+
+def test_progress_sees_what_tools_have_begun(listed, call):
+    """12 of 20 MB of aria2: with a SHA-256 they count, without one they are named."""
+    folder = listed / "into/.datacollect/partial/S1/a.datacollect-0-1000000.tmp"
+    folder.mkdir(parents=True)
+    (folder / "data").write_bytes(b"x" * 600_000)
+    about = {"host": "D", "destination": "D", "partial": ".datacollect/partial"}
+    (listed / "into/.datacollect/export.json").write_text(json.dumps(about))
+    code, _, err = call("progress", "into", "--manifest", "files.csv")
+    assert code == 0
+    assert "600 kB more have come of files that are not whole" in " ".join(err.split())
+    (listed / "files.csv").write_text(f"host,path,bytes,sha256\nS1,a,1000000,{'0' * 64}\n")
+    code, out, _ = call("progress", "into", "--manifest", "files.csv")
+    assert out.splitlines()[-1].split() == ["S1", "D", "600", "kB", "60.0%"]

@@ -154,9 +154,29 @@ def test_rsync_needs_a_folder_to_list_names_in(setting):
         exported(setting, "rsync", "{host}:/data/{source}/x{path}.tar")
 
 
+@pytest.mark.parametrize(
+    ("kind", "url"), [("curl", "ftp://x/{path}"), ("curl", "x/{path}"), ("aria2", "file:///{path}")]
+)
+def test_addresses_of_which_nothing_can_be_proved_are_refused(setting, kind, url):
+    with pytest.raises(dc.ProblemError, match=f"{kind} scripts prove what comes by https or http"):
+        exported(setting, kind, url.replace("{path}", "{source}/{path}"))
+
+
+def test_scripts_list_what_they_take_for_granted(setting):
+    """D holds all of S2's file and the first 300 000 bytes of S 1's first one."""
+    problem, _, manifest = setting
+    held = [dc.Held("D", "S2", 0, 600_000), dc.Held("D", "S 1", 0, 300_000)]
+    rest = problem.replace(held=held)
+    templates = read_templates(["https://h/{source}/{path}"], [], problem.names, is_url=True)
+    text = export(rest, dc.direct(rest), manifest, "curl", templates).texts["D.sh"]
+    lines = [line.split() for line in text.splitlines() if line.startswith("    have ")]
+    numbers = [tuple(map(int, words[1:4])) for words in lines]
+    assert numbers == [(0, 300_000, 400_000), (0, 600_000, 600_000)]
+
+
 def test_no_credentials_and_no_other_addresses_than_given_are_written(setting):
     for kind in ("curl", "aria2", "rclone", "rsync", "fts"):
-        for text in exported(setting, kind, "h://{host}/{source}/{path}").texts.values():
+        for text in exported(setting, kind, "https://{host}/{source}/{path}").texts.values():
             assert "password" not in text.lower()
             # Kind words about where credentials are kept, nothing else.
             assert "Authorization" not in text

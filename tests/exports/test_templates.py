@@ -53,6 +53,11 @@ def test_what_is_refused(template, message):
         read_templates([], [template], HOSTS, is_url=True)
 
 
+def test_presigned_addresses_are_led_to_where_they_work():
+    with pytest.raises(dc.ProblemError, match=r"datacollect pull, whose collection file .*: urls"):
+        read_templates(["https://x/{path}?X-Amz-Signature=1"], [], HOSTS, is_url=True)
+
+
 def test_what_is_missing_is_said():
     found = read_templates(["S=https://s/{path}", "K=https://k/{path}"], [], HOSTS, is_url=True)
     with pytest.raises(dc.ProblemError, match="no address is known for what 'X' serves"):

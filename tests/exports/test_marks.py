@@ -1,0 +1,275 @@
+"""What exported scripts find when they start again: data that are gone, changed, or not theirs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.resources import files as package_files
+
+import pytest
+from conftest import NO_ARIA2, NO_BUSYBOX, NO_RCLONE, NO_RSYNC
+from instances.exported_scripts import N_BYTES, PARTIAL, Scripts, data_of
+from instances.odd_server import Answer, odd_server, part_of
+
+import datacollect as dc
+from datacollect.exports.scripts import TOOLS
+
+DATA = data_of("f")
+HALF = N_BYTES // 2
+
+
+def honest(request):
+    return part_of(DATA, request, ETag='"1"')
+
+
+def only_the_first_half(request):
+    return honest(request) if request.first == 0 else Answer(503)
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """Half of a file has come, and its server would give the rest."""
+    scripts = Scripts(tmp_path)
+    with odd_server(only_the_first_half) as server:
+        scripts.write(server.url)
+        assert scripts.start()[0] == 1
+        server.answer = honest
+        yield scripts, server
+    mark = f"f.datacollect-0-{HALF}"
+    assert (tmp_path / PARTIAL / mark).exists() or scripts.has_arrived()
+
+
+@pytest.mark.parametrize("damage", ["gone", "changed"])
+def test_data_that_are_not_what_came_are_fetched_again_at_the_same_start(begun, damage):
+    scripts, server = begun
+    whole = scripts.folder / PARTIAL / "f"
+    if damage == "gone":
+        whole.unlink()
+    else:
+        with whole.open("r+b") as file:
+            file.write(b"damaged")
+    del server.requests[:]
+    code, said = scripts.start()
+    assert (code, scripts.has_arrived()) == (0, True), said
+    asked = sorted(request.first for request in server.requests)
+    assert asked == [0, HALF]
+    assert (f"S/f: its {HALF} bytes from 0 on are not those that came" in said) == (
+        damage == "changed"
+    )
+
+
+def rest_of(scripts):
+    """The problem when D holds the first half."""
+    return scripts.problem.replace(held=[dc.Held("D", "S", 0, HALF)])
+
+
+def test_a_new_plan_tests_what_it_takes_for_granted(begun):
+    scripts, server = begun
+    scripts.write(server.url, problem=rest_of(scripts))
+    (scripts.folder / PARTIAL / "f").unlink()
+    code, said = scripts.start()
+    assert code == 1
+    assert (
+        f"the plan takes {HALF} bytes of S/f from 0 on for granted here, but they are not" in said
+    )
+    assert "run datacollect progress, and make a new plan" in said
+    assert scripts.is_missing()
+    # A plan for all of it helps.
+    scripts.write(server.url)
+    assert scripts.start()[0] == 0
+    assert scripts.has_arrived()
+
+
+def test_a_new_plan_uses_what_is_there(begun):
+    scripts, server = begun
+    del server.requests[:]
+    scripts.write(server.url, problem=rest_of(scripts))
+    assert scripts.start() == (0, "D: done\n")
+    assert scripts.has_arrived()
+    assert all(request.first >= HALF for request in server.requests)
+
+
+def test_data_that_are_wrong_from_the_first_are_given_up_and_starting_again_helps(tmp_path):
+    """The server has another file of this size, and no word of versions; its SHA-256 tells."""
+    scripts = Scripts(tmp_path, knows_hashes=True)
+    with odd_server(lambda request: part_of(data_of("another"), request)) as server:
+        scripts.write(server.url)
+        code, said = scripts.start()
+        assert code == 1
+        assert "S/f: its SHA-256 is not" in said
+        assert "though each range is as it came; all of it is given up: start again" in said
+        server.answer = honest
+        assert scripts.start()[0] == 0
+    assert scripts.has_arrived()
+
+
+def test_what_a_script_of_the_first_version_left_is_fetched_again(begun):
+    scripts, _ = begun
+    about = scripts.folder / "into/.datacollect/export.json"
+    about.write_text(about.read_text().replace("datacollect-export/2", "datacollect-export/1"))
+    (scripts.folder / PARTIAL / f"f.datacollect-0-{HALF}").write_text("ok\n")
+    code, said = scripts.start()
+    assert code == 0
+    assert "an earlier version left no proof of what it fetched" in said
+    assert scripts.has_arrived()
+
+
+# Relays ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def relayed(tmp_path):
+    """A relay has the file, and serves its folder; its script has ended."""
+    scripts = Scripts(tmp_path, n_ranges=1, relay=True)
+
+    def relay(request):
+        path = tmp_path / request.path.removeprefix("/").replace("%20", " ")
+        if path.name == "f" and not request.path.startswith("/K/"):
+            return honest(request)
+        return part_of(path.read_bytes(), request) if path.is_file() else Answer(404)
+
+    with odd_server(relay) as server:
+        scripts.write(server.url)
+        assert scripts.start("K", "K") == (0, "K: done\n")
+        yield scripts, server, relay
+
+
+def test_a_relays_mark_proves_what_it_sends(relayed):
+    scripts, _, _ = relayed
+    code, said = scripts.start()
+    assert (code, scripts.has_arrived()) == (0, True), said
+
+
+def test_a_login_page_is_no_mark(relayed):
+    scripts, server, relay = relayed
+
+    def page_for_marks(request):
+        if ".datacollect-" in request.path:
+            return Answer(200, b"<html>Sign in</html>", {"Content-Type": "text/html"})
+        return relay(request)
+
+    server.answer = page_for_marks
+    code, said = scripts.start()
+    assert (code, scripts.is_missing()) == (1, True)
+    assert "its relay does not have" in said
+
+
+def test_bytes_that_are_not_those_of_the_relays_mark_are_refused(relayed):
+    scripts, _, _ = relayed
+    with (scripts.folder / "K/S/f").open("r+b") as file:
+        file.write(b"damaged")
+    code, said = scripts.start()
+    assert (code, scripts.is_missing()) == (1, True)
+    assert "its bytes are not what the mark of its relay says" in said
+
+
+# Tools -----------------------------------------------------------------------------------------
+
+
+def test_rsync_follows_links_and_has_no_comments(tmp_path):
+    if shutil.which("rsync") is None:
+        pytest.skip(NO_RSYNC)
+    names = ("#hash", ";semicolon", "link", "d/#e")
+    scripts = Scripts(tmp_path, "rsync", names)
+    for name in names:
+        (tmp_path / "there" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "there" / name).write_bytes(data_of(name))
+    (tmp_path / "there/link").rename(tmp_path / "target")
+    (tmp_path / "there/link").symlink_to(tmp_path / "target")
+    scripts.write(str(tmp_path / "there"))
+    assert scripts.start() == (0, "D: done\n")
+    assert scripts.has_arrived()
+    assert not (tmp_path / "into/S/link").is_symlink()
+
+
+def test_rsync_refuses_a_file_of_another_size(tmp_path):
+    if shutil.which("rsync") is None:
+        pytest.skip(NO_RSYNC)
+    scripts = Scripts(tmp_path, "rsync")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/f").write_bytes(DATA + b"more")
+    scripts.write(str(tmp_path / "there"))
+    code, said = scripts.start()
+    assert (code, scripts.is_missing()) == (1, True)
+    assert f"there is no file of {N_BYTES} bytes, for which the plan was made" in said
+
+
+def test_rclone_goes_on_where_it_was(tmp_path):
+    """Half of a whole file is appended; the other half alone is fetched."""
+    if shutil.which("rclone") is None:
+        pytest.skip(NO_RCLONE)
+    scripts = Scripts(tmp_path, "rclone", n_ranges=1)
+    part = tmp_path / PARTIAL / f"f.datacollect-0-{N_BYTES}.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(DATA[:HALF])
+    with odd_server(honest) as server:
+        scripts.write(f":http,url='{server.url}':")
+        assert scripts.start() == (0, "D: done\n")
+        assert server.sent_bytes == HALF
+    assert scripts.has_arrived()
+
+
+def test_rclone_finds_out_servers_without_ranges(tmp_path):
+    if shutil.which("rclone") is None:
+        pytest.skip(NO_RCLONE)
+    scripts = Scripts(tmp_path, "rclone")
+    with odd_server(lambda _: Answer(200, DATA)) as server:
+        scripts.write(f":http,url='{server.url}':")
+        code, said = scripts.start()
+    assert code == 0
+    assert "its server knows no byte ranges; the whole file is fetched" in said
+    assert scripts.has_arrived()
+
+
+def test_aria2_follows_no_torrents_and_reads_no_configuration(tmp_path):
+    if shutil.which("aria2c") is None:
+        pytest.skip(NO_ARIA2)
+    (tmp_path / ".aria2").mkdir()
+    (tmp_path / ".aria2/aria2.conf").write_text("dir=/nonexistent\ndry-run=true\n")
+    scripts = Scripts(tmp_path, "aria2", ("f.torrent",))
+    data = data_of("f.torrent")
+    torrent = {"Content_Type": "application/x-bittorrent"}
+    with odd_server(lambda request: part_of(data, request, **torrent)) as server:
+        scripts.write(server.url)
+        assert scripts.start()[0] == 0
+    assert scripts.has_arrived()
+
+
+@pytest.mark.parametrize("kind", list(TOOLS))
+def test_a_tool_that_is_too_old_is_refused(tmp_path, kind):
+    (tmp_path / "bin").mkdir()
+    command = {"aria2": "aria2c"}.get(kind, kind)
+    words = {"curl": "curl 7.29.0", "rclone": "rclone v1.49.1", "aria2": "aria2 version 1.18.10"}
+    said = words.get(kind, "rsync  version 3.0.9  protocol version 30")
+    old = tmp_path / "bin" / command
+    old.write_text(f"#!/bin/sh\necho '{said}'\n")
+    old.chmod(0o755)
+    scripts = Scripts(tmp_path, kind)
+    scripts.write("http://127.0.0.1:9")
+    code, said = scripts.start(PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    assert code == 3
+    assert " is too old, " in said
+    assert "apt install" in said
+
+
+def test_the_runner_is_short_enough_to_be_read():
+    text = (package_files("datacollect.exports") / "frame.sh").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 200
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
+def test_other_shells_understand_the_scripts(tmp_path, shell):
+    if shutil.which(shell.split()[0]) is None:
+        pytest.skip(NO_BUSYBOX)
+    for kind in TOOLS:
+        scripts = Scripts(tmp_path, kind)
+        scripts.write("http://127.0.0.1:9")
+        subprocess.run([*shell.split(), "-n", str(tmp_path / "D.sh")], check=True)
+    scripts = Scripts(tmp_path)
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        command = [*shell.split(), "D.sh", "into"]
+        ended = subprocess.run(command, cwd=tmp_path, env=scripts.environment, check=False)
+    assert ended.returncode == 0
+    assert scripts.has_arrived()
