@@ -22,8 +22,8 @@ MOST_TIMES, BYTES_PER_REQUEST = 3, 16 * 1024
 # What an endless answer has put into buffers before it is noticed that the client has gone.
 ENDLESS_BYTES_PER_REQUEST = 1_000_000
 MOST_REQUESTS = 60
-# Numbers from here on are those of neighbours.
-NEIGHBOURS = 1_000_000
+# Numbers from here on are those of neighbours, and of twins.
+NEIGHBOURS, TWINS = 1_000_000, 2_000_000
 
 
 class Verdict(Enum):
@@ -84,14 +84,19 @@ class Case:
     @property
     def is_neighbour(self) -> bool:
         """Whether it is served as it should be, beside others that are not."""
-        return self.number >= NEIGHBOURS
+        return NEIGHBOURS <= self.number < TWINS
 
     @property
     def words(self) -> str:
         """How it is served, in words that no other case has."""
         if self.is_neighbour:
             return f"a plain file beside others, {self.number - NEIGHBOURS}"
-        return self.behaviour.key
+        return self.behaviour.key + ", again" * (self.number >= TWINS)
+
+
+def twin_of(case: Case) -> Case:
+    """Return another file that is served alike."""
+    return Case(case.behaviour, case.known, TWINS + case.number)
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from judges.misbehaving_answers import Elsewhere
 from judges.misbehaving_server import MisbehavingServer, Site, misbehaving_server
 from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Known
-from misbehaving.cases import Case, Outcome, Seen, Starts, Verdict, judged, neighbour_of
+from misbehaving.cases import Case, Outcome, Seen, Starts, Verdict, judged, neighbour_of, twin_of
 
 from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 
 # What is slow, or wants to be left alone, has few others beside it.
-FILES_PER_ENTRY = {"quiet": 40, "busy": 6, "slow": 6, "page": 8}
+FILES_PER_ENTRY = {"quiet": 40, "busy": 6, "slow": 6, "page": 1}
 LIMIT_S = 150.0
 COLLECTION = """
 format = "datacollect-collection/1"
@@ -78,9 +78,13 @@ def entries_of(cases: Iterable[Case], *, alone: bool = False) -> list[Entry]:
         for begin in range(0, len(group), step):
             chosen = group[begin : begin + step]
             half = len(chosen) // 2
-            # One page for many names may well stop a server, and so may waiting: patience is for
-            # all of its files.
-            neighbours = [neighbour_of(chosen[0])] if kind == "quiet" else []
+            neighbours = []
+            if kind == "page":
+                # One page can be told from a file where it stands for several names.
+                neighbours = [twin_of(chosen[0])]
+            elif kind == "quiet":
+                # Not where waiting may end all of a server: its patience is for all of its files.
+                neighbours = [neighbour_of(chosen[0])]
             beside = (*chosen[:half], *neighbours, *chosen[half:])
             found.append(Entry(f"W{len(found)}", beside, is_secure))
     return found
