@@ -121,6 +121,8 @@ class WebPeer:
             answer = self.size(file.path)
             if contradicts(answer, file):
                 answer = self.size(file.path, is_doubted=True)
+                if answer.worth is Worth.REFUSED:
+                    self._standing.refuse(file.path, answer.why)
             if not contradicts(answer, file):
                 continue
             if answer.worth is Worth.GONE:
@@ -171,8 +173,8 @@ class WebPeer:
         """Fetch a span; what has come of it is kept where a connection ends in between."""
         version = Version.of_tag(file.tag)
         target, mark = self._target_of(file.path), self._standing.mark(file.path)
-        why = self._standing.why_not_told(file.path)
-        if why is not None and version.sha256 is None:
+        why = self._standing.why_not(file.path, is_hashed=version.sha256 is not None)
+        if why is not None:
             return messages.Answer(Worth.REFUSED, why)
 
         def rest() -> AskRange:

@@ -62,6 +62,7 @@ class Standing:
         self._next = 0
         self._seen: dict[str, list[str]] = {}
         self._alternating: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
 
     # Failures ---------------------------------------------------------------------------------
 
@@ -109,9 +110,17 @@ class Standing:
         """Return, before a request, how many versions of a file were seen by then."""
         return len(self._seen.get(path, ()))
 
-    def why_not_told(self, path: str) -> str | None:
-        """Return why versions of a file tell nothing; None where they may."""
-        return self._alternating.get(path)
+    def refuse(self, path: str, why: str) -> None:
+        """Ask for a file no more in this start, in which the server contradicts itself."""
+        self._refused[path] = why
+
+    def why_not(self, path: str, *, is_hashed: bool) -> str | None:
+        """Return why a file is not to be asked for; None where it is.
+
+        `is_hashed`: a hash of it is known, so that versions need not tell anything.
+        """
+        alternates = None if is_hashed else self._alternating.get(path)
+        return self._refused.get(path) or alternates
 
     def note(self, path: str, found: Version, mark: int, was: Version | None = None) -> str | None:
         """Note which version an answer was of; return why, where versions tell nothing.

@@ -117,6 +117,23 @@ def test_a_file_of_another_size_than_its_manifest_says_is_named_at_once(pulled, 
     assert whys(answer) == {"a.bin": "it has 200000 bytes, and 199995 in the manifest"}
 
 
+def test_a_file_whose_parts_and_whole_are_of_two_sizes_is_asked_for_once(pulled, arrived, tmp_path):
+    """What is known of it is contradicted by parts, and said again by the whole."""
+
+    def respond(_, headers):
+        if "Range" not in headers:
+            return None
+        status, more, body = ranged(DATA, headers)
+        return status, more | {"Content-Range": more["Content-Range"].replace("/2", "/3")}, body
+
+    with tiny_server({"a.bin": DATA}, respond=respond) as tiny:
+        answer = pulled(tiny, {"url": tiny.url, "manifest": manifest(tmp_path, tiny.files)})
+        # Of each of four pieces once, and what it is told twice.
+        assert len(tiny.calls) <= 16
+    assert "contradicts itself: 300000 bytes" in whys(answer)["a.bin"]
+    assert arrived() == {}
+
+
 def test_a_server_that_sends_less_at_a_time_is_asked_for_the_rest(pulled, arrived):
     def capped(_, headers):
         if "Range" not in headers:
