@@ -102,7 +102,11 @@ def export(
     require_belonging(problem, schedule)
     require_fit(problem, manifest, manifest_name)
     jobs = jobs_of(
-        problem, schedule, manifest, may_cut=_what_may_cut(kind), piece_bytes=piece_bytes
+        problem,
+        schedule,
+        manifest,
+        may_cut=TOOLS[kind].may_cut if kind in TOOLS else kind == "csv",
+        piece_bytes=piece_bytes,
     )
     finish_s = finish_times_s(problem, jobs.jobs, timed=kind != "fts")
     address = _address_of(templates, kind)
@@ -121,12 +125,6 @@ def export(
     makespan_s = float(finish_s.max(initial=0.0))
     notes = tuple(_notes(problem, schedule, jobs, kind))
     return Export(texts, hosts, jobs, makespan_s, notes)
-
-
-def _what_may_cut(kind: ExportFormat) -> Callable[[str], bool]:
-    """Which files a format may ask for in ranges."""
-    may_cut = TOOLS[kind].may_cut if kind in TOOLS else kind == "csv"
-    return lambda _path: may_cut
 
 
 def script_name(host: str) -> str:

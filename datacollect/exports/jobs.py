@@ -14,7 +14,7 @@ from datacollect.byte_ranges import ByteRanges
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.problem.manifest import Files
@@ -107,7 +107,7 @@ def jobs_of(
     schedule: ScheduleContents,
     manifest: Mapping[str, Files],
     *,
-    may_cut: Callable[[str], bool] = lambda _: True,
+    may_cut: bool = True,
     piece_bytes: int | None = None,
 ) -> Jobs:
     """Turn a schedule's transfers into jobs for tools.
@@ -119,9 +119,9 @@ def jobs_of(
         Of this problem.
     manifest : mapping of str to Files
         By source; together they are exactly the backlogs.
-    may_cut : callable
-        Whether a file of this path may be fetched in pieces. Others go whole by the route that
-        carries most of them.
+    may_cut : bool
+        Whether files may be fetched in pieces. Else they go whole, each by the route that carries
+        most of it.
     piece_bytes : int, optional
         Most bytes of a piece that passes relays; by default a fiftieth of what its route carries,
         at least a mebibyte.
@@ -221,7 +221,7 @@ def _pieces(
     index: int,
     clock: _Clock,
     manifest: Mapping[str, Files],
-    may_cut: Callable[[str], bool],
+    may_cut: bool,
     piece_bytes: int | None,
 ) -> list[_Timed]:
     """Cut a route's ranges at the ends of files, and into pieces where relays forward them."""
@@ -238,10 +238,10 @@ def _pieces(
             path, size = files.paths[i], int(files.n_bytes[i])
             begins = int(files.ends[i]) - size
             is_whole = last - first == size
-            if not is_whole and not may_cut(path):
+            if not is_whole and not may_cut:
                 continue
-            parts = 1 if most is None or not may_cut(path) else -(-(last - first) // most)
-            if may_cut(path):
+            parts = 1 if most is None or not may_cut else -(-(last - first) // most)
+            if may_cut:
                 parts = max(parts, min(clock.streams, last - first))
             edges = [first + (last - first) * k // parts for k in range(parts + 1)]
             for a, b in pairwise(edges):
@@ -282,7 +282,7 @@ def _held_by(problem: Problem) -> dict[tuple[str, str], ByteRanges]:
 
 
 def _cut_files(
-    schedule: ScheduleContents, manifest: Mapping[str, Files], may_cut: Callable[[str], bool]
+    schedule: ScheduleContents, manifest: Mapping[str, Files], may_cut: bool
 ) -> dict[tuple[str, int], dict[int, int]]:
     """Return, for each file that goes whole though the plan cuts it, its bytes by route."""
     moved: dict[tuple[str, int], dict[int, int]] = {}
@@ -290,7 +290,7 @@ def _cut_files(
         files = manifest[route.source]
         for low, high in _Clock(schedule, index).ranges():
             for i, first, last in _by_file(files, low, high):
-                if may_cut(files.paths[i]) or last - first == files.n_bytes[i]:
+                if may_cut or last - first == files.n_bytes[i]:
                     continue
                 by_route = moved.setdefault((route.source, i), {})
                 by_route[index] = by_route.get(index, 0) + last - first

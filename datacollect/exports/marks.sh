@@ -12,6 +12,7 @@ synced() { dd if=/dev/null of="$1" conv=notrunc,fsync status=none; }
 
 name_piece() { mark=$whole.datacollect-$offset-$bytes part=$mark.part new=$mark.new head=$mark.head at=$mark.at; }
 write_mark() { printf 'datacollect-piece/1 %s %s %s\n' "$offset" "$bytes" "$1" >"$head" && mv -f "$head" "$mark"; }
+is_mark() { [ -s "$1" ] && read -r line <"$1" && case $line in "datacollect-piece/1 $2 $3 "*) ;; *) false ;; esac; }
 marks() {
     for each in "$whole.datacollect-"[0-9]*[0-9]; do
         [ -s "$each" ] && read -r line <"$each" && printf '%s\n' "$line"
@@ -59,7 +60,7 @@ in_place() { [ "$partial" != . ] && [ -f "./$file" ] && [ "$(bytes_of "./$file")
 # Whether a piece is here: a mark whose data are gone counts no more.
 has_come() {
     ! in_place || return 0
-    [ -s "$mark" ] || [ -s "$whole.datacollect-0-$size" ] || return 1
+    is_mark "$mark" "$offset" "$bytes" || is_mark "$whole.datacollect-0-$size" 0 "$size" || return 1
     [ "$(bytes_of "$whole")" -lt $((offset + bytes)) ] || return 0
     rm -f "$mark" "$whole.datacollect-0-$size"
     return 1

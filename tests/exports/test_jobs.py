@@ -75,7 +75,7 @@ def test_a_file_that_may_not_be_cut_goes_by_the_route_that_carries_most_of_it():
     links = [dc.Link("S", "D", 10.0), dc.Link("S", "K", 20.0), dc.Link("K", "D", 20.0)]
     problem = dc.Problem.from_hosts(hosts, links, "D")
     plan = dc.coordinated(problem)
-    whole = jobs_of(problem, plan, {"S": files_of(30_000)}, may_cut=lambda _: False)
+    whole = jobs_of(problem, plan, {"S": files_of(30_000)}, may_cut=False)
     assert whole.n_cut == 1
     assert [(j.request_from, j.host, j.piece.n_bytes) for j in whole.jobs] == [
         ("S", "K", 30_000),
