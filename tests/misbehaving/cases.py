@@ -91,12 +91,12 @@ class Case:
         """How it is served, in words that no other case has."""
         if self.is_neighbour:
             return f"a plain file beside others, {self.number - NEIGHBOURS}"
-        return self.behaviour.key + ", again" * (self.number >= TWINS)
+        return self.behaviour.key + ", again" * (self.number // TWINS)
 
 
-def twin_of(case: Case) -> Case:
-    """Return another file that is served alike."""
-    return Case(case.behaviour, case.known, TWINS + case.number)
+def twins_of(case: Case, n: int) -> list[Case]:
+    """Return other files that are served alike."""
+    return [Case(case.behaviour, case.known, TWINS * (k + 1) + case.number) for k in range(n)]
 
 
 @dataclass(frozen=True)

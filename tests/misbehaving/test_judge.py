@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Known
-from misbehaving.cases import Case, Seen, Starts, Verdict, judged, neighbour_of, twin_of
+from misbehaving.cases import Case, Seen, Starts, Verdict, judged, neighbour_of, twins_of
 from misbehaving.run import Result, Results, cases_of, groups, main, summary, table
 
 ALL, SIZE, NOTHING = Known(n_bytes=True, sha256=True), Known(n_bytes=True), Known()
@@ -64,9 +64,9 @@ def test_neighbours_are_honest_and_twins_are_not_and_both_have_names_of_their_ow
     assert beside.is_neighbour
     assert beside.name != case(BUSY).name
     assert beside.words != case(HONEST).words
-    twin = twin_of(case(BUSY))
-    assert (twin.behaviour, twin.is_neighbour) == (BUSY, False)
-    assert twin.words != case(BUSY).words
+    twins = twins_of(case(BUSY), 2)
+    assert {(twin.behaviour, twin.is_neighbour) for twin in twins} == {(BUSY, False)}
+    assert len({each.words for each in (case(BUSY), *twins)}) == 3
 
 
 def test_all_groups_have_all_behaviours_each_with_a_number_of_its_own():
