@@ -50,7 +50,7 @@ MOST_REDIRECTS = 5
 # A range comes in so many answers at most, where the server sends less at a time than it is asked.
 MOST_PARTS = 1024
 # What an answer that is of no use may say, before the connection is rather closed.
-MOST_NEEDLESS_BYTES = 64 * 1024
+MOST_NEEDLESS_BYTES = 16 * 1024
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -273,7 +273,8 @@ class WebCore:
         assert self._target is not None
         assert self._asked is not None
         landed = None if self._target == self._asked.target else self._target
-        return replace(answer, landed=landed, is_html=head.is_html)
+        version = answer.version if answer.worth is Worth.GOOD else head.version
+        return replace(answer, version=version, landed=landed, is_html=head.is_html)
 
     def _needless_body(self, head: Head) -> list[Action]:
         """Let a body pass that is of no use, unless it is long: then end the connection."""

@@ -200,12 +200,13 @@ def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> 
     if asked.version.sha256 is None and asked.version.is_other(head.version):
         why = "the server has another version by now"
         return Answer(Worth.CHANGED, why, version=head.version)
-    total = _total(head)
+    total, found = _total(head), content_range(head)
+    if found and found.last is not None and total is not None and found.last >= total:
+        return _unfit(asked, head)  # a part that ends behind the whole is of nothing
     if total not in (None, asked.file_bytes):
         return Answer(Worth.CHANGED, f"it has {total} bytes by now, not {asked.file_bytes}")
     if head.status == 200:
         return _by_whole_file(asked, head)
-    found = content_range(head)
     last = asked.offset_bytes + asked.n_bytes - 1
     if found is None or found.first != asked.offset_bytes or found.last is None:
         return _unfit(asked, head)

@@ -121,8 +121,8 @@ class WebPeer:
             answer = self.size(file.path)
             if contradicts(answer, file):
                 answer = self.size(file.path, is_doubted=True)
-                if answer.worth is Worth.REFUSED:
-                    self._standing.refuse(file.path, answer.why)
+            if answer.worth is Worth.REFUSED:
+                self._standing.refuse(file.path, answer.why)
             if not contradicts(answer, file):
                 continue
             if answer.worth is Worth.GONE:

@@ -167,6 +167,8 @@ def test_a_body_in_chunks_is_read():
         (206, {"ETag": '"v2"'}, Worth.CHANGED, "another version"),
         (206, {"Content-Range": "bytes 0-4/100"}, Worth.UNREADABLE, "bytes 10-14"),
         (206, {"Content-Range": "bytes 10-15/100", "Content-Length": "6"}, Worth.UNREADABLE, "15"),
+        (206, {"Content-Range": "bytes 10-14/0"}, Worth.UNREADABLE, "10-14/0"),
+        (206, {"Content-Range": "bytes 10-14/14"}, Worth.UNREADABLE, "10-14/14"),
         (206, {"Content-Range": "items 10-14/100"}, Worth.UNREADABLE, "items"),
         (206, {"Content-Range": "bytes 10-14/100", "Content-Length": "4"}, Worth.UNREADABLE, "4 b"),
         (206, {"Content-Range": "bytes 10-9/100", "Content-Length": "0"}, Worth.UNREADABLE, "10-9"),
