@@ -147,6 +147,8 @@ pass() {
         pids="$pids $!"
     done
     for pid in $pids; do wait "$pid" || failed=1; done
+    # Where files are to be complete, they tell: one lane may have fetched what another waited for.
+    [ "$partial" = . ] || failed=0
     files || failed=1
     return "$failed"
 }

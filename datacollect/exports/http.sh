@@ -1,10 +1,10 @@
 # ---- HTTP: what an answer's headers prove ---------------------------------------------------------
 
-# judge_http CODE: whether the bytes in $new, of the answer whose headers are in $head, are the piece's.
+# judge_http CODE [ITS_OWN]: whether the bytes in $new, of the answer whose headers are in $head, are the piece's.
 # An ETag that is strong, or else Last-Modified, must be that of the file's first bytes; of a relay's
 # answers it changes with each piece that comes there, and the relay's mark proves the bytes.
 judge_http() {
-    verdict=$(NAME=$file FIRST=$(first_version) TOOL=$command LC_ALL=C awk -v relayed="${ready:+1}" \
+    verdict=$(NAME=$file FIRST=$(first_version) EXIT="exit code ${2:-$1} of $command" LC_ALL=C awk -v relayed="${ready:+1}" \
         -v begin=$((offset + from)) -v end=$((offset + bytes - 1)) -v size="$size" -v came="$length" \
         -v code="$1" -v patience_s="$patience_s" -v all=$((from == 0 && bytes == size)) "$http_rules" "$head")
     read -r kind wait_s text <<END
@@ -29,6 +29,8 @@ function answer(kind, wait_s, text) {
     ended = 1
 }
 BEGIN { get = 1 }
+# In logs of tools.
+/ ERROR : |\[ERROR\]|Failed to / { words = ": " $0 }
 # So do headers of file:// begin.
 NR == 1 && /^Content-Length:/ { status = "file"; open = 1 }
 { sub(/\r$/, ""); sub(/^[0-9\/]+ [0-9:]+ DEBUG : /, "") }
@@ -53,7 +55,7 @@ END {
     # curl ends so at the Content-Length that --max-filesize forbids, which is no whole head.
     if (code == 63 && status == 200 && n_bytes == size && ENVIRON["FIRST"] != "")
         answer("stale", 0, "the file has changed at its server since its first bytes came, or it knows no byte ranges")
-    if (!complete && code != 63) answer("again", 0, "no whole answer; exit code " code " of " ENVIRON["TOOL"])
+    if (!complete && code != 63) answer("again", 0, "no whole answer; " ENVIRON["EXIT"] words)
     if (status == 429 || status == 503) {
         wait_s = field["retry-after"]
         # A date is no number: the clocks of both may differ.
@@ -92,10 +94,10 @@ END {
         if (status != "file" && !all) answer("whole", 0, "its server knows no byte ranges")
         if (status != "file" && n_bytes == "" && came > size) answer("never", 0, "the file is longer than " size " bytes, for which the plan was made")
         if (status != "file" && n_bytes == "" && (code != 0 || came != size))
-            answer("again", 0, "an answer of no stated length ended after " came " of " size " bytes; exit code " code " of " ENVIRON["TOOL"])
+            answer("again", 0, "an answer of no stated length ended after " came " of " size " bytes; " ENVIRON["EXIT"])
     }
     # What these exit codes cut short is right as far as it goes: curl 18, 28, 55, 56, 92, or killed.
-    if (code !~ /^(0|18|28|55|56|92)$/ && code < 128) answer("again", 0, "exit code " code " of " ENVIRON["TOOL"])
+    if (code !~ /^(0|18|28|55|56|92)$/ && code < 128) answer("again", 0, ENVIRON["EXIT"] words)
     if (came == 0) answer("again", 0, "nothing came")
     answer("keep", 0, version)
 }'

@@ -39,7 +39,11 @@ recheck() {
 first_version() { sed -n 1p "$whole.datacollect-version" 2>/dev/null; }
 is_of_earlier_start() { [ "$(sed -n 2p "$whole.datacollect-version" 2>/dev/null || echo "$start")" != "$start" ]; }
 same_version() {
-    (set -C && printf '%s\n%s\n' "$1" "$start" >"$whole.datacollect-version") 2>/dev/null
+    # One of several lanes is the first; the version appears with all that it says.
+    printf '%s\n%s\n' "$1" "$start" >"$mark.first"
+    ln "$mark.first" "$whole.datacollect-version" 2>/dev/null || [ -s "$whole.datacollect-version" ] ||
+        cp "$mark.first" "$whole.datacollect-version" # where there are no links
+    rm -f "$mark.first"
     [ "$(first_version)" != "$1" ] || return 0
     why="the file has changed at its server: its first bytes were of $(first_version), now it is of $1"
     is_stale=yes

@@ -20,7 +20,7 @@ part_of() {
     shift 2
     run "$most" rclone cat --no-traverse --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s "$@" -- "$where"
 }
-stat_of() { rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s -- "$address" 2>/dev/null; }
+stat_of() { rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s -- "$address"; }
 
 # Of web servers the answer is judged. Others say what the file is before and after; a server that
 # knows no ranges is found out by the length of what comes from the last byte on.
@@ -41,7 +41,7 @@ fetch() {
 judge() {
     if [ "$(kind_of "$address")" = http ]; then
         # 1 is what it ends with where an answer was cut short, as 18 is for curl.
-        judge_http "$(($1 == 1 ? 18 : $1))"
+        judge_http "$(($1 == 1 ? 18 : $1))" "$1"
         return
     fi
     why="exit code $1 of rclone"

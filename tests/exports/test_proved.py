@@ -107,7 +107,7 @@ def test_two_versions_of_a_file_are_never_mixed(tmp_path):
 
     def other_each_time(request):
         n = next(versions)
-        return part_of(data_of(f"version {n}"), request, ETag=f'"{n}"')
+        return part_of(data_of(f"version {n}"), request, ETag=f'"v{n}"')
 
     scripts = Scripts(tmp_path)
     with odd_server(other_each_time) as server:

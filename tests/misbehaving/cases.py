@@ -186,7 +186,7 @@ def is_too_much(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
     if behaviour.redirect in ("ten times", "loop"):
         most_requests *= 6
     if behaviour.body == "capped":
-        most_requests += len(case.file.data) // CAP_BYTES
+        most_requests += MOST_TIMES * len(case.file.data) // CAP_BYTES
     return seen.sent_bytes > most_bytes or seen.n_requests > most_requests
 
 
