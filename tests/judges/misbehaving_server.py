@@ -38,7 +38,7 @@ MOST_HEAD_BYTES = 64 * 1024
 # What a client has not read and never will is sent all the same: keep that little.
 SEND_BUFFER_BYTES = 16 * 1024
 DRIP_S, TRICKLE_S = 0.02, 0.3
-FIRST_WINDOW_BYTES, ROUND_TRIP_S = 14_600, 0.02
+FIRST_WINDOW_BYTES, ROUND_TRIP_S = 14_600, 0.1
 CHUNKS = 3
 BLOCK = bytes(16 * 1024)
 # Of an answer that never ends: enough to show who listens to all of it.

@@ -20,7 +20,7 @@ from judges.misbehaving_server import Site
 from judges.misbehaviour import Behaviour
 
 CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", re.ASCII)
-MOST_REDIRECTS, MOST_BEGINNINGS, MOST_PARTS = 5, 3, 12
+MOST_REDIRECTS, MOST_BEGINNINGS, MOST_PARTS = 20, 3, 12
 # Of an answer that trickles, a client that waits for it at all sees the first bytes.
 FEW_BYTES = 4
 CHANGING_BODIES = ("replaced", "regrown", "nodes differ")

@@ -22,8 +22,8 @@ MOST_TIMES, BYTES_PER_REQUEST = 3, 16 * 1024
 # What an endless answer has put into buffers before it is noticed that the client has gone.
 ENDLESS_BYTES_PER_REQUEST = 1_000_000
 MOST_REQUESTS = 60
-# Numbers from here on are those of neighbours.
-NEIGHBOURS = 1_000_000
+# Numbers from here on are those of neighbours, and of twins.
+NEIGHBOURS, TWINS = 1_000_000, 2_000_000
 
 
 class Verdict(Enum):
@@ -84,14 +84,19 @@ class Case:
     @property
     def is_neighbour(self) -> bool:
         """Whether it is served as it should be, beside others that are not."""
-        return self.number >= NEIGHBOURS
+        return NEIGHBOURS <= self.number < TWINS
 
     @property
     def words(self) -> str:
         """How it is served, in words that no other case has."""
         if self.is_neighbour:
             return f"a plain file beside others, {self.number - NEIGHBOURS}"
-        return self.behaviour.key
+        return self.behaviour.key + ", again" * (self.number // TWINS)
+
+
+def twins_of(case: Case, n: int) -> list[Case]:
+    """Return other files that are served alike."""
+    return [Case(case.behaviour, case.known, TWINS * (k + 1) + case.number) for k in range(n)]
 
 
 @dataclass(frozen=True)
@@ -181,7 +186,7 @@ def is_too_much(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
     if behaviour.redirect in ("ten times", "loop"):
         most_requests *= 6
     if behaviour.body == "capped":
-        most_requests += len(case.file.data) // CAP_BYTES
+        most_requests += MOST_TIMES * len(case.file.data) // CAP_BYTES
     return seen.sent_bytes > most_bytes or seen.n_requests > most_requests
 
 

@@ -17,13 +17,13 @@ from judges.misbehaving_answers import Elsewhere
 from judges.misbehaving_server import MisbehavingServer, Site, misbehaving_server
 from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Known
-from misbehaving.cases import Case, Outcome, Seen, Starts, Verdict, judged, neighbour_of
+from misbehaving.cases import Case, Outcome, Seen, Starts, Verdict, judged, neighbour_of, twins_of
 
 from datacollect.net.keys import new_private_key, write_private_key
 from datacollect.net.tls import fingerprint_of_file, make_certificate
 
 # What is slow, or wants to be left alone, has few others beside it.
-FILES_PER_ENTRY = {"quiet": 40, "busy": 6, "slow": 6, "page": 8}
+FILES_PER_ENTRY = {"quiet": 40, "busy": 6, "slow": 6, "page": 1}
 LIMIT_S = 150.0
 COLLECTION = """
 format = "datacollect-collection/1"
@@ -62,7 +62,7 @@ class Entry:
 
 
 def entries_of(cases: Iterable[Case], *, alone: bool = False) -> list[Entry]:
-    """Put cases into entries, with a plain file in the middle; or each into one of its own."""
+    """Put cases into entries, quick ones beside a plain file; or each into one of its own."""
     if alone:
         return [
             Entry(f"W{n}", (case,), case.behaviour.redirect == "insecure")
@@ -78,8 +78,13 @@ def entries_of(cases: Iterable[Case], *, alone: bool = False) -> list[Entry]:
         for begin in range(0, len(group), step):
             chosen = group[begin : begin + step]
             half = len(chosen) // 2
-            # Who meets one page for many names may well stop there.
-            neighbours = [] if kind == "page" else [neighbour_of(chosen[0])]
+            neighbours = []
+            if kind == "page":
+                # One page can be told from a file where it stands for many names.
+                neighbours = twins_of(chosen[0], 3)
+            elif kind == "quiet":
+                # Not where waiting may end all of a server: its patience is for all of its files.
+                neighbours = [neighbour_of(chosen[0])]
             beside = (*chosen[:half], *neighbours, *chosen[half:])
             found.append(Entry(f"W{len(found)}", beside, is_secure))
     return found

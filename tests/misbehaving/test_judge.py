@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Known
-from misbehaving.cases import Case, Seen, Starts, Verdict, judged, neighbour_of
+from misbehaving.cases import Case, Seen, Starts, Verdict, judged, neighbour_of, twins_of
 from misbehaving.run import Result, Results, cases_of, groups, main, summary, table
 
 ALL, SIZE, NOTHING = Known(n_bytes=True, sha256=True), Known(n_bytes=True), Known()
@@ -58,12 +58,15 @@ def test_what_was_there_and_is_no_more_is_lost_whatever_is_said():
     assert judged(case(BUSY), BUSY, seen(why="503"), was_there=True) is Verdict.LOST
 
 
-def test_neighbours_are_honest_and_have_names_of_their_own():
+def test_neighbours_are_honest_and_twins_are_not_and_both_have_names_of_their_own():
     beside = neighbour_of(case(BUSY))
     assert beside.behaviour is HONEST
     assert beside.is_neighbour
     assert beside.name != case(BUSY).name
     assert beside.words != case(HONEST).words
+    twins = twins_of(case(BUSY), 2)
+    assert {(twin.behaviour, twin.is_neighbour) for twin in twins} == {(BUSY, False)}
+    assert len({each.words for each in (case(BUSY), *twins)}) == 3
 
 
 def test_all_groups_have_all_behaviours_each_with_a_number_of_its_own():
