@@ -46,11 +46,7 @@ OTHER_PLATFORM = "digests of runs were recorded on another platform: here they h
 SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
-<<<<<<< HEAD
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
-=======
-    *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_BUSYBOX),
->>>>>>> wt-grammar
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code.
