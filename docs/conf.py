@@ -15,7 +15,7 @@ extensions = [
     "numpydoc",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "faults_table.md"]
+exclude_patterns = ["_build", "faults_table.md", "misbehaving_table.md"]
 
 html_theme = "furo"
 html_title = f"datacollect {version}"

@@ -183,8 +183,11 @@ def is_too_much(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
         per_request = ENDLESS_BYTES_PER_REQUEST
     most_bytes = MOST_TIMES * len(case.file.grown) + per_request * seen.n_requests
     most_requests = MOST_REQUESTS
+    # Each hop is a request of its own.
     if behaviour.redirect in ("ten times", "loop"):
         most_requests *= 6
+    elif behaviour.redirect != "none":
+        most_requests *= 2
     if behaviour.body == "capped":
         most_requests += MOST_TIMES * len(case.file.data) // CAP_BYTES
     return seen.sent_bytes > most_bytes or seen.n_requests > most_requests
