@@ -22,12 +22,12 @@ from datacollect.flow.pools import pools_by_owner
 from datacollect.flow.routes import cut_parcels, whole_bytes
 from datacollect.methods.divided_rates import best_rates
 from datacollect.methods.long_chunks import require_room_for_chunks
+from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import RouteBook
 from datacollect.methods.tolerances import PROVED
 from datacollect.methods.whole_connections import Candidate, Hops, filled, improved, shaken
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
-from datacollect.schedule.schedule import Schedule
 from datacollect.schedule.transfers import Bottleneck, Transfers
 from datacollect.solvers.budget import Budget
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from datacollect.choices import Solver
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 # Relayed data wait for a chunk at each relay: this part of the lower bound, or of what is shorter.
 CHUNK_PART = 1e-3
@@ -277,22 +278,18 @@ def _schedule(
     chunk = chunk if chunk_s is None else chunk_s
     book = RouteBook(problem)
     columns = _transfers(hops, pools, rate, n, chunk, book)
-    makespan_s = float(columns.finish_s.max(initial=0.0))
-    proved = makespan_s <= bound_s * (1 + PROVED) + (most_hops - 1) * chunk
-    return Schedule(
-        method=COORDINATED,
-        destination=problem.destination,
-        makespan_s=makespan_s,
-        lower_bound_s=min(bound_s, makespan_s),
-        slot_s=None,
+    schedule = schedule_of(
+        problem,
+        COORDINATED,
+        (book.routes(), columns),
+        (bound_s, NOTHING_TO_MOVE if flow is None else _bottleneck(problem, flow, connections)),
         chunk_s=chunk,
         solver="steps from a linear program",
-        problem_sha256=problem.sha256,
-        routes=book.routes(),
-        columns=columns,
-        status=OPTIMAL if proved else HEURISTIC,
-        bottleneck=NOTHING_TO_MOVE if flow is None else _bottleneck(problem, flow, connections),
         connections=connections,
+    )
+    proved = schedule.makespan_s <= bound_s * (1 + PROVED) + (most_hops - 1) * chunk
+    return schedule.replace(
+        lower_bound_s=min(bound_s, schedule.makespan_s), status=OPTIMAL if proved else HEURISTIC
     )
 
 

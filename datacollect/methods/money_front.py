@@ -9,7 +9,8 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.coordinated import coordinated
+from datacollect.methods.choice import candidate
+from datacollect.methods.options import CoordinatedOptions
 from datacollect.methods.tolerances import SAME_PRICE
 from datacollect.schedule.use import plan_money
 from datacollect.solvers.budget import Budget
@@ -125,7 +126,8 @@ def _change(values: FloatArray) -> FloatArray:
 def _cheapest_by(problem: Problem, deadline_s: float, solver: Solver) -> tuple[float, float]:
     if problem.total_bytes == 0:
         return 0.0, 0.0
-    plan = coordinated(problem, chunk_s=0.0, prefer="money", deadline_s=deadline_s, solver=solver)
+    options = CoordinatedOptions(chunk_s=0.0, prefer="money", deadline_s=deadline_s, solver=solver)
+    plan = candidate(problem, options)
     return plan.makespan_s, plan_money(problem, plan) or 0.0
 
 
