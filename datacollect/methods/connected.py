@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
+# How numbers are found.
+_STEPS = "steps from a linear program"
 # Relayed data wait for a chunk at each relay: this part of the lower bound, or of what is shorter.
 CHUNK_PART = 1e-3
 # Less than this part of a pool's data makes no route of its own.
@@ -69,7 +71,7 @@ def connected(
     _require(problem, connections)
     pools = pools_by_owner(problem)
     if not pools:
-        return _schedule(problem, Hops(problem, [], [], connections), None, 0.0, connections)
+        return _schedule(problem, Hops(problem, [], [], connections), None, 0.0, budget)
     bound_s, flow = _bound(problem, pools, connections, budget)
     if not np.isfinite(bound_s):
         fluid_optimum(problem, budget)  # says why nothing arrives
@@ -80,7 +82,7 @@ def connected(
         )
     hops = Hops(problem, pools, _candidates(problem, pools, flow), connections)
     n = _whole(hops, flow)
-    schedule = _schedule(problem, hops, n, bound_s, connections, chunk_s, flow)
+    schedule = _schedule(problem, hops, n, bound_s, budget, chunk_s, flow)
     return require_room_for_chunks(problem, schedule)
 
 
@@ -266,12 +268,12 @@ def _schedule(
     hops: Hops,
     n: IntArray | None,
     bound_s: float,
-    connections: int,
+    budget: Budget,
     chunk_s: float | None = None,
     flow: ConnectionFlow | None = None,
 ) -> Schedule:
-    pools = pools_by_owner(problem)
-    rate = np.zeros(0) if n is None else best_rates(hops, n)
+    pools, connections = pools_by_owner(problem), hops.connections
+    rate = np.zeros(0) if n is None else best_rates(hops, n, budget)
     used = [len(hops.candidates[r].hosts) - 1 for r in np.flatnonzero(rate > 0).tolist()]
     most_hops = max(used, default=1)
     chunk = bound_s * min(CHUNK_PART, 2 * CHUNK_PART / max(1, most_hops - 1))
@@ -284,7 +286,7 @@ def _schedule(
         (book.routes(), columns),
         (bound_s, NOTHING_TO_MOVE if flow is None else _bottleneck(problem, flow, connections)),
         chunk_s=chunk,
-        solver="steps from a linear program",
+        solver=_STEPS if flow is None else f"{_STEPS} by {budget.linear_solver().name}",
         connections=connections,
     )
     proved = schedule.makespan_s <= bound_s * (1 + PROVED) + (most_hops - 1) * chunk

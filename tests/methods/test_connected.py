@@ -202,6 +202,43 @@ def test_bandwidths_that_change_are_refused():
         dc.coordinated(problem, connections=2)
 
 
+def test_a_program_in_which_glop_goes_round_for_ever_is_solved_in_another_way():
+    """Thirteen columns tie here; both solvers find the same bound."""
+    problem = dc.Problem.from_dict(
+        {
+            "destination": "D",
+            "hosts": {"S": {"backlog_bytes": 1_000_000_000}, "K": {}, "D": {}},
+            "links": [
+                {
+                    "from": "S",
+                    "to": "K",
+                    "bandwidth_bytes_per_s": 263900.5740747334,
+                    "competitors": 13,
+                },
+                {
+                    "from": "S",
+                    "to": "D",
+                    "bandwidth_bytes_per_s": 846127.9488501825,
+                    "per_connection_bytes_per_s": 846127.9488501825,
+                    "capacity_bytes_per_s": 7145412.762512699,
+                },
+                {
+                    "from": "K",
+                    "to": "D",
+                    "bandwidth_bytes_per_s": 1022184.6521248576,
+                    "competitors": 0,
+                },
+            ],
+        }
+    )
+    found = {
+        name: dc.coordinated(problem, connections=10, solver=name) for name in ("auto", "pulp")
+    }
+    assert found["auto"].lower_bound_s == pytest.approx(found["pulp"].lower_bound_s, rel=1e-7)
+    assert found["auto"].solver == "steps from a linear program by glop+glop without scaling"
+    assert found["pulp"].solver == "steps from a linear program by cbc"
+
+
 def test_data_that_cannot_arrive_are_named():
     links = [dc.Link("A", "D", 8e6), dc.Link("B", "A", 0.0)]
     hosts = [dc.Host("A", 20), dc.Host("B", 60), dc.Host("D")]
