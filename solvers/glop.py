@@ -31,7 +31,8 @@ _TIGHT = "primal_feasibility_tolerance: 1e-9 dual_feasibility_tolerance: 1e-9 in
 # Tried when preprocessing finds no point: it also says so of unbounded programs, and of feasible
 # ones whose numbers span some twelve orders of magnitude.
 _UNPROCESSED = f"{_TIGHT} use_preprocessing: false"
-# Tried when it takes too many steps: without scaling other vertices tie.
+# Tried when it takes too many steps, since without scaling other vertices tie, and when all else
+# ends in numerical trouble: then its answer is less exact than the others.
 _UNSCALED = f"{_TIGHT} use_scaling: false"
 # Tried when the tight tolerances end in numerical trouble, or in too many steps once more.
 _LENIENT = "use_preprocessing: false"
@@ -71,7 +72,7 @@ class Glop:
         stop_at_s = None if time_limit_s is None else time.monotonic() + time_limit_s
         if (program.row_lower > program.row_upper).any() or (program.lower > program.upper).any():
             raise InfeasibleError("linear program: a lower bound exceeds its upper bound")
-        solver, enough = _run_glop(program, stop_at_s)
+        solver, is_scaled = _run_glop(program, stop_at_s)
         status = solver.status()
         if status == SolveStatus.INFEASIBLE:
             raise InfeasibleError(
@@ -93,14 +94,14 @@ class Glop:
             x=np.array(solver.variable_values(), dtype=np.float64),
             row_dual=np.array(solver.dual_values(), dtype=np.float64),
             objective=float(solver.objective_value()),
-            found_by=self.name if enough else f"{self.name} without scaling",
+            found_by=self.name if is_scaled else f"{self.name} without scaling",
         )
 
 
 def _run_glop(program: LinearProgram, stop_at_s: float | None) -> tuple[ModelSolverHelper, bool]:
     """Solve with tight tolerances, then in other ways if that ended in doubt or in trouble.
 
-    Returns whether the first steps were enough, with scaling, too.
+    Returns whether it was scaled, too.
     """
     model = ModelBuilderHelper()
     matrix = csr_matrix(
@@ -118,16 +119,17 @@ def _run_glop(program: LinearProgram, stop_at_s: float | None) -> tuple[ModelSol
     )
     if stop_at_s is not None and time.monotonic() >= stop_at_s:
         raise TimeLimitError("glop: the time limit passed before it started")
-    solver = _attempt(model, _TIGHT, program.most_steps, stop_at_s)
-    enough = solver.status() not in _UNFINISHED
+    solver, used = _attempt(model, _TIGHT, program.most_steps, stop_at_s), _TIGHT
     for parameters, ends in (
         (_UNSCALED, _UNFINISHED),
         (_UNPROCESSED, (SolveStatus.INFEASIBLE,)),
         (_LENIENT, (SolveStatus.ABNORMAL, *_UNFINISHED)),
+        (_UNSCALED, (SolveStatus.ABNORMAL,)),
     ):
         if solver.status() in ends:
             solver = _attempt(model, parameters, program.most_steps, stop_at_s)
-    return solver, enough
+            used = parameters
+    return solver, used != _UNSCALED
 
 
 def _attempt(

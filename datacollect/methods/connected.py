@@ -21,6 +21,7 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.pools import pools_by_owner
 from datacollect.flow.routes import cut_parcels, whole_bytes
 from datacollect.methods.divided_rates import best_rates
+from datacollect.methods.instants import finish_s
 from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED
@@ -325,12 +326,15 @@ def _transfers(
             ):
                 at = book.number(parcel.source, hosts)
                 rows += [
-                    (at, hop, offset, size, start + hop * chunk_s, end + hop * chunk_s, k)
+                    (at, hop, offset, size, start + hop * chunk_s, end - start, k)
                     for hop, k in enumerate(streams)
                 ]
-    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "finish_s", "streams")
-    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return Transfers.build(**dict(zip(names, columns, strict=True)))
+    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "length_s", "streams")
+    columns = dict(
+        zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True)
+    )
+    lengths_s = columns.pop("length_s")
+    return Transfers.build(finish_s=finish_s(columns["start_s"], lengths_s), **columns)
 
 
 def _bottleneck(problem: Problem, flow: ConnectionFlow, connections: int) -> Bottleneck:

@@ -173,7 +173,7 @@ def coordinated_candidate(
 
         schedule = slotted_schedule(problem, optimum, slot_s, budget, preference, deadline_s)
     else:
-        if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
+        if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
         wishes = Wishes(preference, deadline_s, chunk_s)
         schedule = _pipelined(problem, wishes, budget, options.finish)
@@ -202,10 +202,14 @@ def _with_connections(problem: Problem, options: CoordinatedOptions, budget: Bud
 
 
 def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
+    if deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
+        rule, earliest_s = "cannot be met: the earliest possible makespan", optimum.makespan_s
+    else:
+        rule, earliest_s = "is met by no plan that is known: the fastest", optimum.attained_s
     return InfeasibleError(
-        f"deadline_s = {deadline_s:.10g} cannot be met: the earliest possible makespan is "
-        f"{optimum.makespan_s:.10g} s, {optimum.makespan_s - deadline_s:.4g} s later. "
-        f"{optimum.bottleneck.text} Allow more time, or relax what binds",
+        f"deadline_s = {deadline_s:.10g} {rule} is {earliest_s:.10g} s, "
+        f"{earliest_s - deadline_s:.4g} s later. {optimum.bottleneck.text} Allow more time, or "
+        "relax what binds",
         problem.sources,
     )
 

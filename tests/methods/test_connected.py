@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from instances.hand_made import links
 from judges.all_allocations import fastest
 from judges.contract_check import judge
 
@@ -237,6 +238,14 @@ def test_a_program_in_which_glop_goes_round_for_ever_is_solved_in_another_way():
     assert found["auto"].lower_bound_s == pytest.approx(found["pulp"].lower_bound_s, rel=1e-7)
     assert found["auto"].solver == "steps from a linear program by glop+glop without scaling"
     assert found["pulp"].solver == "steps from a linear program by cbc"
+
+
+def test_few_bytes_beside_many_last_as_long_as_floats_can_tell():
+    """Relays wait for a chunk, here 1e14 s, where floats lie 0.016 s apart; B's data take 1 ms."""
+    hosts = [dc.Host("A", 10**18), dc.Host("B", 1000), dc.Host("K"), dc.Host("D")]
+    flows = links("A -> D 10, B -> K 1000000, K -> D 1000000")
+    problem = dc.Problem.from_hosts(hosts, flows, "D")
+    dc.coordinated(problem, connections=3).check(problem)
 
 
 def test_data_that_cannot_arrive_are_named():

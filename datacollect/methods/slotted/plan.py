@@ -14,7 +14,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
 from datacollect.flow.bottleneck import never_arrives
-from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.least import least
 from datacollect.flow.preference import DEFAULT, path_costs
 from datacollect.methods.making import schedule_of
@@ -170,7 +170,7 @@ def might_need_fewer(
     problem: Problem, slot_s: float, n_slots: int, links: IntArray, budget: Budget
 ) -> bool:
     """Say whether a slot less might do if data held elsewhere may return to their owner."""
-    relaxed = without_owners_limits(problem)
+    relaxed = with_room_for_returns(problem)
     if relaxed is None:
         return False
     part = partial_graph(relaxed, slot_s, n_slots - 1, links)

@@ -12,7 +12,7 @@ from judges.oracle import least_cost, most_arrived_bytes
 from judges.plan_values import arrived_bytes
 
 import datacollect as dc
-from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.shared.arrivals import GRID, grid_s
 from datacollect.problem.hosts import Host, SharedBottleneck
 from datacollect.problem.problem import Problem
@@ -69,7 +69,7 @@ def test_the_grid_has_each_instant_once():
 @given(problem=shared_problems(most_hosts=3))
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_first_instants_are_best_in_their_order(problem):
-    assume(problem.total_bytes >= 10**6 and without_owners_limits(problem) is None)
+    assume(problem.total_bytes >= 10**6 and with_room_for_returns(problem) is None)
     try:
         plan = dc.coordinated(problem, prefer="earliest-arrival", chunk_s=0.0)
     except dc.InfeasibleError:
