@@ -309,7 +309,9 @@ def _transfers(
     for number, pool in enumerate(pools):
         routes = np.flatnonzero((hops.pool == number) & (rate > 0))
         length_s = pool.n_bytes / float(rate[routes].sum())
-        sizes = whole_bytes(pool.n_bytes, (rate[routes] * length_s).tolist())
+        # All end at once: that none is rounded up for nothing, the widest counts as last.
+        widest = int(rate[routes].argmax())
+        sizes = whole_bytes(pool.n_bytes, (rate[routes] * length_s).tolist(), widest)
         cuts = list(cut_parcels(pool, sizes))
         for i, route in enumerate(routes.tolist()):
             hosts = hops.candidates[route].hosts

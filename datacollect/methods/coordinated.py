@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import InfeasibleError
 from datacollect.flow.layered import breakpoints_s
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.preference import preference_or_default
+from datacollect.flow.preference import DEFAULT, preference_or_default
 from datacollect.methods.arguments import (
     require_finish,
     require_only,
@@ -32,6 +32,8 @@ from datacollect.schedule.transfers import Transfers
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datacollect.choices import Finish, Preference, Solver
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.problem.problem import Problem
@@ -147,7 +149,19 @@ def coordinated(
     )
     budget = Budget.begin(solver, time_limit_s)
     plan = partial(coordinated_candidate, options=options, budget=budget)
-    return judged(problem, plan, with_cuts_at_files)
+    # To end as early as possible comes first; among such plans as much as possible arrives early.
+    otherwise = None
+    if prefer == "earliest-arrival" and slot_s is None:
+        fastest = replace(options, prefer=DEFAULT)
+        otherwise = partial(_as_wished, plan=partial(plan, options=fastest), prefer=prefer)
+    return judged(problem, plan, with_cuts_at_files, otherwise)
+
+
+def _as_wished(
+    problem: Problem, plan: Callable[[Problem], Schedule], prefer: Preference
+) -> Schedule:
+    """Plan without a wish that cannot be met; the status says that it is not."""
+    return plan(problem).replace(prefer=prefer)
 
 
 def coordinated_candidate(

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# Parts of what shared bottlenecks carry, to try one after the other.
-ROOM_FOR_ROUNDING = (0.999, 0.99, 0.9, 0.75, 0.5, 0.25)
+# Parts of what shared bottlenecks carry, to try one after the other: those that delay nobody by an
+# amount worth the name, then all others.
+NEARLY_ALL = (1 - 1e-6, 1 - 1e-5)
+ROOM_FOR_ROUNDING = (1 - 1e-4, 0.999, 0.99, 0.9, 0.75, 0.5, 0.25)
 
 # So many bytes of each store are left for each route, to try one after the other.
 BYTES_FOR_ROUNDING = (1, 4)
@@ -39,6 +41,7 @@ def judged(
     problem: Problem,
     plan: Callable[[Problem], Schedule],
     shapes: Callable[[Problem, Schedule], Iterable[Schedule]] | None = None,
+    otherwise: Callable[[Problem], Schedule] | None = None,
 ) -> Schedule:
     """Plan, and give out what the judge lets pass; where it refuses, plan more carefully.
 
@@ -49,6 +52,8 @@ def judged(
         Plans for the problem, and for one like it with less room.
     shapes : function of Problem and Schedule, optional
         Ways to write the plan down, the best first; the first that passes is taken.
+    otherwise : function of Problem, optional
+        Plans with fewer wishes, to be taken before a plan that ends later.
 
     Returns
     -------
@@ -65,10 +70,10 @@ def judged(
     began = time.perf_counter()
     first = plan(problem)
     found, refusal = _first_valid(problem, first, shapes)
-    tries = () if refusal is None else _with_less_room(problem, first)
-    for less in tries:
+    tries = () if refusal is None else _more_careful(problem, first, plan, otherwise)
+    for plan_less, less in tries:
         try:
-            careful = plan(less)
+            careful = plan_less(less)
         except InfeasibleError:  # by a deadline, or since a lost capacity ends all
             continue
         careful = careful.replace(
@@ -109,15 +114,26 @@ def _first_valid(
 # Less room ------------------------------------------------------------------------------------
 
 
-def _with_less_room(problem: Problem, schedule: Schedule) -> Iterator[Problem]:
-    """Yield problems like this one in which rounding has more room."""
-    if _crosses_twice(problem, schedule):
-        yield from (_with_shared_part(problem, part) for part in ROOM_FOR_ROUNDING)
+def _more_careful(
+    problem: Problem,
+    schedule: Schedule,
+    plan: Callable[[Problem], Schedule],
+    otherwise: Callable[[Problem], Schedule] | None,
+) -> Iterator[tuple[Callable[[Problem], Schedule], Problem]]:
+    """Yield what plans, and problems like this one in which rounding has more room."""
+    twice = _crosses_twice(problem, schedule)
+    for part in NEARLY_ALL if twice else ():
+        yield plan, _with_shared_part(problem, part)
+    if otherwise is not None:
+        yield otherwise, problem
+    for part in ROOM_FOR_ROUNDING if twice else ():
+        yield plan, _with_shared_part(problem, part)
     if np.isfinite(problem.storage_bytes).any():
         for n_bytes in BYTES_FOR_ROUNDING:
             left = np.maximum(problem.storage_bytes - n_bytes * schedule.n_routes, 0.0)
-            yield problem.replace(storage_bytes=left)
-    yield from (_with_part(problem, part) for part in PARTS_FOR_ROUNDING)
+            yield plan, problem.replace(storage_bytes=left)
+    for part in PARTS_FOR_ROUNDING:
+        yield plan, _with_part(problem, part)
 
 
 def _crosses_twice(problem: Problem, schedule: Schedule) -> bool:

@@ -248,6 +248,17 @@ def test_few_bytes_beside_many_last_as_long_as_floats_can_tell():
     dc.coordinated(problem, connections=3).check(problem)
 
 
+def test_a_route_worth_a_hundredth_of_a_byte_is_none():
+    """S -> D takes 1000 bytes in 1 ms; over K, by a wire that both hops cross, come 0.01 more."""
+    hosts = [dc.Host("D"), dc.Host("S", 1000), dc.Host("K")]
+    wire = dc.SharedBottleneck("wire", 5.0, [("S", "K"), ("K", "D")], competitors=2)
+    flows = links("S -> D 1e6, S -> K 1e6, K -> D 1e6")
+    problem = dc.Problem.from_hosts(hosts, flows, "D", shared=[wire])
+    plan = dc.coordinated(problem, connections=9)
+    assert judge(problem.to_dict(), plan.to_dict()) is None
+    assert [route.hosts for route in plan.routes] == [("S", "D")]
+
+
 def test_data_that_cannot_arrive_are_named():
     links = [dc.Link("A", "D", 8e6), dc.Link("B", "A", 0.0)]
     hosts = [dc.Host("A", 20), dc.Host("B", 60), dc.Host("D")]
