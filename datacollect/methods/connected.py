@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError, ProblemError, SolverError
 from datacollect.flow.bottleneck import NOTHING_TO_MOVE
 from datacollect.flow.connection_flow import ConnectionFlow, fastest_flow
 from datacollect.flow.optimum import fluid_optimum
@@ -275,6 +275,11 @@ def _schedule(
 ) -> Schedule:
     pools, connections = pools_by_owner(problem), hops.connections
     rate = np.zeros(0) if n is None else best_rates(hops, n, budget)
+    if not (np.bincount(hops.pool, rate, len(pools)) > 0).all():
+        raise SolverError(
+            "rates by connections span too many orders of magnitude; correct the fastest and the "
+            "slowest"
+        )
     used = [len(hops.candidates[r].hosts) - 1 for r in np.flatnonzero(rate > 0).tolist()]
     most_hops = max(used, default=1)
     chunk = bound_s * min(CHUNK_PART, 2 * CHUNK_PART / max(1, most_hops - 1))

@@ -222,6 +222,7 @@ def test_a_program_in_which_glop_goes_round_for_ever_is_solved_in_another_way():
                     "bandwidth_bytes_per_s": 846127.9488501825,
                     "per_connection_bytes_per_s": 846127.9488501825,
                     "capacity_bytes_per_s": 7145412.762512699,
+                    "competitors": 0,
                 },
                 {
                     "from": "K",
