@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from datacollect.clock_times import HOUR
@@ -48,7 +48,9 @@ class Clock:
             There is no such zone or time, the time has neither offset nor zone, or offset and
             zone contradict each other.
         """
-        instant = start if isinstance(start, datetime) else parsed(start, place)
+        instant = _of_calendar(
+            start if isinstance(start, datetime) else parsed(start, place), place
+        )
         zone = None if timezone is None else zone_of(timezone)
         if instant.tzinfo is None:
             if zone is None:
@@ -78,7 +80,7 @@ class Clock:
         """
         if isinstance(when, str) and _HOURS.fullmatch(when):
             return self._next(when, place)
-        instant = when if isinstance(when, datetime) else parsed(when, place)
+        instant = _of_calendar(when if isinstance(when, datetime) else parsed(when, place), place)
         if instant.tzinfo is None:
             instant = local_instant(instant, self.zone, place)
         elapsed_s = self._since_start(instant)
@@ -106,27 +108,31 @@ class Clock:
         """Write an instant as ISO 8601, to the second, with its offset from UTC."""
         return self._at(at_s).isoformat(timespec="seconds")
 
-    def each_day(self, hours: str, until_s: float) -> list[float]:
-        """Return the seconds at which a clock shows an hour of the day, from 0 to `until_s`.
+    def each_day(self, hours: str, until_s: float) -> list[tuple[date, float]]:
+        """Return the seconds at which a clock shows an hour of each day, from 0 to `until_s`.
 
-        On a day when clocks skip the hour, it is when they would have shown it, the first instant
-        after the gap; where they show it twice, the first time.
+        On a day when clocks skip the hour, or all of the day, it is when they would have shown it,
+        the first instant after the gap; where they show it twice, the first time.
 
         Examples
         --------
         >>> clock = Clock.of("2026-03-28T12:00", "Europe/Zurich")
-        >>> [s / 3600 for s in clock.each_day("02:30", 40 * 3600)]
+        >>> [s / 3600 for _, s in clock.each_day("02:30", 40 * 3600)]
         [14.0, 37.5]
         """
         day = self._at(0).date()
-        found: list[float] = []
+        found: list[tuple[date, float]] = []
         while True:
-            at_s = (_recurring(day, hours, self.zone) - self.start).total_seconds()
+            try:
+                at_s = (_recurring(day, hours, self.zone) - self.start).total_seconds()
+                following = day + timedelta(days=1)
+            except OverflowError:
+                raise _beyond_calendars(until_s) from None
             if at_s > until_s:
                 return found
             if at_s >= 0:
-                found.append(at_s)
-            day += timedelta(days=1)
+                found.append((day, at_s))
+            day = following
 
     def _next(self, hours: str, place: str) -> float:
         day = self._at(0).date()
@@ -147,9 +153,21 @@ class Clock:
             shift = timedelta(seconds=at_s)
             return (self.start.astimezone(UTC) + shift).astimezone(self.zone)
         except OverflowError:
-            raise ProblemError(
-                f"no calendar reaches {at_s:g} s after the start; leave start out"
-            ) from None
+            raise _beyond_calendars(at_s) from None
+
+
+def _beyond_calendars(at_s: float) -> ProblemError:
+    return ProblemError(f"no calendar reaches {at_s:g} s after the start; leave start out")
+
+
+def _of_calendar(instant: datetime, place: str) -> datetime:
+    """Return a clock time that every time zone can show; refuse others."""
+    if not MINYEAR < instant.year < MAXYEAR:
+        raise ProblemError(
+            f"{place} must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}, got "
+            f"'{instant.isoformat(sep=' ')}'; correct it"
+        )
+    return instant
 
 
 def zone_of(name: str) -> ZoneInfo:

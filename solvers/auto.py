@@ -68,7 +68,10 @@ class AutoLinear:
 
     @property
     def name(self) -> str:
-        """What is used, for example ``"glop"``; ``"glop+cbc"`` where another has stepped in."""
+        """What is used, for example ``"glop"``; ``"glop+cbc"`` where another has stepped in.
+
+        Another way of the same solver counts as another.
+        """
         return "+".join(self._in_turn.names)
 
     def solve(self, program: LinearProgram, time_limit_s: float | None = None) -> LinearSolution:
@@ -79,7 +82,9 @@ class AutoLinear:
             left_s = None if stop_at_s is None else max(stop_at_s - time.monotonic(), 0.0)
             return solver.solve(program, left_s)
 
-        return self._in_turn.answer(ask)
+        found = self._in_turn.answer(ask)
+        self._in_turn.note(found.found_by)
+        return found
 
 
 class _InTurn(Generic[Solver]):
@@ -110,12 +115,16 @@ class _InTurn(Generic[Solver]):
             except SolverError as error:
                 failures.append(str(error))
                 continue
-            if solver.name not in self.names:
-                self.names.append(solver.name)
+            self.note(solver.name)
             return found
         if len(failures) == 1:
             raise SolverError(failures[0])
         raise SolverError(f"every solver that is installed failed: {'; '.join(failures)}")
+
+    def note(self, name: str) -> None:
+        """Remember who has answered, or how."""
+        if name not in self.names:
+            self.names.append(name)
 
     def _solver(self, number: int) -> Solver:
         """Return a solver, imported when it is first asked."""

@@ -35,19 +35,23 @@ if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray
     from datacollect.solvers.programs import LinearProgram
 
-_CBC_ARGUMENTS = (
-    "model.mps",
-    "-initialSolve",
-    "-saveSolution",
-    "all.bin",
-    "-solution",
-    "status.txt",
-)
+# Its own choice of a simplex code, then another where that takes too many steps.
+_FIRST_WAY, _OTHER_WAY = "-initialSolve", "-primalSimplex"
+_FILES = ("-saveSolution", "all.bin", "-solution", "status.txt")
+_TOO_MANY_STEPS = "Stopped on iterations"
 
 
-def run_cbc(program: LinearProgram, time_limit_s: float | None) -> tuple[FloatArray, FloatArray]:
-    """Return the optimal x and the dual value of every row."""
-    start_s = time.monotonic()
+def run_cbc(program: LinearProgram, stop_at_s: float | None) -> tuple[FloatArray, FloatArray]:
+    """Return the optimal x and the dual value of every row.
+
+    Parameters
+    ----------
+    program : LinearProgram
+    stop_at_s : float, optional
+        A reading of `time.monotonic`.
+    """
+    if stop_at_s is not None and time.monotonic() >= stop_at_s:
+        raise TimeLimitError("cbc: the time limit passed before it started")
     if (program.row_lower > program.row_upper).any() or (program.lower > program.upper).any():
         raise InfeasibleError("linear program: a lower bound exceeds its upper bound")
     # A row without bounds is an objective to MPS readers, which drop it.
@@ -55,23 +59,10 @@ def run_cbc(program: LinearProgram, time_limit_s: float | None) -> tuple[FloatAr
     with tempfile.TemporaryDirectory(prefix="datacollect-cbc-") as folder:
         with Path(folder, "model.mps").open("w", encoding="ascii") as file:
             file.writelines(_mps_lines(program, bounded))
-        remaining_s = None
-        if time_limit_s is not None:
-            remaining_s = max(0.0, time_limit_s - (time.monotonic() - start_s))
-        try:
-            done = subprocess.run(
-                [_cbc_path(), *_CBC_ARGUMENTS],
-                cwd=folder,
-                timeout=remaining_s,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise TimeLimitError(
-                f"cbc: the time limit of {time_limit_s:g} s passed ({program.n_columns} columns)"
-            ) from None
-        _check_status(Path(folder, "status.txt"), done, program)
+        status, output = _run(Path(folder), _FIRST_WAY, program, stop_at_s)
+        if status == _TOO_MANY_STEPS:
+            status, output = _run(Path(folder), _OTHER_WAY, program, stop_at_s)
+        _check_status(status, output, program)
         numbers = np.fromfile(Path(folder, "all.bin"), dtype=np.float64, offset=8)
     # The objective, then activity and dual of every row, then value and price of every column.
     rows, columns = int(bounded.sum()), program.n_columns
@@ -80,15 +71,35 @@ def run_cbc(program: LinearProgram, time_limit_s: float | None) -> tuple[FloatAr
     return numbers[1 + 2 * rows : 1 + 2 * rows + columns].copy(), row_dual
 
 
-def _check_status(
-    path: Path, done: subprocess.CompletedProcess[bytes], program: LinearProgram
-) -> None:
-    """Raise unless CBC says that it found the optimum."""
-    status = ""
+def _run(
+    folder: Path, way: str, program: LinearProgram, stop_at_s: float | None
+) -> tuple[str, str]:
+    """Return CBC's status, empty where it ended without one, and what it said last."""
+    steps = ("-maxIterations", str(program.most_steps))
+    remaining_s = None if stop_at_s is None else max(stop_at_s - time.monotonic(), 0.0)
+    try:
+        done = subprocess.run(
+            [_cbc_path(), "model.mps", *steps, way, *_FILES],
+            cwd=folder,
+            timeout=remaining_s,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeLimitError(
+            f"cbc: the time limit passed ({program.n_columns} columns, {program.n_rows} rows)"
+        ) from None
+    output = (done.stderr or done.stdout).decode("ascii", errors="replace")
+    path, status = folder / "status.txt", ""
     if path.exists():
         with path.open(encoding="ascii", errors="replace") as file:
             status = file.readline().partition(" - ")[0].strip()
-    output = done.stdout.decode("ascii", errors="replace")
+    return status or f"exit code {done.returncode}", output
+
+
+def _check_status(status: str, output: str, program: LinearProgram) -> None:
+    """Raise unless CBC says that it found the optimum."""
     if status == "Optimal":
         return
     # CBC 3.0 says "Status unknown" here and the reason in its log only.
@@ -98,10 +109,13 @@ def _check_status(
         )
     if status == "Unbounded":
         raise SolverError("cbc: the linear program is unbounded; bound its variables")
-    last_lines = (done.stderr.decode("ascii", errors="replace") or output).strip()[-300:]
+    if status == _TOO_MANY_STEPS:
+        raise SolverError(
+            f"cbc found no optimum within {program.most_steps} steps, by any of its simplex codes; "
+            "choose 'ortools'"
+        )
     raise SolverError(
-        f"cbc ended with {status or f'exit code {done.returncode}'}; choose 'ortools'. "
-        f"It said: {last_lines}"
+        f"cbc ended with {status}; choose 'ortools'. It said: {output.strip()[-300:]}"
     )
 
 

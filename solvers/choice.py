@@ -142,18 +142,19 @@ problem has shared bottlenecks, which need a linear program: choose 'ortools' or
     known = ("auto", *_FLOW_BACKENDS, *_LINEAR_ALIASES)
     _check_name(name, known, "linear solver")
     name = _LINEAR_ALIASES.get(name, name)
-    installed = available_linear_solvers()
-    if name == "auto" and installed:
-        from datacollect.solvers.auto import AutoLinear
+    names = (available_linear_solvers() or ("ortools",)) if name == "auto" else (name,)
+    for each in names:
+        if each not in _LINEAR_BACKENDS:
+            raise SolverUnavailableError(
+                f"solver {each!r} solves network flows only; this problem has shared bottlenecks, "
+                "which need a linear program: choose 'ortools' or 'pulp'"
+            )
+    from datacollect.solvers.auto import AutoLinear
 
-        return AutoLinear([partial(load_linear_solver, each) for each in installed])
-    if name == "auto":
-        name = "ortools"
-    if name not in _LINEAR_BACKENDS:
-        raise SolverUnavailableError(
-            f"solver {name!r} solves network flows only; this problem has shared bottlenecks, "
-            "which need a linear program: choose 'ortools' or 'pulp'"
-        )
+    return AutoLinear([partial(_load_linear, each) for each in names])
+
+
+def _load_linear(name: str) -> LinearSolver:
     return cast("LinearSolver", _load(name, _LINEAR_BACKENDS[name]))
 
 

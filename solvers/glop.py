@@ -31,8 +31,15 @@ _TIGHT = "primal_feasibility_tolerance: 1e-9 dual_feasibility_tolerance: 1e-9 in
 # Tried when preprocessing finds no point: it also says so of unbounded programs, and of feasible
 # ones whose numbers span some twelve orders of magnitude.
 _UNPROCESSED = f"{_TIGHT} use_preprocessing: false"
-# Tried when the tight tolerances end in numerical trouble.
+# Tried when it takes too many steps, since without scaling other vertices tie, and when all else
+# ends in numerical trouble: then its answer is less exact than the others.
+_UNSCALED = f"{_TIGHT} use_scaling: false"
+# Tried when the tight tolerances end in numerical trouble, or in too many steps once more.
 _LENIENT = "use_preprocessing: false"
+# Stopped with a point that is feasible only, or with none.
+_UNFINISHED = (SolveStatus.NOT_SOLVED, SolveStatus.FEASIBLE)
+# A limit of no time at all means none to it; and it stops this part of its time early at most.
+_LEAST_S, _EARLY = 1e-6, 0.05
 
 
 class Glop:
@@ -40,7 +47,8 @@ class Glop:
 
     The model goes in as one sparse matrix. Tolerances are 1e-9; should GLOP run into numerical
     trouble there, it is asked once more with its defaults (1e-8 and 1e-6) and no preprocessing.
-    That no point exists is believed without preprocessing only.
+    That no point exists is believed without preprocessing only. Steps are counted: where vertices
+    tie it goes round for ever at times, and is asked without scaling then.
 
     Examples
     --------
@@ -64,7 +72,7 @@ class Glop:
         stop_at_s = None if time_limit_s is None else time.monotonic() + time_limit_s
         if (program.row_lower > program.row_upper).any() or (program.lower > program.upper).any():
             raise InfeasibleError("linear program: a lower bound exceeds its upper bound")
-        solver = _run_glop(program, stop_at_s)
+        solver, is_scaled = _run_glop(program, stop_at_s)
         status = solver.status()
         if status == SolveStatus.INFEASIBLE:
             raise InfeasibleError(
@@ -72,6 +80,11 @@ class Glop:
             )
         if status == SolveStatus.UNBOUNDED:
             raise SolverError("glop: the linear program is unbounded; bound its variables")
+        if status in _UNFINISHED:
+            raise SolverError(
+                f"glop found no optimum within {program.most_steps} steps, with scaling and "
+                "without; choose 'pulp'"
+            )
         if status != SolveStatus.OPTIMAL:
             raise SolverError(
                 f"glop ended with {status.name} {solver.status_string()}".rstrip()
@@ -81,11 +94,15 @@ class Glop:
             x=np.array(solver.variable_values(), dtype=np.float64),
             row_dual=np.array(solver.dual_values(), dtype=np.float64),
             objective=float(solver.objective_value()),
+            found_by=self.name if is_scaled else f"{self.name} without scaling",
         )
 
 
-def _run_glop(program: LinearProgram, stop_at_s: float | None) -> ModelSolverHelper:
-    """Solve with tight tolerances, then once more if that ended in doubt or numerical trouble."""
+def _run_glop(program: LinearProgram, stop_at_s: float | None) -> tuple[ModelSolverHelper, bool]:
+    """Solve with tight tolerances, then in other ways if that ended in doubt or in trouble.
+
+    Returns whether it was scaled, too.
+    """
     model = ModelBuilderHelper()
     matrix = csr_matrix(
         (program.values, (program.rows, program.columns)),
@@ -100,28 +117,33 @@ def _run_glop(program: LinearProgram, stop_at_s: float | None) -> ModelSolverHel
         program.row_upper,
         matrix,
     )
-    solver = _attempt(model, _TIGHT, stop_at_s)
-    if solver.status() == SolveStatus.INFEASIBLE:
-        solver = _attempt(model, _UNPROCESSED, stop_at_s)
-    if solver.status() == SolveStatus.ABNORMAL:
-        solver = _attempt(model, _LENIENT, stop_at_s)
-    return solver
+    if stop_at_s is not None and time.monotonic() >= stop_at_s:
+        raise TimeLimitError("glop: the time limit passed before it started")
+    solver, used = _attempt(model, _TIGHT, program.most_steps, stop_at_s), _TIGHT
+    for parameters, ends in (
+        (_UNSCALED, _UNFINISHED),
+        (_UNPROCESSED, (SolveStatus.INFEASIBLE,)),
+        (_LENIENT, (SolveStatus.ABNORMAL, *_UNFINISHED)),
+        (_UNSCALED, (SolveStatus.ABNORMAL,)),
+    ):
+        if solver.status() in ends:
+            solver = _attempt(model, parameters, program.most_steps, stop_at_s)
+            used = parameters
+    return solver, used != _UNSCALED
 
 
 def _attempt(
-    model: ModelBuilderHelper, parameters: str, stop_at_s: float | None
+    model: ModelBuilderHelper, parameters: str, most_steps: int, stop_at_s: float | None
 ) -> ModelSolverHelper:
     solver = ModelSolverHelper("glop")
-    solver.set_solver_specific_parameters(parameters)
+    solver.set_solver_specific_parameters(f"{parameters} max_number_of_iterations: {most_steps}")
+    remaining_s = np.inf if stop_at_s is None else max(stop_at_s - time.monotonic(), 0.0)
     if stop_at_s is not None:
-        remaining_s = stop_at_s - time.monotonic()
-        if remaining_s <= 0:
-            raise TimeLimitError("glop: the time limit passed before it started")
-        solver.set_time_limit_in_seconds(remaining_s)
+        solver.set_time_limit_in_seconds(max(remaining_s, _LEAST_S))
     solver.solve(model)
-    # Stopped with a point that is feasible only, or with none.
-    unfinished = (SolveStatus.NOT_SOLVED, SolveStatus.FEASIBLE)
-    if stop_at_s is not None and solver.status() in unfinished:
+    # It does not say which of both limits it met.
+    is_late = stop_at_s is not None and time.monotonic() >= stop_at_s - _EARLY * remaining_s
+    if is_late and solver.status() in _UNFINISHED:
         raise TimeLimitError(
             f"glop: the time limit passed ({model.num_variables()} columns, "
             f"{model.num_constraints()} rows)"

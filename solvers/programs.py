@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
 
 
+# What a linear program may take, see `LinearProgram.most_steps`.
+LEAST_STEPS = 5000
+STEPS_PER_SIDE = 10
+
+
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
     """Minimise ``cost @ x`` with ``row_lower <= A x <= row_upper`` and ``lower <= x <= upper``.
@@ -45,14 +50,27 @@ class LinearProgram:
         """Number of constraints."""
         return len(self.row_lower)
 
+    @property
+    def most_steps(self) -> int:
+        """So many steps of the simplex method at most: it may go round for ever where many tie.
+
+        A count, not a time: the same program ends in the same way on every machine. It usually
+        takes two or three steps per row.
+        """
+        return LEAST_STEPS + STEPS_PER_SIDE * (self.n_rows + self.n_columns)
+
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """An optimum: values per column, dual value per row (d objective / d right-hand side)."""
+    """An optimum: values per column, dual value per row (d objective / d right-hand side).
+
+    `found_by` tells the solver, and in which way where its usual one did not do.
+    """
 
     x: FloatArray
     row_dual: FloatArray
     objective: float
+    found_by: str
 
 
 class LinearSolver(Protocol):
@@ -72,6 +90,6 @@ class LinearSolver(Protocol):
         TimeLimitError
             `time_limit_s` passed first.
         SolverError
-            Any other end than an optimum (unbounded, numerical trouble).
+            Any other end than an optimum (unbounded, numerical trouble, too many steps).
         """
         ...

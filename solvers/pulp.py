@@ -62,17 +62,16 @@ class PulpCbc:
 
     def solve(self, program: LinearProgram, time_limit_s: float | None = None) -> LinearSolution:
         """Return an optimal solution, see `LinearSolver.solve`."""
-        start_s = time.monotonic()
+        stop_at_s = None if time_limit_s is None else time.monotonic() + time_limit_s
         scaled, unit = _scale_bounds(program)
         try:
-            x, dual = run_cbc(scaled, time_limit_s)
+            x, dual = run_cbc(scaled, stop_at_s)
         except (TimeLimitError, SolverUnavailableError):
             raise
         except (InfeasibleError, SolverError) as report:
             # CBC calls some unbounded programs infeasible, and gives up on some that are both.
             # Without costs the question has one answer: this run raises if there is no solution.
-            left_s = None if time_limit_s is None else time_limit_s - (time.monotonic() - start_s)
-            run_cbc(replace(scaled, cost=np.zeros(program.n_columns)), left_s)
+            run_cbc(replace(scaled, cost=np.zeros(program.n_columns)), stop_at_s)
             if isinstance(report, SolverError):
                 raise
             raise SolverError(
@@ -80,7 +79,7 @@ class PulpCbc:
             ) from report
         _check_optimum(scaled, x, dual)
         x *= unit
-        return LinearSolution(x=x, row_dual=dual, objective=float(program.cost @ x))
+        return LinearSolution(x, dual, float(program.cost @ x), self.name)
 
 
 class PulpFlow:

@@ -38,7 +38,7 @@ from datacollect.commands.options import (
 from datacollect.commands.reading import clock_times, read_problem
 
 if TYPE_CHECKING:
-    from datacollect.methods.choice import MethodOptions
+    from datacollect.methods.options import MethodOptions
 
 
 def plan(
@@ -64,10 +64,10 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Say how long a collection takes and why, and write the schedule."""
-    from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.choice import plan as plan_by
     from datacollect.methods.missing import cautions
     from datacollect.methods.names import EARLY
+    from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
     from datacollect.methods.recurring import planned_to_the_end
 
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.explanation.resources import TURNS, ample_bytes_per_s, relaxed_by_part, unlimited
 from datacollect.explanation.tolerances import SAME
-from datacollect.methods.choice import (
-    METHODS,
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-    options_like,
-)
-from datacollect.methods.choice import plan as plan_by
+from datacollect.methods.choice import METHODS, candidate, options_like
 from datacollect.methods.derating import NOT_DERATED
 from datacollect.methods.names import COORDINATED
+from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
@@ -26,7 +20,7 @@ if TYPE_CHECKING:
 
     from datacollect.choices import Solver
     from datacollect.explanation.resources import Resource
-    from datacollect.methods.choice import MethodOptions
+    from datacollect.methods.options import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -153,7 +147,7 @@ class Anew:
 def _planned(problem: Problem, options: MethodOptions | None) -> Schedule | None:
     """Plan by some options; None where there are none, or no such plan."""
     try:
-        return None if options is None else plan_by(problem, options)
+        return None if options is None else candidate(problem, options)
     except (InfeasibleError, ProblemError):  # no such plan, or options of others
         return None
 

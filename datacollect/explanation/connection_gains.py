@@ -12,7 +12,8 @@ from datacollect.explanation.relaxations import Advice
 from datacollect.explanation.tolerances import SAME
 from datacollect.flow.bottleneck import NOTHING_TO_MOVE
 from datacollect.flow.pools import pools_by_owner
-from datacollect.methods.coordinated import coordinated
+from datacollect.methods.choice import candidate
+from datacollect.methods.options import CoordinatedOptions
 from datacollect.methods.whole_connections import Candidate, Hops
 from datacollect.schedule.transfers import UNKNOWN
 from datacollect.schedule.use import plan_money
@@ -74,9 +75,10 @@ def explain_connections(
 
 def _gains(problem: Problem, plan: Schedule, solver: Solver) -> tuple[ConnectionGain, ...]:
     assert plan.connections is not None
-    anew = coordinated(
-        problem, connections=plan.connections + MORE, chunk_s=plan.chunk_s, solver=solver
+    options = CoordinatedOptions(
+        chunk_s=plan.chunk_s, solver=solver, connections=plan.connections + MORE
     )
+    anew = candidate(problem, options)
     found = [ConnectionGain((), MORE, max(0.0, plan.makespan_s - anew.makespan_s))]
     hops, n = numbers_of(problem, plan, plan.connections + MORE)
     now_s = hops.brought(n).makespan_s

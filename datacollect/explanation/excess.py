@@ -32,7 +32,7 @@ from datacollect.explanation.again import Anew
 from datacollect.explanation.tolerances import SAME
 from datacollect.flow.bottleneck import name_hosts
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions
+from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
 from datacollect.methods.slots import slot_bandwidth_bytes_per_s, slots_until
 from datacollect.methods.tolerances import SAME_BOUNDARY
 from datacollect.schedule.use import source_completion_s

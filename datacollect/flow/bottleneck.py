@@ -40,6 +40,15 @@ def name_hosts(names: Sequence[str], most: int = 5) -> str:
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
+def never_ends(problem: Problem) -> InfeasibleError:
+    """Return the error where the last byte arrives at an instant beyond all numbers."""
+    return InfeasibleError(
+        f"some links are so slow that no number tells when all data have arrived at "
+        f"{problem.destination!r}; give them a bandwidth of 0, or leave them out",
+        problem.sources,
+    )
+
+
 def never_arrives(problem: Problem, names: Sequence[str]) -> InfeasibleError:
     """Return the error that names the hosts whose data cannot reach the destination."""
     return InfeasibleError(

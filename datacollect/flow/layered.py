@@ -134,20 +134,20 @@ def lengths_until_s(starts_s: FloatArray, guard_s: float, end_s: float) -> Float
     return np.asarray(np.minimum(lengths, end_s - starts_s[:n_pieces]))
 
 
-def without_owners_limits(problem: Problem) -> Problem | None:
-    """Return the problem without storage limits where data may return to their owner.
+def with_room_for_returns(problem: Problem) -> Problem | None:
+    """Return the problem with more storage where data may return to their owner.
 
     Data held elsewhere are no others' data once they are back at their owner, and need no room
-    there; a network with one kind of data cannot tell. Without those limits nothing ends later
-    than with them: what does not end sooner is exact. None where there are no such limits.
+    there; a network with one kind of data cannot tell. With room for all of them besides the
+    others' nothing ends later: what does not end sooner is exact. None where nothing may return.
     """
-    owners = {parcel.source for parcel in problem.parcels if parcel.host != parcel.source}
-    limited = [host for host in owners if np.isfinite(problem.storage_bytes[host])]
-    if not limited:
+    returns = np.zeros(problem.n_hosts)
+    for parcel in problem.parcels:
+        if parcel.host != parcel.source:
+            returns[parcel.source] += parcel.n_bytes
+    if not (np.isfinite(problem.storage_bytes) & (returns > 0)).any():
         return None
-    room = problem.storage_bytes.copy()
-    room[limited] = np.inf
-    return problem.replace(storage_bytes=room)
+    return problem.replace(storage_bytes=problem.storage_bytes + returns)
 
 
 def layered_network(problem: Problem, starts_s: Sequence[float] | FloatArray) -> LayeredNetwork:

@@ -21,7 +21,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
-from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.plan import FluidPlan
 from datacollect.flow.quickest import NeverArrives, Quickest, quickest
 from datacollect.flow.shared.earliest import earliest_shared
@@ -72,6 +72,12 @@ class FluidOptimum:
     shared_end: SharedEnd | None = None
     exact: bool = True
 
+    @property
+    def attained_s(self) -> float:
+        """When the fastest plan that is known ends: with `exact` at the very ``makespan_s``."""
+        found = self.shared_end or self.quickest
+        return self.makespan_s if found is None else found.makespan_s
+
 
 _optima: WeakKeyDictionary[Problem, dict[str, FluidOptimum]] = WeakKeyDictionary()
 _optima_lock = threading.Lock()
@@ -120,7 +126,7 @@ def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
 
 
 def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
-    relaxed = without_owners_limits(problem) if len(breakpoints_s(problem)) > 1 else None
+    relaxed = with_room_for_returns(problem) if len(breakpoints_s(problem)) > 1 else None
     if relaxed is None:
         return _optimum_of_one_kind(problem, budget)
     bound = _optimum_of_one_kind(relaxed, budget)
@@ -128,8 +134,8 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
         found = _optimum_of_one_kind(problem, budget)
     except InfeasibleError as error:
         raise InfeasibleError(
-            f"{error}; or raise the storage limits of hosts whose data lie elsewhere: without "
-            f"these limits all can arrive by {bound.makespan_s:g} s",
+            f"{error}; or raise the storage limits of hosts whose data lie elsewhere: with room "
+            f"for these data besides all can arrive by {bound.makespan_s:g} s",
             error.hosts,
         ) from None
     if bound.makespan_s >= found.makespan_s * (1 - SAME_INSTANT):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.bottleneck import destination_bottleneck, source_bottleneck
+from datacollect.flow.bottleneck import destination_bottleneck, never_ends, source_bottleneck
 from datacollect.flow.pools import pools_by_host
 from datacollect.flow.routes import PathFlow
 from datacollect.flow.tolerances import SAME_CUT, TWO_HOP_ROOM
@@ -53,6 +53,8 @@ def two_hop_optimum(problem: Problem, solver: FlowSolver) -> TwoHopOptimum | Non
     if candidate is None:
         return None
     makespan_s, bottleneck = candidate
+    if not np.isfinite(makespan_s):
+        raise never_ends(problem)
     room = direct * (makespan_s * (1 + TWO_HOP_ROOM))
     excess = np.maximum(supply - room, 0.0)
     relayed = _place_excess(problem, solver, excess, np.maximum(room - supply, 0.0), makespan_s)
@@ -87,6 +89,8 @@ def _direct_bandwidth(problem: Problem) -> FloatArray:
     return np.where(link >= 0, problem.bandwidth_bytes_per_s[0][link], 0.0)
 
 
+# An end beyond all numbers is infinite.
+@np.errstate(over="ignore")
 def _largest_simple_cut(
     problem: Problem, supply: FloatArray, direct: FloatArray
 ) -> tuple[float, Bottleneck] | None:
@@ -101,7 +105,7 @@ def _largest_simple_cut(
     if into_destination <= 0 or out.min() <= 0:
         return None
     sources = [parcel.source for parcel in problem.parcels]
-    at_destination_s = float(supply.sum()) / into_destination
+    at_destination_s = float(np.divide(supply.sum(), into_destination))
     slowest = int(np.argmax(supply[holders] / out))
     host = int(holders[slowest])
     at_source_s = float(supply[host] / out[slowest])

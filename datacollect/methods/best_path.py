@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,12 +20,13 @@ from datacollect.methods.arguments import (
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.fair_slots import fair_slots
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.judging import judged
 from datacollect.methods.long_chunks import require_room_for_chunks
+from datacollect.methods.making import schedule_of
 from datacollect.methods.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
-from datacollect.methods.shared_twice import planned_despite_rounding
+from datacollect.methods.options import BestPathOptions
 from datacollect.methods.slots import require_slots
 from datacollect.schedule.contents import HEURISTIC
-from datacollect.schedule.schedule import Schedule
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from datacollect.choices import First, Solver
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.transfers import Route, Transfers
+    from datacollect.schedule.schedule import Schedule
 
 
 def best_path(
@@ -106,7 +107,14 @@ def best_path(
     >>> dc.best_path(problem).routes[0].hosts
     ('S', 'K', 'D')
     """
-    began = time.perf_counter()
+    options = BestPathOptions(slot_s, chunk_s, hysteresis, first, solver, derate)
+    return judged(problem, partial(best_path_candidate, options=options, budget=Budget(solver)))
+
+
+def best_path_candidate(problem: Problem, options: BestPathOptions, budget: Budget) -> Schedule:
+    """Plan as `best_path` does; not judged yet."""
+    slot_s, chunk_s = options.slot_s, options.chunk_s
+    hysteresis, first = options.hysteresis, options.first
     require_shape(slot_s, chunk_s)
     if not hysteresis >= 1:
         raise ProblemError(f"hysteresis must be >= 1, got {hysteresis}")
@@ -115,55 +123,37 @@ def best_path(
             f"first must be one of {', '.join(FIRSTS)}, got {first!r}"
             + nearest_hint(str(first), FIRSTS)
         )
-    require_part(derate)
-    if derate != NOT_DERATED:
-        same = partial(
-            best_path,
-            slot_s=slot_s,
-            chunk_s=chunk_s,
-            hysteresis=hysteresis,
-            first=first,
-            solver=solver,
-        )
-        schedule = planned_on_part(problem, derate, Budget(solver), same)
-        return schedule.replace(plan_time_s=time.perf_counter() - began)
+    require_part(options.derate)
+    if options.derate != NOT_DERATED:
+        whole = replace(options, derate=NOT_DERATED)
+        same = partial(best_path_candidate, options=whole, budget=budget)
+        return planned_on_part(problem, options.derate, budget, same)
     jobs = [
         RouteJob(pool, _best_route(problem, pool, hysteresis, first, stores=slot_s is not None))
         for pool in pools_by_owner(problem)
     ]
-    optimum = fluid_optimum(problem, Budget(solver))
-
-    def as_schedule(routes: tuple[Route, ...], columns: Transfers) -> Schedule:
-        return Schedule(
-            method=BEST_PATH,
-            destination=problem.destination,
-            makespan_s=float(columns.finish_s.max(initial=0.0)),
-            lower_bound_s=optimum.makespan_s,
-            slot_s=slot_s,
-            chunk_s=chunk_s,
-            solver=MAX_MIN_FAIR,
-            problem_sha256=problem.sha256,
-            routes=routes,
-            columns=columns,
-            status=HEURISTIC,
-            bottleneck=optimum.bottleneck,
-            hysteresis=hysteresis,
-            first=first,
-        )
-
-    def pipelined(problem: Problem) -> Schedule:
-        schedule = as_schedule(*fair_transfers(problem, jobs, chunk_s or 0.0, AllAtOnce()))
-        return require_room_for_chunks(problem, schedule)
-
+    optimum = fluid_optimum(problem, budget)
     if slot_s is not None:
         require_slots(optimum.makespan_s / slot_s)
-        schedule = as_schedule(*fair_slots(problem, jobs, slot_s))
+        transfers = fair_slots(problem, jobs, slot_s)
     else:
         if chunk_s is None:
             changes = n_changes(breakpoints_s(problem), optimum.makespan_s)
             chunk_s = default_chunk_s(optimum.makespan_s, changes)
-        schedule = planned_despite_rounding(problem, pipelined)
-    return schedule.replace(plan_time_s=time.perf_counter() - began)
+        transfers = fair_transfers(problem, jobs, chunk_s, AllAtOnce())
+    schedule = schedule_of(
+        problem,
+        BEST_PATH,
+        transfers,
+        (optimum.makespan_s, optimum.bottleneck),
+        slot_s=slot_s,
+        chunk_s=chunk_s,
+        solver=MAX_MIN_FAIR,
+        status=HEURISTIC,
+        hysteresis=hysteresis,
+        first=first,
+    )
+    return require_room_for_chunks(problem, schedule)
 
 
 def _best_route(

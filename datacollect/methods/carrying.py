@@ -17,14 +17,9 @@ from datacollect.control.relaying import QUEUES
 from datacollect.control.replanning import ReplanningController
 from datacollect.control.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
-from datacollect.methods.choice import (
-    METHODS,
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-    plan,
-)
+from datacollect.methods.choice import METHODS, plan
 from datacollect.methods.names import ADAPTIVE, COORDINATED, EARLY, VIA_DIRECT
+from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
 from datacollect.methods.prediction import Job, jobs_of, predicted, predicted_adaptive
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
@@ -34,7 +29,7 @@ if TYPE_CHECKING:
 
     from datacollect.choices import Finish, First, Relays, RunMethod, Solver
     from datacollect.control.controller import Controller
-    from datacollect.methods.choice import MethodOptions
+    from datacollect.methods.options import MethodOptions
     from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.progress import Progress

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.choice import BestPathOptions, CoordinatedOptions, DirectOptions, plan
+from datacollect.methods.choice import plan
 from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT, EARLY
+from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
 from datacollect.schedule.transfers import bottleneck_tree
 from datacollect.solvers.budget import Budget
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.choices import Finish, Solver
-    from datacollect.methods.choice import MethodOptions
+    from datacollect.methods.options import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
     from datacollect.schedule.transfers import Bottleneck

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.errors import InfeasibleError, ProblemError, SolverError
 from datacollect.flow.bottleneck import NOTHING_TO_MOVE
 from datacollect.flow.connection_flow import ConnectionFlow, fastest_flow
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.pools import pools_by_owner
 from datacollect.flow.routes import cut_parcels, whole_bytes
 from datacollect.methods.divided_rates import best_rates
+from datacollect.methods.instants import finish_s
 from datacollect.methods.long_chunks import require_room_for_chunks
+from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import RouteBook
 from datacollect.methods.tolerances import PROVED
 from datacollect.methods.whole_connections import Candidate, Hops, filled, improved, shaken
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
-from datacollect.schedule.schedule import Schedule
 from datacollect.schedule.transfers import Bottleneck, Transfers
 from datacollect.solvers.budget import Budget
 
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     from datacollect.choices import Solver
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
+# How numbers are found.
+_STEPS = "steps from a linear program"
 # Relayed data wait for a chunk at each relay: this part of the lower bound, or of what is shorter.
 CHUNK_PART = 1e-3
 # Less than this part of a pool's data makes no route of its own.
@@ -68,7 +72,7 @@ def connected(
     _require(problem, connections)
     pools = pools_by_owner(problem)
     if not pools:
-        return _schedule(problem, Hops(problem, [], [], connections), None, 0.0, connections)
+        return _schedule(problem, Hops(problem, [], [], connections), None, 0.0, budget)
     bound_s, flow = _bound(problem, pools, connections, budget)
     if not np.isfinite(bound_s):
         fluid_optimum(problem, budget)  # says why nothing arrives
@@ -79,7 +83,7 @@ def connected(
         )
     hops = Hops(problem, pools, _candidates(problem, pools, flow), connections)
     n = _whole(hops, flow)
-    schedule = _schedule(problem, hops, n, bound_s, connections, chunk_s, flow)
+    schedule = _schedule(problem, hops, n, bound_s, budget, chunk_s, flow)
     return require_room_for_chunks(problem, schedule)
 
 
@@ -265,34 +269,35 @@ def _schedule(
     hops: Hops,
     n: IntArray | None,
     bound_s: float,
-    connections: int,
+    budget: Budget,
     chunk_s: float | None = None,
     flow: ConnectionFlow | None = None,
 ) -> Schedule:
-    pools = pools_by_owner(problem)
-    rate = np.zeros(0) if n is None else best_rates(hops, n)
+    pools, connections = pools_by_owner(problem), hops.connections
+    rate = np.zeros(0) if n is None else best_rates(hops, n, budget)
+    if not (np.bincount(hops.pool, rate, len(pools)) > 0).all():
+        raise SolverError(
+            "rates by connections span too many orders of magnitude; correct the fastest and the "
+            "slowest"
+        )
     used = [len(hops.candidates[r].hosts) - 1 for r in np.flatnonzero(rate > 0).tolist()]
     most_hops = max(used, default=1)
     chunk = bound_s * min(CHUNK_PART, 2 * CHUNK_PART / max(1, most_hops - 1))
     chunk = chunk if chunk_s is None else chunk_s
     book = RouteBook(problem)
     columns = _transfers(hops, pools, rate, n, chunk, book)
-    makespan_s = float(columns.finish_s.max(initial=0.0))
-    proved = makespan_s <= bound_s * (1 + PROVED) + (most_hops - 1) * chunk
-    return Schedule(
-        method=COORDINATED,
-        destination=problem.destination,
-        makespan_s=makespan_s,
-        lower_bound_s=min(bound_s, makespan_s),
-        slot_s=None,
+    schedule = schedule_of(
+        problem,
+        COORDINATED,
+        (book.routes(), columns),
+        (bound_s, NOTHING_TO_MOVE if flow is None else _bottleneck(problem, flow, connections)),
         chunk_s=chunk,
-        solver="steps from a linear program",
-        problem_sha256=problem.sha256,
-        routes=book.routes(),
-        columns=columns,
-        status=OPTIMAL if proved else HEURISTIC,
-        bottleneck=NOTHING_TO_MOVE if flow is None else _bottleneck(problem, flow, connections),
+        solver=_STEPS if flow is None else f"{_STEPS} by {budget.linear_solver().name}",
         connections=connections,
+    )
+    proved = schedule.makespan_s <= bound_s * (1 + PROVED) + (most_hops - 1) * chunk
+    return schedule.replace(
+        lower_bound_s=min(bound_s, schedule.makespan_s), status=OPTIMAL if proved else HEURISTIC
     )
 
 
@@ -309,7 +314,9 @@ def _transfers(
     for number, pool in enumerate(pools):
         routes = np.flatnonzero((hops.pool == number) & (rate > 0))
         length_s = pool.n_bytes / float(rate[routes].sum())
-        sizes = whole_bytes(pool.n_bytes, (rate[routes] * length_s).tolist())
+        # All end at once: that none is rounded up for nothing, the widest counts as last.
+        widest = int(rate[routes].argmax())
+        sizes = whole_bytes(pool.n_bytes, (rate[routes] * length_s).tolist(), widest)
         cuts = list(cut_parcels(pool, sizes))
         for i, route in enumerate(routes.tolist()):
             hosts = hops.candidates[route].hosts
@@ -326,12 +333,15 @@ def _transfers(
             ):
                 at = book.number(parcel.source, hosts)
                 rows += [
-                    (at, hop, offset, size, start + hop * chunk_s, end + hop * chunk_s, k)
+                    (at, hop, offset, size, start + hop * chunk_s, end - start, k)
                     for hop, k in enumerate(streams)
                 ]
-    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "finish_s", "streams")
-    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return Transfers.build(**dict(zip(names, columns, strict=True)))
+    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "length_s", "streams")
+    columns = dict(
+        zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True)
+    )
+    lengths_s = columns.pop("length_s")
+    return Transfers.build(finish_s=finish_s(columns["start_s"], lengths_s), **columns)
 
 
 def _bottleneck(problem: Problem, flow: ConnectionFlow, connections: int) -> Bottleneck:

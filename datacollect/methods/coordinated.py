@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.layered import breakpoints_s
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.preference import preference_or_default
+from datacollect.flow.preference import DEFAULT, preference_or_default
 from datacollect.methods.arguments import (
     require_finish,
     require_only,
@@ -19,21 +19,25 @@ from datacollect.methods.arguments import (
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.draining import Wishes, plan_with_room
 from datacollect.methods.few_transfers import require_transfers, with_few_transfers
-from datacollect.methods.file_cuts import cut_at_files
+from datacollect.methods.file_cuts import with_cuts_at_files
+from datacollect.methods.judging import judged
 from datacollect.methods.long_chunks import require_room_for_chunks
+from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED, EARLY
+from datacollect.methods.options import CoordinatedOptions
 from datacollect.methods.pipeline import pipelined_transfers
-from datacollect.methods.shared_twice import planned_despite_rounding
 from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
-from datacollect.schedule.schedule import Schedule
 from datacollect.schedule.transfers import Transfers
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datacollect.choices import Finish, Preference, Solver
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
     from datacollect.schedule.transfers import Route
 
 
@@ -131,72 +135,95 @@ def coordinated(
     >>> int(plan.transfers.query("to == 'K'")["bytes"].sum())
     1000000
     """
-    began = time.perf_counter()
+    options = CoordinatedOptions(
+        slot_s,
+        chunk_s,
+        prefer,
+        deadline_s,
+        solver,
+        time_limit_s,
+        derate,
+        most_transfers,
+        finish,
+        connections,
+    )
+    budget = Budget.begin(solver, time_limit_s)
+    plan = partial(coordinated_candidate, options=options, budget=budget)
+    # To end as early as possible comes first; among such plans as much as possible arrives early.
+    otherwise = None
+    if prefer == "earliest-arrival" and slot_s is None:
+        fastest = replace(options, prefer=DEFAULT)
+        otherwise = partial(_as_wished, plan=partial(plan, options=fastest), prefer=prefer)
+    return judged(problem, plan, with_cuts_at_files, otherwise)
+
+
+def _as_wished(
+    problem: Problem, plan: Callable[[Problem], Schedule], prefer: Preference
+) -> Schedule:
+    """Plan without a wish that cannot be met; the status says that it is not."""
+    return plan(problem).replace(prefer=prefer)
+
+
+def coordinated_candidate(
+    problem: Problem, options: CoordinatedOptions, budget: Budget
+) -> Schedule:
+    """Plan as `coordinated` does, but for files; not judged yet."""
+    slot_s, chunk_s, deadline_s = options.slot_s, options.chunk_s, options.deadline_s
     require_shape(slot_s, chunk_s)
     require_positive(deadline_s=deadline_s)
-    require_finish(finish)
-    preference = preference_or_default(prefer, problem, deadline_s)
-    require_part(derate)
-    require_transfers(most_transfers, slot_s)
-    budget = Budget.begin(solver, time_limit_s)
-    if connections is not None:
-        from datacollect.methods.connected import connected
-
-        require_only(
-            "connections",
-            slot_s=slot_s,
-            prefer=prefer,
-            deadline_s=deadline_s,
-            finish=None if finish == EARLY else finish,
-            derate=None if derate == NOT_DERATED else derate,
-            most_transfers=most_transfers,
-        )
-        schedule = connected(problem, connections, chunk_s, budget)
-        return schedule.replace(plan_time_s=time.perf_counter() - began)
-    if derate != NOT_DERATED:
-        same = partial(
-            coordinated,
-            slot_s=slot_s,
-            chunk_s=chunk_s,
-            prefer=preference,
-            deadline_s=deadline_s,
-            finish=finish,
-            solver=solver,
-            time_limit_s=time_limit_s,
-            most_transfers=most_transfers,
-        )
-        schedule = planned_on_part(problem, derate, budget, same)
-        return schedule.replace(plan_time_s=time.perf_counter() - began)
+    require_finish(options.finish)
+    preference = preference_or_default(options.prefer, problem, deadline_s)
+    require_part(options.derate)
+    require_transfers(options.most_transfers, slot_s)
+    if options.connections is not None:
+        return _with_connections(problem, options, budget)
+    if options.derate != NOT_DERATED:
+        whole = replace(options, prefer=preference, derate=NOT_DERATED)
+        same = partial(coordinated_candidate, options=whole, budget=budget)
+        return planned_on_part(problem, options.derate, budget, same)
     optimum = fluid_optimum(problem, budget)
     if slot_s is not None:
         from datacollect.methods.slotted.plan import slotted_schedule
 
         schedule = slotted_schedule(problem, optimum, slot_s, budget, preference, deadline_s)
     else:
-        if deadline_s is not None and deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
+        if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):
             raise _late(problem, optimum, deadline_s)
         wishes = Wishes(preference, deadline_s, chunk_s)
-        plan = partial(_pipelined, wishes=wishes, budget=budget, finish=finish)
-        schedule = planned_despite_rounding(problem, plan)
+        schedule = _pipelined(problem, wishes, budget, options.finish)
     schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
-    if most_transfers is not None and problem.total_bytes:
-        again = partial(
-            coordinated,
-            prefer=preference,
-            finish=finish,
-            solver=solver,
-            time_limit_s=budget.remaining_s(),
-        )
-        schedule = with_few_transfers(problem, schedule, most_transfers, chunk_s, again)
-    schedule = cut_at_files(problem, schedule)
-    return schedule.replace(plan_time_s=time.perf_counter() - began)
+    if options.most_transfers is not None and problem.total_bytes:
+        without = CoordinatedOptions(prefer=preference, finish=options.finish)
+        again = partial(coordinated_candidate, options=without, budget=budget)
+        schedule = with_few_transfers(problem, schedule, options.most_transfers, chunk_s, again)
+    return schedule
+
+
+def _with_connections(problem: Problem, options: CoordinatedOptions, budget: Budget) -> Schedule:
+    from datacollect.methods.connected import connected
+
+    assert options.connections is not None
+    require_only(
+        "connections",
+        slot_s=options.slot_s,
+        prefer=options.prefer,
+        deadline_s=options.deadline_s,
+        finish=None if options.finish == EARLY else options.finish,
+        derate=None if options.derate == NOT_DERATED else options.derate,
+        most_transfers=options.most_transfers,
+    )
+    return connected(problem, options.connections, options.chunk_s, budget)
 
 
 def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
+    if deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
+        rule, earliest_s = "cannot be met: the earliest possible makespan", optimum.makespan_s
+    else:
+        rule, earliest_s = "is met by no plan that is known: the fastest", optimum.attained_s
     return InfeasibleError(
-        f"deadline_s = {deadline_s:.10g} cannot be met: the earliest possible makespan is "
-        f"{optimum.makespan_s:.10g} s, {optimum.makespan_s - deadline_s:.4g} s later. "
-        f"{optimum.bottleneck.text} Allow more time, or relax what binds",
+        f"deadline_s = {deadline_s:.10g} {rule} is {earliest_s:.10g} s, "
+        f"{earliest_s - deadline_s:.4g} s later. {optimum.bottleneck.text} Allow more time, or "
+        "relax what binds",
         problem.sources,
     )
 
@@ -215,19 +242,14 @@ def _pipelined(problem: Problem, wishes: Wishes, budget: Budget, finish: str) ->
         solver = plan.solver
         if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
             status = HEURISTIC
-    schedule = Schedule(
-        method=COORDINATED,
-        destination=problem.destination,
-        makespan_s=float(columns.finish_s.max(initial=0.0)),
-        lower_bound_s=optimum.makespan_s,
-        slot_s=None,
+    schedule = schedule_of(
+        problem,
+        COORDINATED,
+        (routes, columns),
+        (optimum.makespan_s, optimum.bottleneck),
         chunk_s=chunk,
         solver=solver,
-        problem_sha256=problem.sha256,
-        routes=routes,
-        columns=columns,
         status=status,
-        bottleneck=optimum.bottleneck,
     )
     return require_room_for_chunks(problem, schedule)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,12 @@ from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.arguments import require_positive
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.judging import judged
+from datacollect.methods.making import schedule_of
 from datacollect.methods.names import DIRECT
+from datacollect.methods.options import DirectOptions
 from datacollect.methods.slots import require_slots
 from datacollect.schedule.contents import HEURISTIC
-from datacollect.schedule.schedule import Schedule
 from datacollect.schedule.transfers import Turns
 from datacollect.solvers.budget import Budget
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from datacollect.choices import Solver
     from datacollect.methods.fair_transfers import Turn
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 # So near to a time slot's end, in time slots, is at it.
 JUST_BEFORE = 1e-9
@@ -85,37 +88,36 @@ def direct(
     >>> dc.direct(problem).makespan_s, dc.direct(problem, at_a_time=1).makespan_s
     (3.0, 4.0)
     """
-    began = time.perf_counter()
+    options = DirectOptions(
+        None if order is None else tuple(order), at_a_time, time_slot_s, solver, derate
+    )
+    return judged(problem, partial(direct_candidate, options=options, budget=Budget(solver)))
+
+
+def direct_candidate(problem: Problem, options: DirectOptions, budget: Budget) -> Schedule:
+    """Plan as `direct` does; not judged yet."""
+    order, at_a_time, time_slot_s = options.order, options.at_a_time, options.time_slot_s
     require_positive(time_slot_s=time_slot_s)
-    require_part(derate)
-    if derate != NOT_DERATED:
-        same = partial(
-            direct, order=order, at_a_time=at_a_time, time_slot_s=time_slot_s, solver=solver
-        )
-        schedule = planned_on_part(problem, derate, Budget(solver), same)
-        return schedule.replace(plan_time_s=time.perf_counter() - began)
+    require_part(options.derate)
+    if options.derate != NOT_DERATED:
+        whole = replace(options, derate=NOT_DERATED)
+        same = partial(direct_candidate, options=whole, budget=budget)
+        return planned_on_part(problem, options.derate, budget, same)
     pools = pools_by_owner(problem)
     turn = _turn(problem, [pool.host for pool in pools], order, at_a_time, time_slot_s)
     jobs = [RouteJob(pool, (pool.host, problem.destination_index)) for pool in pools]
     _require_links(problem, jobs)
-    optimum = fluid_optimum(problem, Budget(solver))
+    optimum = fluid_optimum(problem, budget)
     if time_slot_s is not None:
         require_slots(optimum.makespan_s / time_slot_s, name="time_slot_s")
-    routes, columns = fair_transfers(problem, jobs, 0.0, turn)
-    return Schedule(
-        method=DIRECT,
-        destination=problem.destination,
-        makespan_s=float(columns.finish_s.max(initial=0.0)),
-        lower_bound_s=optimum.makespan_s,
-        slot_s=None,
+    return schedule_of(
+        problem,
+        DIRECT,
+        fair_transfers(problem, jobs, 0.0, turn),
+        (optimum.makespan_s, optimum.bottleneck),
         chunk_s=0.0,
         solver=MAX_MIN_FAIR,
-        problem_sha256=problem.sha256,
-        routes=routes,
-        columns=columns,
         status=HEURISTIC,
-        bottleneck=optimum.bottleneck,
-        plan_time_s=time.perf_counter() - began,
         turns=None
         if isinstance(turn, AllAtOnce)
         else Turns(tuple(order or ()), at_a_time or 1, time_slot_s),

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.solvers.budget import Budget
 from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
-    from datacollect.choices import Solver
     from datacollect.methods.whole_connections import Hops
+    from datacollect.solvers.budget import Budget
 
 # Data that are released at one instant need one round; else ends come closer in each.
 ROUNDS = 4
 
 
-def best_rates(hops: Hops, n: IntArray, solver: Solver = "auto") -> FloatArray:
+def best_rates(hops: Hops, n: IntArray, budget: Budget) -> FloatArray:
     """Return each route's rate, those that end all soonest.
 
     Where nothing is divided, every route is as fast as its connections allow. Constant links,
@@ -29,7 +28,7 @@ def best_rates(hops: Hops, n: IntArray, solver: Solver = "auto") -> FloatArray:
     hops : Hops
     n : ndarray of int, shape (n_hops,)
         Connections.
-    solver : str
+    budget : Budget
 
     Returns
     -------
@@ -44,7 +43,8 @@ def best_rates(hops: Hops, n: IntArray, solver: Solver = "auto") -> FloatArray:
     >>> hosts = [dc.Host("A", 20), dc.Host("B", 60), dc.Host("D", downlink_bytes_per_s=8.0)]
     >>> problem = dc.Problem.from_hosts(hosts, links, "D")
     >>> hops = Hops(problem, pools_by_owner(problem), [Candidate(i, (i, 2)) for i in (0, 1)], 2)
-    >>> best_rates(hops, np.array([1, 1])).round(6)
+    >>> from datacollect.solvers.budget import Budget
+    >>> best_rates(hops, np.array([1, 1]), Budget()).round(6)
     array([2., 6.])
     """
     now = hops.brought(n)
@@ -52,7 +52,7 @@ def best_rates(hops: Hops, n: IntArray, solver: Solver = "auto") -> FloatArray:
     if len(hops.user) == 0 or not np.isfinite(end_s):
         return rate
     for _ in range(ROUNDS):
-        found = _sooner(hops, n, rate, end_s, solver)
+        found = _sooner(hops, n, rate, end_s, budget)
         pool = np.bincount(hops.pool, found, len(hops.size))
         with np.errstate(divide="ignore"):
             then_s = float((hops.release_s + hops.size / pool).max())
@@ -62,7 +62,7 @@ def best_rates(hops: Hops, n: IntArray, solver: Solver = "auto") -> FloatArray:
     return rate
 
 
-def _sooner(hops: Hops, n: IntArray, rate: FloatArray, end_s: float, solver: Solver) -> FloatArray:
+def _sooner(hops: Hops, n: IntArray, rate: FloatArray, end_s: float, budget: Budget) -> FloatArray:
     """Return rates in proportion to those with which all would end at `end_s`, the largest."""
     cap = hops.undivided(n)
     is_open = np.flatnonzero(rate > 0)
@@ -87,7 +87,7 @@ def _sooner(hops: Hops, n: IntArray, rate: FloatArray, end_s: float, solver: Sol
         columns=np.concatenate([np.arange(share), np.full(n_pools, share), columns]),
         values=np.concatenate([np.ones(share), -weight, times.astype(float)]),
     )
-    found = Budget(solver).linear_solver().solve(program)
+    found = budget.linear_solver().solve(program, budget.remaining_s())
     sooner = np.zeros(len(cap))
     # Lest rounding exceeds what is divided.
     sooner[is_open] = np.maximum(found.x[:-1], 0.0) * unit * (1 - 1e-9)

@@ -187,9 +187,7 @@ class _Plans:
     @property
     def earliest_s(self) -> float:
         """When plans without chunks end: the optimum, or later where that is not exact."""
-        optimum = self.optimum
-        found = optimum.shared_end or optimum.quickest
-        return optimum.makespan_s if found is None else found.makespan_s
+        return self.optimum.attained_s
 
     def drained(self, chunk_s: float) -> FluidPlan:
         """Plan with pieces shortened by the drain of the longest pipeline, until none is longer."""
@@ -233,7 +231,7 @@ class _Plans:
 
     def _plan(self, guard_s: float) -> FluidPlan:
         """Plan with pieces that end `guard_s` early, the last one before the deadline too."""
-        wishes, earliest_s = self.wishes, self.optimum.makespan_s
+        wishes, earliest_s = self.wishes, self.earliest_s
         end_s = None if wishes.deadline_s is None else wishes.deadline_s - guard_s
         if end_s is None or end_s > earliest_s * (1 + SAME_INSTANT):
             return self._fluid(guard_s, end_s)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import ScheduleError
 from datacollect.schedule.transfers import Transfers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from datacollect.arrays import BoolArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 HALVINGS = 20
 
 
-def cut_at_files(problem: Problem, schedule: Schedule) -> Schedule:
-    """Return the plan with routes that share a source's backlog at files' boundaries.
+def with_cuts_at_files(problem: Problem, schedule: Schedule) -> Iterator[Schedule]:
+    """Yield the plan with routes that share a source's backlog at files' boundaries, best first.
+
+    Storage that is full to the last byte, say, may forbid a shape: then the next one is tried.
 
     Parameters
     ----------
@@ -39,12 +42,11 @@ def cut_at_files(problem: Problem, schedule: Schedule) -> Schedule:
     schedule : Schedule
         A valid plan for it.
 
-    Returns
-    -------
+    Yields
+    ------
     Schedule
         Later by the problem's `file_tolerance` at most, as a part of the makespan; the plan itself
-        where the problem has no manifest, or no route shares a source with another. With periods
-        or slots no share changes: files are split where stretches end.
+        comes last. With periods or slots no share changes: files are split where stretches end.
 
     Examples
     --------
@@ -60,7 +62,8 @@ def cut_at_files(problem: Problem, schedule: Schedule) -> Schedule:
     [999000, 1001000]
     """
     if problem.manifest is None:
-        return schedule
+        yield schedule
+        return
     held = {part.source for part in problem.held}
     steady = problem.n_periods == 1 and schedule.slot_s is None
     latest = problem.file_tolerance if steady else 0.0
@@ -70,13 +73,8 @@ def cut_at_files(problem: Problem, schedule: Schedule) -> Schedule:
         source: files.ends for source, files in problem.manifest.items() if source not in held
     }
     for tolerance in (latest, 0.0) if latest else (0.0,):
-        found = _with_cuts(schedule, sources, tolerance)
-        try:
-            found.check(problem)
-        except ScheduleError:  # storage is full to the last byte, say: shares stay as they are
-            continue
-        return found
-    return schedule
+        yield _with_cuts(schedule, sources, tolerance)
+    yield schedule
 
 
 def files_split(problem: Problem, schedule: Schedule) -> tuple[int, int]:

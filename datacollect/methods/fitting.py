@@ -106,4 +106,53 @@ def whole_bytes(hops: FluidHops, amount: FloatArray, lengths_s: FloatArray) -> I
     order = np.lexsort((amount, arrival_s, paths.pool))
     last = order[np.flatnonzero(np.diff(paths.pool[order], append=-1))]
     sizes = [pool.n_bytes for pool in plan.pools]
-    return whole_bytes_of_paths(sizes, replace(paths, amount=amount), last)
+    n_bytes = whole_bytes_of_paths(sizes, replace(paths, amount=amount), last)
+    if np.isinf(hops.problem.storage_bytes).all():
+        return n_bytes
+    return _within_stores(hops, amount, n_bytes, last)
+
+
+def _within_stores(
+    hops: FluidHops, amount: FloatArray, n_bytes: IntArray, last: IntArray
+) -> IntArray:
+    """Move single bytes from paths that meet in a full store to others of their pools.
+
+    Each path remains within a byte of its amount. What is in a store fits before rounding, so where
+    it does not afterwards, some pool has too much there and too little elsewhere. Which of its
+    paths takes over matters to other stores and to links: one that no full store holds, if there
+    is one, and of these one whose route gets least ahead of what it should carry.
+    """
+    path, store, room_bytes = hops.stored
+    most = np.floor(room_bytes)
+    # The last path of each pool keeps a byte, see `whole_bytes`.
+    least = np.zeros(len(n_bytes))
+    least[last] = 1
+    way, n_bytes = hops.paths.ways(hops.problem.n_hosts)[1], n_bytes.copy()
+    for _ in range(len(n_bytes)):
+        load = np.bincount(store, n_bytes[path], len(most))
+        if (load <= most).all():
+            break
+        inside = np.zeros(len(n_bytes), dtype=bool)
+        inside[path[store == int((load - most).argmax())]] = True
+        crowded = np.zeros(len(n_bytes), dtype=bool)
+        crowded[path[(load >= most)[store]]] = True
+        giver, taker = _pairs(
+            hops.paths.pool,
+            inside & (n_bytes > np.maximum(amount, least)),
+            ~inside & (n_bytes < amount),
+        )
+        if len(giver) == 0:
+            break
+        ahead = np.bincount(way, n_bytes - amount)[way]
+        then = ahead[taker] + (way[giver] != way[taker])
+        best = np.lexsort((-ahead[giver], then, crowded[taker]))[0]
+        n_bytes[giver[best]] -= 1
+        n_bytes[taker[best]] += 1
+    return n_bytes
+
+
+def _pairs(pool: IntArray, gives: BoolArray, takes: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return all pairs of paths of one pool, one that gives and one that takes."""
+    givers, takers = np.flatnonzero(gives), np.flatnonzero(takes)
+    row, column = np.nonzero(pool[givers][:, np.newaxis] == pool[takers])
+    return givers[row], takers[column]

@@ -144,24 +144,60 @@ class FluidHops:
         period = np.searchsorted(problem.periods_s, plan.starts_s, side="right") - 1
         room_bytes = capacity_bytes_per_s(problem, number[first], period[piece])
         room_bytes *= plan.lengths_s[piece]
-        stored, store, store_bytes = self._stored
+        at, host, since, until = self._waits
+        row, store, store_bytes = _stores(problem, host, since, until)
         return (
-            np.append(hop, stored),
+            np.append(hop, at[row]),
             np.append(resource.ravel(), len(room_bytes) + store),
             np.append(room_bytes, store_bytes),
         )
 
     @property
-    def _stored(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """The same of storage that is limited: what arrives there waits for a later piece."""
+    def _waits(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Hops whose data wait where storage is limited: at which host, from which piece to which.
+
+        What arrives there in the first leaves in the second.
+        """
         piece, limits = self.paths.pieces, self.problem.storage_bytes
         until = np.append(piece[1:], 0)[: len(piece)]
-        waits = np.append(self.path[1:] == self.path[:-1], False)[: len(piece)] & (until > piece)
-        (at,) = (waits & np.isfinite(limits[self.head])).nonzero()
-        counts = until[at] - piece[at]
-        key = ranges(piece[at], counts) * self.problem.n_hosts + np.repeat(self.head[at], counts)
-        keys, store = np.unique(key, return_inverse=True)
-        return np.repeat(at, counts), store.ravel(), limits[keys % self.problem.n_hosts]
+        goes_on = np.append(self.path[1:] == self.path[:-1], False)[: len(piece)]
+        (at,) = (goes_on & (until > piece) & np.isfinite(limits[self.head])).nonzero()
+        return at, self.head[at], piece[at], until[at]
+
+    @cached_property
+    def stored(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of a path and limited storage after a piece of time, where its data are others'.
+
+        Those that lie there from the beginning count, too. The third array has the bytes that there
+        is room for.
+        """
+        at, host, since, until = self._waits
+        first = np.cumsum(self.paths.n_hops) - self.paths.n_hops
+        is_own = np.array([pool.is_own for pool in self.plan.pools], dtype=bool)
+        lies = np.isfinite(self.problem.storage_bytes[self.tail[first]])
+        (others,) = (lies & ~is_own[self.paths.pool]).nonzero()
+        first = first[others]
+        row, store, room_bytes = _stores(
+            self.problem,
+            np.append(host, self.tail[first]),
+            np.append(since, np.zeros_like(first)),
+            np.append(until, self.paths.pieces[first]),
+        )
+        return np.append(self.path[at], others)[row], store, room_bytes
+
+
+def _stores(
+    problem: Problem, host: IntArray, since: IntArray, until: IntArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return pairs of a row and a store, storage of a host after a piece of time, and their room.
+
+    A row lies at a host after each piece from `since` on, up to the one before `until`.
+    """
+    counts = until - since
+    key = ranges(since, counts) * problem.n_hosts + np.repeat(host, counts)
+    keys, store = np.unique(key, return_inverse=True)
+    row = np.repeat(np.arange(len(host)), counts)
+    return row, store.ravel(), problem.storage_bytes[keys % problem.n_hosts]
 
 
 def positions(paths: PathTable) -> IntArray:

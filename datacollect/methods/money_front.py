@@ -9,7 +9,8 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.coordinated import coordinated
+from datacollect.methods.choice import candidate
+from datacollect.methods.options import CoordinatedOptions
 from datacollect.methods.tolerances import SAME_PRICE
 from datacollect.schedule.use import plan_money
 from datacollect.solvers.budget import Budget
@@ -97,7 +98,7 @@ def front(
         if not 0 <= value < math.inf:
             raise ProblemError(f"slack must be >= 0 and finite, got {value:g}")
     budget = Budget.begin(solver)
-    earliest_s = fluid_optimum(problem, budget).makespan_s
+    earliest_s = fluid_optimum(problem, budget).attained_s
     wanted = sorted({0.0, *map(float, slack)})
     found = [_cheapest_by(problem, (1 + value) * earliest_s, solver) for value in wanted]
     cheapest = _cheapest_of_all(problem, earliest_s, budget)
@@ -125,7 +126,8 @@ def _change(values: FloatArray) -> FloatArray:
 def _cheapest_by(problem: Problem, deadline_s: float, solver: Solver) -> tuple[float, float]:
     if problem.total_bytes == 0:
         return 0.0, 0.0
-    plan = coordinated(problem, chunk_s=0.0, prefer="money", deadline_s=deadline_s, solver=solver)
+    options = CoordinatedOptions(chunk_s=0.0, prefer="money", deadline_s=deadline_s, solver=solver)
+    plan = candidate(problem, options)
     return plan.makespan_s, plan_money(problem, plan) or 0.0
 
 
@@ -138,7 +140,7 @@ def _cheapest_of_all(problem: Problem, earliest_s: float, budget: Budget) -> tup
     on_path = np.isfinite(through) & (through <= least * (1 + SAME_PRICE))
     cheap = problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * on_path)
     try:
-        makespan_s = fluid_optimum(cheap, budget).makespan_s
+        makespan_s = fluid_optimum(cheap, budget).attained_s
     except InfeasibleError:
         return _cheapest_by(problem, FAR * earliest_s, budget.solver)
     money = sum(price[parcel.host] * parcel.n_bytes for parcel in problem.parcels)

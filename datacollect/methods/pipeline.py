@@ -24,6 +24,7 @@ from datacollect.schedule.transfers import Route, Transfers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from datacollect.arrays import FloatArray
     from datacollect.flow.plan import FluidPlan
     from datacollect.problem.problem import Problem
 
@@ -63,17 +64,18 @@ def pipelined_transfers(
     finish : str
         ``"early"``: rates are raised as far as capacities allow, see
         `datacollect.methods.early_finish`; ``"together"``: all that moves in a piece of time takes
-        all of it.
+        all of it, but for chunks, which delay no more than the others' end.
     """
     paths, ways, way = _paths_in_order(problem, plan)
     hops = FluidHops(problem, plan, paths)
     amount = fluid_bytes(hops)
     lengths_s = plan.lengths_s[paths.pieces]
     starts_s = plan.starts_s[paths.pieces] + hops.position * chunk_s
-    if finish == EARLY:
-        hurried_s = hurried_lengths_s(hops, amount)
-        if finish_s(starts_s, hurried_s).max(initial=0.0) >= bound_s:
-            lengths_s = hurried_s
+    hurried_s = hurried_lengths_s(hops, amount)
+    end_s = float(finish_s(starts_s, hurried_s).max(initial=0.0))
+    if end_s >= bound_s:
+        together_s = _ending_by(hops, end_s - starts_s, lengths_s, hurried_s)
+        lengths_s = hurried_s if finish == EARLY else together_s
     n_bytes = whole_bytes(hops, amount, lengths_s)
     finishes_s = finish_s(starts_s, lengths_s)
     # The earlier part of a stream takes the earlier paths: easier to follow, equally fast.
@@ -95,6 +97,23 @@ def pipelined_transfers(
         start_s=starts_s[at],
         finish_s=finishes_s[at],
     )
+
+
+def _ending_by(
+    hops: FluidHops, left_s: FloatArray, lengths_s: FloatArray, hurried_s: FloatArray
+) -> FloatArray:
+    """Shorten what ends with the whole plan, so that how sources finish does not change its end.
+
+    What a relay passes on begins some chunks late. As planned it would end so late, and the whole
+    with it, although it need not: it may hurry.
+    """
+    if len(left_s) == 0:
+        return lengths_s
+    first = np.flatnonzero(hops.begins)
+    run = np.cumsum(hops.begins) - 1
+    least_s = np.minimum.reduceat(left_s, first)[run]
+    ending: FloatArray = np.minimum(lengths_s, np.maximum(hurried_s, least_s))
+    return ending
 
 
 class _PartParcels(NamedTuple):

@@ -99,12 +99,14 @@ def unroll(hours: Sequence[str], clock: Clock, until_s: float) -> tuple[list[flo
     >>> [start / 3600 for start in starts], which.tolist()
     ([0.0, 12.0, 22.0], [1, 0, 1])
     """
-    at = {
-        start: i
+    # In the order of clocks: where these skip hours, or a day, all of them begin at one instant,
+    # and the last is on from there.
+    shown = sorted(
+        (day, i, start)
         for i, hour in enumerate(hours)
-        # From a day before: what is on at 0 s has begun.
-        for start in clock.each_day(hour, until_s)
-    }
+        for day, start in clock.each_day(hour, until_s)
+    )
+    at = {start: i for _, i, start in shown}
     starts = sorted(at)
     which = [at[start] for start in starts]
     if not starts or starts[0] > 0:

@@ -232,6 +232,14 @@ def completed(
                 "capacity_bytes_per_s or competitors"
             ),
         )
+        _refuse(
+            has_r & has_c & ~has_m & ~idle & (r <= most) & (c > most),
+            lambda i: (
+                f"{name(i)}: competitors must be given where per_connection_bytes_per_s is the "
+                f"bandwidth, {b[i]:g}: it does not tell how many share the capacity of {c[i]:g}; "
+                "0 if nobody else does"
+            ),
+        )
         m = np.where(has_c & ~has_m & np.isfinite(c) & (r > most), np.maximum(c / b - 1, 0.0), m)
         c = np.where(has_m & ~has_c, b * (1 + m), c)
         share = np.where(np.isinf(c), np.inf, c / (1 + m))

@@ -50,7 +50,22 @@ class ScheduleContents:
     connections: int | None = None
 
 
-class ScheduleChanges(TypedDict, total=False):
+class ScheduleRemarks(TypedDict, total=False):
+    """The attributes that a schedule may do without."""
+
+    status: str
+    plan_time_s: float
+    prefer: Preference | None
+    deadline_s: float | None
+    turns: Turns | None
+    hysteresis: float | None
+    first: First | None
+    derate: float | None
+    most_transfers: int | None
+    connections: int | None
+
+
+class ScheduleChanges(ScheduleRemarks, total=False):
     """What `Schedule.replace` takes: any of the attributes."""
 
     method: str
@@ -63,17 +78,7 @@ class ScheduleChanges(TypedDict, total=False):
     problem_sha256: str
     routes: tuple[Route, ...]
     columns: Transfers
-    status: str
     bottleneck: Bottleneck
-    plan_time_s: float
-    prefer: Preference | None
-    deadline_s: float | None
-    turns: Turns | None
-    hysteresis: float | None
-    first: First | None
-    derate: float | None
-    most_transfers: int | None
-    connections: int | None
 
 
 @dataclass(frozen=True, eq=False)

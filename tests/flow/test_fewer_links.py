@@ -14,7 +14,7 @@ import datacollect as dc
 from datacollect.flow import cheapest, fewer_links
 from datacollect.flow.few_arcs import SupplyNetwork
 from datacollect.flow.fewer_links import ArcCosts, on_fewer_links
-from datacollect.flow.layered import without_owners_limits
+from datacollect.flow.layered import with_room_for_returns
 from datacollect.problem.problem import Problem
 from datacollect.solvers.choice import load_flow_solver
 
@@ -88,7 +88,7 @@ def test_many_periods_need_fewer_routes(prefer, monkeypatch):
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_nothing_is_lost_on_small_problems_either(problem):
     """Where links are never too few to try: ends and relayed bytes are least all the same."""
-    assume(problem.total_bytes and without_owners_limits(problem) is None)
+    assume(problem.total_bytes and with_room_for_returns(problem) is None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fewer_links, "FEW", 0)
         try:

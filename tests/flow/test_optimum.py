@@ -226,11 +226,45 @@ def test_data_that_return_to_their_owner_need_no_room_there_and_the_bound_knows(
     assert dc.coordinated(returning()).status == "optimal"
 
 
+def owner_as_relay() -> Problem:
+    """S2 has 300 bytes, 50 of them at S1 now; S1 has 3000, which reach D over S2 after second 1.
+
+    S2 has no room for others' data, so behind second 1 S1's pass it as they come, at 1 byte/s.
+    """
+    hosts = [Host("D"), Host("S2", 300, storage_bytes=0), Host("S1", 3000)]
+    flows = links("S2 -> D 1000 1000, S1 -> D 500 0, S1 -> S2 3000 1")
+    return Problem.from_hosts(
+        hosts, flows, "D", periods_s=[0.0, 1.0], held=[Held("S1", "S2", 0, 50)]
+    )
+
+
+def test_an_owner_has_room_for_its_own_data_that_return_not_for_others():
+    """In second 1 D gets 500 bytes of S1's directly and 1000 over S2, whose own 300 wait.
+
+    So 1500 of S1's remain, at 1 byte/s: 1501 s. With room for anything at S2 all of S1's would be
+    there after a second, and at D 1.8 s later.
+    """
+    problem = owner_as_relay()
+    assert fluid_makespan_s(problem) == pytest.approx(1501.0)
+    assert bound(problem)[0] == pytest.approx(1501.0)
+
+
+def test_a_front_goes_by_plans_where_the_bound_may_be_too_early():
+    problem = owner_as_relay()
+    priced = problem.replace(price_per_gb=np.array([0.0, 0.1, 0.2]))
+    table = dc.front(priced, slack=[0.0, 0.5])
+    fastest = dc.coordinated(priced, chunk_s=0.0).makespan_s
+    assert table["makespan_s"].iloc[0] == pytest.approx(fastest)
+    assert fastest > bound(priced)[0]
+
+
 def test_where_only_the_owners_limit_forbids_a_plan_the_message_says_so():
     problem = returning(storage_bytes=0).replace(
         bandwidth_bytes_per_s=np.array([[0.0, 8.0, 0.0], [8.0, 0.0, 0.0]])
     )
-    with pytest.raises(dc.InfeasibleError, match=r"without these limits all can arrive by 2 s"):
+    with pytest.raises(
+        dc.InfeasibleError, match=r"with room for these data besides all can arrive by 2 s"
+    ):
         dc.coordinated(problem)
 
 

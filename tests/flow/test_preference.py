@@ -15,7 +15,7 @@ from judges.plan_values import arrived_bytes, cost_of
 
 import datacollect as dc
 from datacollect.flow.arrival_curve import arrival_curve
-from datacollect.flow.layered import without_owners_limits
+from datacollect.flow.layered import with_room_for_returns
 from datacollect.flow.preference import PREFERENCES, path_costs
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
@@ -178,7 +178,7 @@ def _judge(problem: Problem, wish: str, seed: int) -> None:
     except dc.InfeasibleError:
         return
     plan.check(problem)
-    if without_owners_limits(problem) is not None:
+    if with_room_for_returns(problem) is not None:
         return  # what returns to an owner needs room there in plans, none in the oracle
     assert plan.makespan_s <= plan.lower_bound_s * (1 + 1e-6)
     least = least_cost(problem, wish, plan.lower_bound_s * LATER)
@@ -243,7 +243,7 @@ def _judge_arrivals(problem: Problem, part: float) -> None:
     except dc.InfeasibleError:
         return
     plan.check(problem)
-    if without_owners_limits(problem) is not None:
+    if with_room_for_returns(problem) is not None:
         return  # as above
     assert plan.makespan_s <= plan.lower_bound_s * (1 + 1e-6)
     bends = arrival_curve(problem, Budget()).time_s[1:].tolist()

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from instances.hand_made import links
 from instances.small_problems import MB, figure_1, relay, shared_relay
 
+import datacollect as dc
 from datacollect.flow.two_hops import two_hop_optimum
 from datacollect.problem.hosts import Held, Host
 from datacollect.problem.problem import Problem
@@ -237,3 +238,13 @@ def test_large_full_meshes_need_no_more_than_two_hops():
             backlog.sum() / np.delete(rates[:, -1], n - 1).sum(), rel=1e-12
         )
         _assert_carried_out(problem, optimum)
+
+
+@pytest.mark.parametrize("rate", [5e-324, 1e-300])
+@pytest.mark.parametrize("method", [dc.direct, dc.best_path, dc.coordinated])
+def test_an_end_beyond_all_numbers_is_said_to_be(method, rate):
+    problem = dc.Problem.from_hosts(
+        [dc.Host("S", 10**9), dc.Host("D")], [dc.Link("S", "D", rate)], "D"
+    )
+    with pytest.raises(dc.InfeasibleError, match="no number tells when all data have arrived"):
+        method(problem)

@@ -13,7 +13,7 @@ SCHEDULE = {
     "makespan_s": 2.0,
     "lower_bound_s": 2.0,
     "slot_s": None,
-    "chunk_s": None,
+    "chunk_s": 0.0,
     "solver": "none",
     "problem_sha256": "…",
     "transfers": [

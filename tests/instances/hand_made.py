@@ -36,6 +36,8 @@ def plan(rows, *, slot_s=None, chunk_s=None, **changes):
         "routes": tuple(Route(source, hosts) for source, hosts in keys),
         "columns": columns,
     }
+    if slot_s is None and chunk_s is None:
+        chunk_s = 0.0
     return Schedule(slot_s=slot_s, chunk_s=chunk_s, **(known | changes))
 
 

@@ -53,8 +53,8 @@ Where the wording allows several readings, this judge takes (a) of each:
     such a limit. (b) Where that host has.
 18. "no schedule … can be faster" than the lower bound: (a) what the file calls lower_bound_s is no
     part of the plan. (b) It may not exceed the makespan.
-19. "slot_s is null for pipelined schedules, chunk_s null for slotted ones": (a) both null is a
-    pipeline with zero chunk, a number in both is refused.
+19. "slot_s is null for pipelined schedules, chunk_s null for slotted ones": a number in both, or in
+    neither, is refused.
 20. "Zero means no capacity": (a) no whole byte crosses meanwhile. (b) One is rounding, too.
 21. "between two instants", which are doubles, and "relative tolerance 1e-6": what begins within
     four of its last places before something else ends (a) begins when that ends, where it loses no
@@ -122,6 +122,7 @@ def _numbers(schedule: Tree) -> None:
     for name in ("makespan_s", "lower_bound_s"):
         require(_is_number(schedule[name]), f"numbers: {name} is {schedule[name]!r}")
     slot_s, chunk_s = schedule["slot_s"], schedule["chunk_s"]
+    require((slot_s is None) != (chunk_s is None), "numbers: a slot or a chunk, one of them")
     require(slot_s is None or (_is_number(slot_s) and slot_s > 0), f"numbers: slot_s {slot_s!r}")
     require(chunk_s is None or _is_number(chunk_s), f"numbers: chunk_s is {chunk_s!r}")
     require(slot_s is None or chunk_s is None, "numbers: both slot_s and chunk_s")

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from instances.hand_made import links
 from judges.all_allocations import fastest
 from judges.contract_check import judge
 
@@ -200,6 +201,63 @@ def test_bandwidths_that_change_are_refused():
     problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0, 10])
     with pytest.raises(ProblemError, match="bandwidths that do not change, got 2 periods"):
         dc.coordinated(problem, connections=2)
+
+
+def test_a_program_in_which_glop_goes_round_for_ever_is_solved_in_another_way():
+    """Thirteen columns tie here; both solvers find the same bound."""
+    problem = dc.Problem.from_dict(
+        {
+            "destination": "D",
+            "hosts": {"S": {"backlog_bytes": 1_000_000_000}, "K": {}, "D": {}},
+            "links": [
+                {
+                    "from": "S",
+                    "to": "K",
+                    "bandwidth_bytes_per_s": 263900.5740747334,
+                    "competitors": 13,
+                },
+                {
+                    "from": "S",
+                    "to": "D",
+                    "bandwidth_bytes_per_s": 846127.9488501825,
+                    "per_connection_bytes_per_s": 846127.9488501825,
+                    "capacity_bytes_per_s": 7145412.762512699,
+                    "competitors": 0,
+                },
+                {
+                    "from": "K",
+                    "to": "D",
+                    "bandwidth_bytes_per_s": 1022184.6521248576,
+                    "competitors": 0,
+                },
+            ],
+        }
+    )
+    found = {
+        name: dc.coordinated(problem, connections=10, solver=name) for name in ("auto", "pulp")
+    }
+    assert found["auto"].lower_bound_s == pytest.approx(found["pulp"].lower_bound_s, rel=1e-7)
+    assert found["auto"].solver == "steps from a linear program by glop+glop without scaling"
+    assert found["pulp"].solver == "steps from a linear program by cbc"
+
+
+def test_few_bytes_beside_many_last_as_long_as_floats_can_tell():
+    """Relays wait for a chunk, here 1e14 s, where floats lie 0.016 s apart; B's data take 1 ms."""
+    hosts = [dc.Host("A", 10**18), dc.Host("B", 1000), dc.Host("K"), dc.Host("D")]
+    flows = links("A -> D 10, B -> K 1000000, K -> D 1000000")
+    problem = dc.Problem.from_hosts(hosts, flows, "D")
+    dc.coordinated(problem, connections=3).check(problem)
+
+
+def test_a_route_worth_a_hundredth_of_a_byte_is_none():
+    """S -> D takes 1000 bytes in 1 ms; over K, by a wire that both hops cross, come 0.01 more."""
+    hosts = [dc.Host("D"), dc.Host("S", 1000), dc.Host("K")]
+    wire = dc.SharedBottleneck("wire", 5.0, [("S", "K"), ("K", "D")], competitors=2)
+    flows = links("S -> D 1e6, S -> K 1e6, K -> D 1e6")
+    problem = dc.Problem.from_hosts(hosts, flows, "D", shared=[wire])
+    plan = dc.coordinated(problem, connections=9)
+    assert judge(problem.to_dict(), plan.to_dict()) is None
+    assert [route.hosts for route in plan.routes] == [("S", "D")]
 
 
 def test_data_that_cannot_arrive_are_named():

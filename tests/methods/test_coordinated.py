@@ -15,7 +15,7 @@ from instances.strategies import problems
 from judges.oracle import slotted_makespan_slots
 
 import datacollect as dc
-from datacollect.flow.layered import without_owners_limits
+from datacollect.flow.layered import with_room_for_returns
 from datacollect.problem.hosts import Held, Host
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget
@@ -272,7 +272,7 @@ def _compare_slots(problem: Problem, slot_s: float) -> None:
     try:
         plan = dc.coordinated(problem, slot_s=slot_s)
     except dc.InfeasibleError:
-        if without_owners_limits(problem) is None:
+        if with_room_for_returns(problem) is None:
             assert slotted_makespan_slots(problem, slot_s, 12) is None
         return
     plan.check(problem)

@@ -14,7 +14,7 @@ from judges.oracle import least_cost
 from judges.plan_values import arrived_bytes, cost_of
 
 import datacollect as dc
-from datacollect.flow.layered import without_owners_limits
+from datacollect.flow.layered import with_room_for_returns
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 
@@ -135,7 +135,7 @@ def _judge(problem: Problem, wish: str, slack: float, seed: int) -> None:
         deadline_s = dc.lower_bound(problem)[0] * slack
     except dc.InfeasibleError:
         return
-    if without_owners_limits(problem) is not None:
+    if with_room_for_returns(problem) is not None:
         return  # see test_preferences
     plan = dc.coordinated(problem, prefer=wish, deadline_s=deadline_s, chunk_s=0.0)
     plan.check(problem)

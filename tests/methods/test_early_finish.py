@@ -177,3 +177,19 @@ def test_slack_of_linear_programs_slows_nothing_down():
     unit, resource = np.array([0, 1, 0]), np.array([0, 0, 1])
     speed = fair_speeds(unit, resource, np.array([1.0, 2.0, 1.0]), np.array([2.9, -0.5]), 2)
     assert speed.tolist() == [1.0, 1.0]
+
+
+def test_the_end_is_the_same_however_sources_finish():
+    """From release on A's 35 bytes take 3.5 s. B's 10 over K take as long, and then a chunk more.
+
+    They need not: K passes on more than that.
+    """
+    hosts = [Host("A", 40), Host("B", 10, release_s=0.5), Host("K"), Host("D")]
+    flows = links("A -> D 10, B -> K 10, K -> D 100")
+    problem = Problem.from_hosts(hosts, flows, "D")
+    together, early = both(problem)
+    assert together.chunk_s > 0
+    assert together.makespan_s == early.makespan_s == pytest.approx(4.0, rel=1e-3)
+    assert finishes(together)["B"] == pytest.approx(finishes(together)["A"], rel=1e-9)
+    assert finishes(early)["B"] < 2
+    together.check(problem)

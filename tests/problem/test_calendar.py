@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import datacollect as dc
+from datacollect.clock import Clock
 from datacollect.errors import ProblemError
+from datacollect.problem.calendar import unroll
 
 HOUR = 3600.0
 
@@ -176,3 +178,40 @@ def test_hours_that_recur_where_clocks_change_by_half_an_hour() -> None:
     assert (spring.periods_s / HOUR).tolist()[:4] == [0, 6, 23.5, 29.75]
     autumn = dc.Problem.from_dict(tree | {"start": "2026-04-04T20:00"})
     assert (autumn.periods_s / HOUR).tolist()[:4] == [0, 6.75, 24.5, 30.75]
+
+
+def test_where_a_day_is_left_out_the_next_one_begins() -> None:
+    """Samoa went from Thursday's midnight to Saturday: Friday's hours are none, Saturday's are."""
+    clock = Clock.of("2011-12-29T20:00", "Pacific/Apia")
+    starts, which = unroll(["00:00", "08:00", "18:00"], clock, 86_400.0)
+    assert [start / 3600 for start in starts] == [0.0, 4.0, 12.0, 22.0]
+    assert which.tolist() == [2, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "start", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0001-06-01T00:00:00"]
+)
+@pytest.mark.parametrize("daily", [None, ["08:00", "18:00"]])
+def test_years_that_not_every_zone_can_show_are_refused(
+    start: str, daily: list[str] | None
+) -> None:
+    tree: dict[str, Any] = {
+        "destination": "D",
+        "start": start,
+        "hosts": {"S": {"backlog_bytes": 10}, "D": {}},
+        "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": [1.0, 2.0] if daily else 1.0}],
+    }
+    tree |= {"daily_periods": daily} if daily else {}
+    tree |= {} if start[19:] else {"timezone": "UTC"}
+    with pytest.raises(ProblemError, match=r"start must lie in the years 2 to 9998, got '"):
+        dc.Problem.from_dict(tree)
+    later = tree | {"start": "2026-11-22T20:00:00+00:00"}
+    later["hosts"] = {"S": {"backlog_bytes": 10, "release_s": "9999-12-31T23:59:59-14:00"}, "D": {}}
+    with pytest.raises(ProblemError, match=r"release_s must lie in the years 2 to 9998"):
+        dc.Problem.from_dict(later)
+
+
+def test_days_end_with_the_calendar() -> None:
+    clock = Clock.of("9998-12-30T20:00:00+00:00", None)
+    with pytest.raises(ProblemError, match="no calendar reaches"):
+        unroll(["08:00", "18:00"], clock, 400 * 86_400.0)

@@ -17,6 +17,9 @@ def one_link(bandwidth=4.0, **rates):
     return dc.Problem.from_hosts(hosts, [dc.Link("S", "D", bandwidth, **rates)], "D")
 
 
+IDLE = {"per_connection_bytes_per_s": 4.0, "capacity_bytes_per_s": 30.0, "competitors": 0}
+
+
 @pytest.mark.parametrize(
     ("given", "n", "rate"),
     [
@@ -29,8 +32,16 @@ def one_link(bandwidth=4.0, **rates):
         # Each alone gets 4, and nothing else limits.
         ({"per_connection_bytes_per_s": 4.0}, 5, 20.0),
         # The connection is the limit, the wire is idle: 3 x 4 of 30; ten want 40.
-        ({"per_connection_bytes_per_s": 4.0, "capacity_bytes_per_s": 30.0}, 3, 12.0),
-        ({"per_connection_bytes_per_s": 4.0, "capacity_bytes_per_s": 30.0}, 10, 30.0),
+        (
+            {"per_connection_bytes_per_s": 4.0, "capacity_bytes_per_s": 30.0, "competitors": 0},
+            3,
+            12.0,
+        ),
+        (
+            {"per_connection_bytes_per_s": 4.0, "capacity_bytes_per_s": 30.0, "competitors": 0},
+            10,
+            30.0,
+        ),
         # C and m would give one 30/3 = 10; it gets 4, so that is what a connection gets: three get
         # 12, ten get 30 x 10/12 = 25.
         ({"capacity_bytes_per_s": 30.0, "competitors": 2}, 3, 12.0),
@@ -196,3 +207,16 @@ def test_graphs_may_have_capacities_of_their_own():
     graph.add_node("S", backlog_bytes=10)
     graph.add_edge("S", "D", bandwidth_bytes_per_s=4.0, capacity=7)
     assert dc.Problem.from_networkx(graph, "D").competitors is None
+
+
+def test_who_else_shares_a_capacity_must_be_told_where_one_connection_tells_nothing():
+    """One connection gets all it can by itself: 12 bytes/s may be shared with none, or with two."""
+    given = {"per_connection_bytes_per_s": 4.0, "capacity_bytes_per_s": 12.0}
+    hosts = [dc.Host("S", 60), dc.Host("D")]
+    with pytest.raises(dc.ProblemError, match=r"competitors must be given .* 0 if nobody else"):
+        dc.Problem.from_hosts(hosts, [dc.Link("S", "D", 4.0, **given)], "D")
+    for competitors, four in ((0, 12.0), (2, 8.0)):
+        link = dc.Link("S", "D", 4.0, **given, competitors=competitors)
+        assert link_rates(dc.Problem.from_hosts(hosts, [link], "D")).rate(4) == four
+    alone = dc.Link("S", "D", 4.0, per_connection_bytes_per_s=4.0)
+    assert link_rates(dc.Problem.from_hosts(hosts, [alone], "D")).rate(4) == 16.0

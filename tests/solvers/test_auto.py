@@ -115,15 +115,30 @@ def test_a_solver_that_was_asked_for_is_not_replaced(monkeypatch):
         dc.coordinated(wire(), solver="ortools")
 
 
-def test_glop_stopped_at_a_feasible_point_is_a_time_limit(monkeypatch):
+@pytest.mark.parametrize(
+    ("passed_s", "error", "message"),
+    [
+        (59.9, TimeLimitError, "^glop: the time limit passed"),
+        (1.0, SolverError, "found no optimum within 5030 steps, with scaling and without"),
+    ],
+)
+def test_glop_stopped_at_a_feasible_point_has_met_one_of_its_limits(
+    monkeypatch, passed_s, error, message
+):
     from datacollect.solvers import glop
 
+    now_s = [100.0]
+
     class Stopped(glop.ModelSolverHelper):
+        def solve(self, model):
+            now_s[0] += passed_s
+
         def status(self):
             return glop.SolveStatus.FEASIBLE
 
     monkeypatch.setattr(glop, "ModelSolverHelper", Stopped)
-    with pytest.raises(TimeLimitError, match="time limit passed"):
+    monkeypatch.setattr(glop.time, "monotonic", lambda: now_s[0])
+    with pytest.raises(error, match=message):
         Glop().solve(PROGRAM, time_limit_s=60.0)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.bottleneck import cut_bottleneck
-from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.quickest import NeverArrives, Quickest, ScaledFlow, quickest
 from datacollect.flow.shared.earliest import SharedEnd, earliest_shared
 from datacollect.flow.shared.model import SharedModel
@@ -143,11 +143,11 @@ def lower_bound_of(problem: Problem, optimum: ProvedOptimum, budget: Budget) -> 
     """Return the lower bound, which is earlier than the optimum where that wastes room.
 
     A network cannot tell data that return to their owner from others', for which it keeps the
-    owner's limit; see `without_owners_limits`.
+    owner's limit; see `with_room_for_returns`.
     """
     found = optimum.found
     if len(found.lengths_s) > 1:
-        relaxed = without_owners_limits(problem)
+        relaxed = with_room_for_returns(problem)
         if relaxed is not None and _rests_on_limits(found, relaxed):
             bound = proved_optimum(relaxed, optimum.links, 0.0, budget).found
             if bound.makespan_s < found.makespan_s * (1 - SAME_INSTANT):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,22 +13,24 @@ from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import fluid_optimum, lower_bound
 from datacollect.flow.quickest import NeverArrives
 from datacollect.methods.arguments import default_chunk_s, require_shape
-from datacollect.methods.coordinated import coordinated
+from datacollect.methods.coordinated import coordinated_candidate
 from datacollect.methods.derating import planned_on_part
+from datacollect.methods.file_cuts import with_cuts_at_files
+from datacollect.methods.judging import judged
 from datacollect.methods.long_chunks import require_room_for_chunks, short_chunk_s
+from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED
+from datacollect.methods.options import CoordinatedOptions
 from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
 from datacollect.methods.replanning.stable_flow import OldPlan, OldUse, stable_plan
 from datacollect.methods.replanning.stable_slots import stable_slots
-from datacollect.methods.shared_twice import planned_despite_rounding
 from datacollect.methods.slots import slotted_transfers
 from datacollect.methods.slotted.paths import slotted_pieces
 from datacollect.methods.tolerances import PROVED
 from datacollect.schedule.belonging import require_belonging
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.progress import Progress, remaining_problem
-from datacollect.schedule.schedule import Schedule
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from datacollect.flow.plan import FluidPlan
     from datacollect.methods.replanning.earliest_end import ProvedOptimum
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
 
 
 # A new plan may end this much later (relative) to keep to the old plan's links.
@@ -125,7 +126,6 @@ def replan(
     >>> rest.makespan_s
     4.0
     """
-    began = time.perf_counter()
     if isinstance(progress, Mapping):
         progress = Progress.from_dict(progress, problem)
     if not 0 <= stability < float("inf"):
@@ -144,32 +144,21 @@ def replan(
 
     def plan_rest(remaining: Problem) -> Schedule:
         if prefer is not None or remaining.total_bytes == 0:
-            return coordinated(
-                remaining,
-                slot_s=slot_s,
-                chunk_s=chunk_s,
-                prefer=prefer,
-                solver=solver,
-                time_limit_s=budget.remaining_s(),
-            )
+            options = CoordinatedOptions(slot_s, chunk_s, prefer)
+            return coordinated_candidate(remaining, options, budget)
         if slot_s is not None:
             return _in_slots(remaining, plan, at_s, slot_s, stability, budget)
-        pipelined = partial(
-            _pipelined,
-            plan=plan,
-            at_s=at_s,
-            chunk_s=chunk_s,
-            stability=stability,
-            budget=budget,
-        )
-        return planned_despite_rounding(remaining, pipelined)
+        return _pipelined(remaining, plan, at_s, chunk_s, stability, budget)
 
-    if plan.derate is None:
-        schedule = plan_rest(remaining)
-    else:
-        schedule = planned_on_part(remaining, plan.derate, budget, plan_rest)
-    schedule = require_room_for_chunks(remaining, schedule)
-    return schedule.replace(plan_time_s=time.perf_counter() - began)
+    def plan_derated(remaining: Problem) -> Schedule:
+        if plan.derate is None:
+            return plan_rest(remaining)
+        return planned_on_part(remaining, plan.derate, budget, plan_rest)
+
+    def with_room(remaining: Problem) -> Schedule:
+        return require_room_for_chunks(remaining, plan_derated(remaining))
+
+    return judged(remaining, with_room, None if prefer is None else with_cuts_at_files)
 
 
 def old_use(remaining: Problem, plan: Schedule, at_s: float) -> OldUse:
@@ -210,20 +199,14 @@ def _in_slots(
     bound = lower_bound_of(remaining, optimum, budget)
     found = stable_slots(remaining, old, optimum, bound.makespan_s, slot_s, stability, budget)
     jobs, pieces = slotted_pieces(found.graph, found.flow)
-    routes, columns = slotted_transfers(remaining, jobs, pieces, slot_s)
-    return Schedule(
-        method=COORDINATED,
-        destination=remaining.destination,
-        makespan_s=float(columns.finish_s.max(initial=0.0)),
-        lower_bound_s=bound.makespan_s,
+    return schedule_of(
+        remaining,
+        COORDINATED,
+        slotted_transfers(remaining, jobs, pieces, slot_s),
+        (bound.makespan_s, bound.bottleneck),
         slot_s=slot_s,
-        chunk_s=None,
         solver=found.solver,
-        problem_sha256=remaining.sha256,
-        routes=routes,
-        columns=columns,
         status=found.status,
-        bottleneck=bound.bottleneck,
     )
 
 
@@ -256,20 +239,14 @@ def _pipelined(
         # A period is so short, or all capacity ends so soon, that pipelines cannot drain.
         chunk = 0.0
         fluid = _drained(remaining, old, optimum, chunk, latest_s, budget)
-    routes, columns = pipelined_transfers(remaining, fluid, chunk, bound.makespan_s)
-    return Schedule(
-        method=COORDINATED,
-        destination=remaining.destination,
-        makespan_s=float(columns.finish_s.max(initial=0.0)),
-        lower_bound_s=bound.makespan_s,
-        slot_s=None,
+    return schedule_of(
+        remaining,
+        COORDINATED,
+        pipelined_transfers(remaining, fluid, chunk, bound.makespan_s),
+        (bound.makespan_s, bound.bottleneck),
         chunk_s=chunk,
         solver=fluid.solver,
-        problem_sha256=remaining.sha256,
-        routes=routes,
-        columns=columns,
         status=OPTIMAL if bound.exact and fluid.gap <= PROVED else HEURISTIC,
-        bottleneck=bound.bottleneck,
     )
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
 from datacollect.flow.bottleneck import never_arrives
-from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.least import least
 from datacollect.flow.preference import DEFAULT, path_costs
+from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.slots import (
     MOST_SLOTS,
@@ -41,7 +42,6 @@ from datacollect.methods.slotted.search import (
 )
 from datacollect.methods.slotted.shared import cheapest_shared, shared_suffices
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
-from datacollect.schedule.schedule import Schedule
 from datacollect.solvers.networks import reachable
 from datacollect.units import format_duration
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from datacollect.methods.slotted.graph import TimeExpandedGraph
     from datacollect.methods.slotted.search import Found
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
     from datacollect.solvers.budget import Budget
 
 
@@ -88,20 +89,14 @@ def slotted_schedule(
     if problem.total_bytes:
         graph, flow, status, solver = _plan(problem, optimum, slot_s, budget, prefer, deadline_s)
         jobs, pieces = slotted_pieces(graph, flow)
-    routes, columns = slotted_transfers(problem, jobs, pieces, slot_s)
-    return Schedule(
-        method=COORDINATED,
-        destination=problem.destination,
-        makespan_s=float(columns.finish_s.max(initial=0.0)),
-        lower_bound_s=optimum.makespan_s,
+    return schedule_of(
+        problem,
+        COORDINATED,
+        slotted_transfers(problem, jobs, pieces, slot_s),
+        (optimum.makespan_s, optimum.bottleneck),
         slot_s=slot_s,
-        chunk_s=None,
         solver=solver,
-        problem_sha256=problem.sha256,
-        routes=routes,
-        columns=columns,
         status=status,
-        bottleneck=optimum.bottleneck,
     )
 
 
@@ -175,7 +170,7 @@ def might_need_fewer(
     problem: Problem, slot_s: float, n_slots: int, links: IntArray, budget: Budget
 ) -> bool:
     """Say whether a slot less might do if data held elsewhere may return to their owner."""
-    relaxed = without_owners_limits(problem)
+    relaxed = with_room_for_returns(problem)
     if relaxed is None:
         return False
     part = partial_graph(relaxed, slot_s, n_slots - 1, links)

@@ -87,9 +87,9 @@ def _same_destination(case: Case) -> None:
 
 
 def _slot_or_chunk(case: Case) -> None:
-    """A schedule is slotted or pipelined, not both."""
+    """A schedule is slotted or pipelined, not both, not neither."""
     slot_s, chunk_s = case.schedule.slot_s, case.schedule.chunk_s
-    if slot_s is not None and chunk_s is not None:
+    if (slot_s is None) == (chunk_s is None):
         raise ScheduleError(
             f"a schedule has a slot or a chunk, got slot_s = {slot_s} and chunk_s = {chunk_s}"
         )

@@ -12,7 +12,7 @@ from judges.oracle import least_cost, most_arrived_bytes
 from judges.plan_values import arrived_bytes
 
 import datacollect as dc
-from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.shared.arrivals import GRID, grid_s
 from datacollect.problem.hosts import Host, SharedBottleneck
 from datacollect.problem.problem import Problem
@@ -69,7 +69,7 @@ def test_the_grid_has_each_instant_once():
 @given(problem=shared_problems(most_hosts=3))
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_first_instants_are_best_in_their_order(problem):
-    assume(problem.total_bytes >= 10**6 and without_owners_limits(problem) is None)
+    assume(problem.total_bytes >= 10**6 and with_room_for_returns(problem) is None)
     try:
         plan = dc.coordinated(problem, prefer="earliest-arrival", chunk_s=0.0)
     except dc.InfeasibleError:
@@ -86,3 +86,21 @@ def test_the_first_instants_are_best_in_their_order(problem):
         assert late == pytest.approx(least, abs=2e-6 * problem.total_bytes)
         assert late >= problem.total_bytes * (1 - 2e-6) - most_arrived_bytes(problem, time_s)
         late_bytes[time_s] = least * (1 + 1e-9)
+
+
+def twice_over_the_wire(n_bytes: int, bandwidth_bytes_per_s: float) -> Problem:
+    """S's data pass a wire on the way to K, and once more on the way to D."""
+    hosts = [Host("S", n_bytes, release_s=1.0), Host("K"), Host("D")]
+    flows = links(f"S -> K {3 * bandwidth_bytes_per_s}, K -> D {bandwidth_bytes_per_s}")
+    wire = SharedBottleneck("wire", bandwidth_bytes_per_s, [("S", "K"), ("K", "D")])
+    return Problem.from_hosts(hosts, flows, "D", shared=[wire])
+
+
+@pytest.mark.parametrize("n_bytes", [1, 2, 3, 10, 1000, 10**6 + 1])
+def test_what_rounding_forbids_ends_no_later_for_it(n_bytes):
+    """Half of the wire's 2 bytes/s are S's: behind second 1 it takes a second for each byte."""
+    problem = twice_over_the_wire(n_bytes, 2.0)
+    plan = dc.coordinated(problem, prefer="earliest-arrival", chunk_s=0.0)
+    plan.check(problem)
+    assert plan.makespan_s == pytest.approx(1 + n_bytes, rel=1.1e-5)
+    assert plan.prefer == "earliest-arrival"

@@ -13,7 +13,7 @@ from judges.oracle import fluid_makespan_s, least_cost
 
 import datacollect as dc
 from datacollect.flow.cheapest import CheapestFlow
-from datacollect.flow.layered import breakpoints_s, without_owners_limits
+from datacollect.flow.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.shared.cheapest import cheapest_with_shared
 from datacollect.problem.problem import Problem
@@ -55,6 +55,6 @@ def test_too_early_an_end_is_infeasible(problem):
     earliest = fluid_makespan_s(problem)
     assume(problem.parcels and earliest is not None)
     # Data that return to an owner with a limit have tests, and a message, of their own.
-    assume(without_owners_limits(problem) is None)
+    assume(with_room_for_returns(problem) is None)
     with pytest.raises(dc.InfeasibleError, match="not everything can arrive at 'D' within"):
         flow_by(problem, "relay-bytes", earliest * (1 - 1e-5))

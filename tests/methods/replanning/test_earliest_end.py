@@ -21,7 +21,7 @@ from judges import oracle
 
 import datacollect as dc
 from datacollect.errors import InfeasibleError
-from datacollect.flow.layered import without_owners_limits
+from datacollect.flow.layered import with_room_for_returns
 from datacollect.flow.quickest import NeverArrives
 from datacollect.methods.replanning import link_prices
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
@@ -135,7 +135,7 @@ def test_whichever_links_come_first_the_end_is_that_of_an_independent_program(pr
     old = np.flatnonzero(np.resize(chosen, problem.n_links))
     expected_s = oracle.fluid_makespan_s(problem)
     # A network gives data that return to their owner others' room there, and knows that it does.
-    may_waste_room = without_owners_limits(problem) is not None
+    may_waste_room = with_room_for_returns(problem) is not None
     try:
         optimum = proved_optimum(problem, old, 0.0, Budget())
     except (NeverArrives, InfeasibleError):

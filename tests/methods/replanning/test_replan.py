@@ -23,7 +23,7 @@ from instances.strategies import FEATURES, problems
 from judges import oracle
 
 import datacollect as dc
-from datacollect.flow.layered import without_owners_limits
+from datacollect.flow.layered import with_room_for_returns
 
 # How soon -----------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ def test_the_bound_is_that_of_an_independent_program(problem, factors, part, sta
     tight_s, roomy_s = (oracle.fluid_makespan_s(times(remaining, 1 + d)) for d in (-1e-6, 1e-6))
     assume(expected_s is None or (tight_s is not None and tight_s <= roomy_s * 1.001))
     # A network gives data that return to their owner others' room there, and knows that it does.
-    may_waste_room = without_owners_limits(remaining) is not None
+    may_waste_room = with_room_for_returns(remaining) is not None
     try:
         rest = dc.replan(changed, plan, progress, stability=stability)
     except dc.InfeasibleError:

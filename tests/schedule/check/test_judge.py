@@ -192,6 +192,7 @@ def test_pipeline_with_one_change(rows, message):
         ({"makespan_s": math.nextafter(7.0, 0.0)}, "makespan_s"),
         ({"lower_bound_s": 7.5}, "lower_bound_s .* got 7.5 s and 7 s: 0.5 s more"),
         ({"slot_s": 1.0}, "a slot or a chunk, got slot_s = 1.0 and chunk_s = 1.0"),
+        ({"chunk_s": None}, "a slot or a chunk, got slot_s = None and chunk_s = None"),
         ({"chunk_s": -1.0}, "chunk_s must be >= 0 and finite, got -1.0"),
         ({"chunk_s": None, "slot_s": 0.0}, "slot_s must be positive and finite, got 0.0"),
         ({"routes": (Route("S", ("S", "K", "D")),)}, "transfer 1: route must be 0 ... 0, got 1"),

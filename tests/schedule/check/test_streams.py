@@ -62,7 +62,7 @@ CAPACITY = link(capacity_bytes_per_s=1200.0)
         (link(per_connection_bytes_per_s=400.0), [(12_000, 0.0, 3.0, 10)]),
         (link(competitors=2), [(12_000, 0.0, 15.0, 4)]),
         (
-            link(per_connection_bytes_per_s=400.0, capacity_bytes_per_s=1000.0),
+            link(per_connection_bytes_per_s=400.0, capacity_bytes_per_s=1000.0, competitors=0),
             [(12_000, 0.0, 15.0, 2)],
         ),
         (
