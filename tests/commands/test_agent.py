@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -78,11 +79,16 @@ def test_whoever_hears_that_it_is_ready_may_send_signals(tmp_path):
     path = write_agent(tmp_path, "S1", serve="data")
     before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
     said = []
-    agent = Agent(AgentConfig.from_file(path), said.append)
+
+    def note(line: str) -> None:
+        said.append(line)
+        if "collectors" in line:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    agent = Agent(AgentConfig.from_file(path), note)
 
     def ready() -> None:
         signal.raise_signal(signal.SIGHUP)
-        signal.raise_signal(signal.SIGTERM)
 
     try:
         run_agent(agent, ready)

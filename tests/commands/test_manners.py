@@ -104,8 +104,9 @@ def prepared(tmp_path_factory):
         os.chdir(before)
 
 
-def run_and_stop(agent):
+def run_and_stop(agent, ready):
     """Run an agent that has been told to stop: it ends when it is ready."""
+    ready()
     agent.stop()
     agent.run()
 

@@ -73,7 +73,7 @@ def expectation(behaviour: Behaviour, known: Known) -> Expectation:
     'only by hash'
     >>> expectation(Behaviour(status="416"), Known(n_bytes=True)).value
     'honest'
-    >>> expectation(Behaviour(status="multipart"), Known()).value
+    >>> expectation(Behaviour(status="500"), Known()).value
     'detectable'
     """
     if behaviour.is_one_page and behaviour.turn == "always":
