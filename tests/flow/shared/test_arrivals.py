@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from instances.hand_made import links
 from instances.shared_problems import shared_problems
 from instances.small_problems import MB
@@ -66,6 +68,23 @@ def test_the_grid_has_each_instant_once():
     assert len(grid_s(starts, 16.0)) == GRID + 1
 
 
+def released_over_a_wire_crossed_twice() -> Problem:
+    """S's megabyte passes a wire to K and on to D; both links are there from second 2 on."""
+    late = [0.0, 0.0, MB + 3.0]
+    wire = SharedBottleneck("wire", (MB + 3) / 24, [("S", "K"), ("K", "D")])
+    flows = [dc.Link("S", "K", late), dc.Link("K", "D", late)]
+    hosts = [Host("S", MB + 3), Host("K"), Host("D")]
+    return Problem.from_hosts(hosts, flows, "D", shared=[wire], periods_s=[0.0, 1.0, 2.0])
+
+
+def slack_of(problem: Problem, plan: dc.Schedule) -> float:
+    """Return what whole bytes may cost: more where a route takes the room of two on some wire."""
+    hops = [set(pairwise(route.hosts)) for route in plan.routes]
+    is_twice = any(len(mine & set(wire.links)) > 1 for mine in hops for wire in problem.shared)
+    return 1.1e-5 if is_twice else 1e-6
+
+
+@example(problem=released_over_a_wire_crossed_twice())
 @given(problem=shared_problems(most_hosts=3))
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_first_instants_are_best_in_their_order(problem):
@@ -75,16 +94,16 @@ def test_the_first_instants_are_best_in_their_order(problem):
     except dc.InfeasibleError:
         assume(False)
     plan.check(problem)
-    end_s = plan.lower_bound_s
-    assert plan.makespan_s <= end_s * (1 + 1e-6)
+    end_s, slack = plan.lower_bound_s, slack_of(problem, plan)
+    assert plan.makespan_s <= end_s * (1 + slack)
     late_bytes = {}
     for time_s in grid_s(breakpoints_s(problem), end_s)[1:3].tolist():
         if time_s >= end_s:
             break
         least = least_cost(problem, f"arrived by {time_s!r}", end_s * (1 + 1e-9), late_bytes)
         late = problem.total_bytes - arrived_bytes(plan, time_s)
-        assert late == pytest.approx(least, abs=2e-6 * problem.total_bytes)
-        assert late >= problem.total_bytes * (1 - 2e-6) - most_arrived_bytes(problem, time_s)
+        assert late == pytest.approx(least, abs=2 * slack * problem.total_bytes)
+        assert late >= problem.total_bytes * (1 - 2 * slack) - most_arrived_bytes(problem, time_s)
         late_bytes[time_s] = least * (1 + 1e-9)
 
 

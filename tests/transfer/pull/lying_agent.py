@@ -63,7 +63,7 @@ class LyingAgent:
         self._tls = server_context(*paths)
         self._listener = socket.create_server(("127.0.0.1", port))
         self.address = self._listener.getsockname()
-        self._open = []
+        self._open, self._is_gone = [], False
         threading.Thread(target=self._listen, daemon=True).start()
 
     @property
@@ -73,6 +73,7 @@ class LyingAgent:
 
     def stop(self):
         """Be gone, with all connections."""
+        self._is_gone = True
         for each in [self._listener, *self._open]:
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(each, socket.SHUT_RDWR)
@@ -107,6 +108,9 @@ class LyingAgent:
         self.calls.append(("CONNECT", wanted.host))
         other = socket.create_connection(self.connect_to[wanted.host])
         self._open.append(other)
+        if self._is_gone:  # meanwhile
+            other.close()
+            raise OSError
         client.sendall(ESTABLISHED)
         threading.Thread(target=self._pump, args=(client, other), daemon=True).start()
         self._pump(other, client)
