@@ -18,6 +18,7 @@ def test_adaptive_comes_near_who_knew(losses, kind):
         assert 1 <= found[method] <= most
 
 
+@pytest.mark.slow
 def test_what_happens_costs_even_who_knew(losses):
     """The same data take longer where a relay is lost, or a link is cut."""
     undisturbed = losses.over_who_knew(3, losses.UNDISTURBED)

@@ -10,6 +10,7 @@ def planned_start(scripts):
     return scripts("planned_start")
 
 
+@pytest.mark.slow
 def test_both_collect_all_and_plan_as_often_as_they_say(planned_start):
     """Who knows all wires is near adaptive, and no method here is below the bound by much."""
     base = Scenario.from_file(planned_start.HERE / "base.toml")

@@ -41,6 +41,7 @@ def test_plans_with_shared_bottlenecks_are_compared_with_all_links_at_once(speed
     assert row["reference_stopped"] == ""
 
 
+@pytest.mark.slow
 def test_every_kind_of_problem_is_measured(speed):
     """Each row's problem and reference, at a size that takes no time."""
     tasks = speed.tasks(1)

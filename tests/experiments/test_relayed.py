@@ -8,6 +8,7 @@ def relayed(scripts):
     return scripts("relayed")
 
 
+@pytest.mark.slow
 def test_relays_without_data_carry_what_the_exact_plan_would(relayed):
     """Straight takes many times the optimum; adaptive a part more than it, and never less."""
     kinds = {"over relays": lambda seed: relayed.over_optimum(relayed.relayed(seed))}

@@ -65,6 +65,7 @@ def test_sweeps_take_from_each_other_and_the_report_compares_what_they_ask(study
     assert {name for names in study.OVER.values() for name in names} < sweeps.keys()
 
 
+@pytest.mark.slow
 def test_it_runs_goes_on_and_reports(tmp_path):
     """The cheapest of its sweeps, for real."""
     command = [sys.executable, "experiments/study.py", "halves_fluid", "-o", str(tmp_path / "o")]

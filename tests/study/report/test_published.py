@@ -86,6 +86,7 @@ def published_differences(file):
             yield published.name
 
 
+@pytest.mark.slow
 def test_what_is_published_comes_out_of_published_rows(monkeypatch):
     """docs/simulation_base.md shows what experiments/results/base_study.csv has, run by run; the
     study's tables what experiments/results/study/rows has, as far as its sweeps have been run.
@@ -102,6 +103,7 @@ def test_what_is_published_comes_out_of_published_rows(monkeypatch):
     assert [name for file in FOLDERS for name in published_differences(file)] == []
 
 
+@pytest.mark.slow
 def test_all_verdicts_come_out_of_published_rows_and_nothing_else_is_published():
     """What claims.csv and readings.csv say, and which sweeps there are, from the rows alone."""
     sweeps = read_sweeps(PUBLISHED)
