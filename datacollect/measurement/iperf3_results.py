@@ -43,7 +43,7 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
     place : str
         File, and which test in it, for messages.
     names : mapping from str to str, optional
-        Host's name by address, see `datacollect.measurement.samples.samples_from_iperf3`.
+        Host's name by address, as of `datacollect.measurement.iperf3.samples_from_iperf3`.
 
     Raises
     ------
