@@ -11,6 +11,7 @@ import errno
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -92,11 +93,13 @@ def main() -> NoReturn:
 def _keep_first_descriptors() -> None:
     """Have no file opened as standard input, output or error, where one of these is closed.
 
-    Whatever a library or the system writes to standard error would be written into it.
+    Whatever a library or the system writes to standard error would be written into it. Where this
+    host has no room for that, the command will say so by itself.
     """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= STDERR:
-        pass
-    os.close(number)
+    with suppress(OSError):
+        while (number := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+            pass
+        os.close(number)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -53,7 +53,8 @@ keep() {
         # What brings data on is no failure; a few bytes at a time would never end.
         [ "$length" -lt 65536 ] || tries=1
     fi
-    rm -f "$new" "$head" "$at"
+    # Where $at is, $head is: a start may be killed between any two.
+    rm -f "$at" && rm -f "$new" "$head"
 }
 # is_proved: whether the piece is complete, and what its relay says that it is
 is_proved() {
@@ -118,7 +119,7 @@ get() {
         fi
         [ "$tries" -eq 0 ] || pause "${wait_s:-$every_s}"
         tries=$((tries + 1)) never='' whole_only='' wait_s='' is_stale=''
-        printf '%s\n' "$there" >"$at" && (umask 077 && : >"$head") || return 1
+        (umask 077 && : >"$head") && printf '%s\n' "$there" >"$at" || return 1
         fetch
         keep "$?" || return 1
         [ "${wait_s:-0}" -le "$patience_s" ] || never=yes why="$why, and asks to wait for $wait_s s"

@@ -6,6 +6,7 @@ import socket
 import ssl
 from contextlib import contextmanager
 from dataclasses import dataclass
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import IdentityError, ProblemError, RefusedError, TransferError
@@ -132,12 +133,21 @@ def start_tls(
     try:
         with telling(name):
             plain.settimeout(deadline.left_s())
-            # Where the other side is gone already, wrapping would lose the socket unclosed.
-            plain.getpeername()
             return context.wrap_socket(plain, server_hostname=host)
-    except BaseException:
+    except BaseException as error:
+        _close_lost(error)
         plain.close()
         raise
+
+
+def _close_lost(error: BaseException) -> None:
+    """Close what wrapping has begun with: Python loses it where the other side is gone by then."""
+    for frame, _ in walk_tb(error.__traceback__):
+        lost = frame.f_locals.get("self")
+        if isinstance(lost, ssl.SSLSocket):
+            lost.close()
+    if error.__context__ is not None:
+        _close_lost(error.__context__)
 
 
 def _tuned(connection: socket.socket, congestion: str | None) -> socket.socket:
