@@ -250,7 +250,11 @@ def transport(n_hosts):
     ("time_limit_s", "message"),
     [
         (0.0, r"^(glop|cbc): the time limit passed before it started$"),
-        (0.005, r"^(glop|cbc): the time limit passed \(14400 columns, 240 rows\)$"),
+        # On a busy machine it may pass while the program is handed over.
+        (
+            0.005,
+            r"^(glop|cbc): the time limit passed( before it started| \(14400 columns, 240 rows\))$",
+        ),
     ],
 )
 def test_a_passed_time_limit_is_a_time_limit_error(linear_solver, time_limit_s, message):
