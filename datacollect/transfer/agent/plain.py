@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import NotWrittenError, TransferError
+from datacollect.errors import NotWrittenError
 from datacollect.net.addresses import addresses_of
 from datacollect.net.connect import ESTABLISHED, refusal
+from datacollect.net.fan_out import Begun
 from datacollect.net.http_heads import MOST_HEAD_BYTES, HeadReader
 from datacollect.net.tcp_info import tcp_info
 from datacollect.transfer.agent import actions, events
@@ -19,6 +19,7 @@ from datacollect.transfer.agent.loop import READABLE, WRITABLE
 from datacollect.transfer.agent.splicing import Relay, reset_on_close
 
 if TYPE_CHECKING:
+    from datacollect.net.fan_out import Outcome
     from datacollect.transfer.agent.actions import Action
     from datacollect.transfer.agent.surroundings import Surroundings
 
@@ -58,7 +59,7 @@ class PlainSession:
             self._keep_nonce(action)
         elif isinstance(action, actions.Dial):
             self._shell.loop.forget(self._near.fileno())
-            threading.Thread(target=self._resolve, args=(action,), daemon=True).start()
+            self._resolve(action)
         elif isinstance(action, actions.Establish):
             self._establish(action.most_bytes)
         elif isinstance(action, actions.Refuse):
@@ -124,12 +125,12 @@ class PlainSession:
 
     def _resolve(self, action: actions.Dial) -> None:
         """Ask the name service, in a thread of its own: it may take long."""
-        failure, addresses = None, []
-        try:
-            addresses = addresses_of(action.host, action.port)
-        except TransferError as error:
-            failure = str(error)
-        self._shell.loop.run_soon(lambda: self._dial(addresses, failure))
+
+        def tell(outcome: Outcome[list[tuple[str, int]]]) -> None:
+            failure = None if outcome.error is None else str(outcome.error)
+            self._shell.loop.run_soon(lambda: self._dial(outcome.value or [], failure))
+
+        Begun(action.host, lambda host: addresses_of(host, action.port), tell)
 
     def _dial(self, addresses: list[tuple[str, int]], failure: str | None) -> None:
         """Connect to the first of the addresses that accepts."""

@@ -277,3 +277,14 @@ def test_a_relay_that_is_lost_is_noticed_at_once(tmp_path):
             r.logged("ended")
             with pytest.raises(Exception, match="S1: "):
                 session.inventory()
+
+
+def test_whatever_asking_for_a_name_raises_is_told_and_holds_nobody_up(relay, target, monkeypatch):
+    """Not only what is expected: else its session would wait for an answer that never comes."""
+
+    def fails(host, port):
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr("datacollect.transfer.agent.plain.addresses_of", fails)
+    with pytest.raises(RefusedError, match="a mistake"):
+        way(relay)
