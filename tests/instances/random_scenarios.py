@@ -69,8 +69,6 @@ def fitting(tree, *, with_problem):
     ):
         if one in method:
             method.pop(other, None)
-    if method.get("name") != "adaptive" or "connections" in method:
-        method.pop("as_many_times", None)
     if method.get("time_slot_s") is not None:
         method["at_a_time"] = 2
         for key in ("streams", "total_streams", "streams_as"):
@@ -78,6 +76,9 @@ def fitting(tree, *, with_problem):
     if "replan_s" in method:
         for key in ("name", "timing", "pace", "slot_s", "scaled_slot_s"):
             method.pop(key, None)
+    # Last: what went before may have taken the name away.
+    if method.get("name") != "adaptive" or "connections" in method:
+        method.pop("as_many_times", None)
     return tree
 
 
