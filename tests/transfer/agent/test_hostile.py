@@ -61,7 +61,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def over_tls(agent: RunningAgent, raw: bytes) -> bytes:
-    """Send bytes over TLS, with a good ticket where one is asked for, then end; return the answer."""
+    """Send bytes over TLS, with a good ticket where that is asked; return the answer."""
     raw = raw.replace(b"<ticket>", source_ticket("S1").encode())
     with (
         socket.create_connection(agent.address, timeout=5) as connection,
@@ -160,7 +160,7 @@ def test_requests_that_could_be_read_in_two_ways_are_refused(agent, raw):
 
 MALFORMED = (400, 411, 413, 431, 501)
 POST = b"POST /v1/confirm HTTP/1.1\r\nHost: x\r\n"
-# What `over_tls` puts a ticket of its own time into: those made here would expire before a late test.
+# `over_tls` puts a ticket in: one that is made here would expire before a late test.
 GOOD = b"Authorization: Bearer <ticket>\r\n"
 
 
