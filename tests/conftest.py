@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -126,6 +127,17 @@ def solver(request: pytest.FixtureRequest) -> str:
 def linear_solver(request: pytest.FixtureRequest) -> str:
     """The solvers that take linear programs too."""
     return str(request.param)
+
+
+def pytest_configure() -> None:
+    """Collect the tests without collecting garbage: nearly all that is made then stays."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected alone: looked through again and again, it costs a twentieth."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -97,7 +97,7 @@ def is_read(tree):
     return True
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_schema_and_reader_agree_on_each_value(data):
     """Any value anywhere in the paper's scenario, or in a random one."""

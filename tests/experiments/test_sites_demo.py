@@ -41,6 +41,7 @@ def test_the_samples_give_the_rates_by_night_that_the_example_has(demo):
     assert found.sort_index().index.tolist() == expected.sort_index().index.tolist()
 
 
+@pytest.mark.slow
 def test_files_of_twelve_sites_arrive_as_they_are(demo, capsys):
     """One small file of each site, over relays where the plan has them."""
     if shutil.which("rclone") is None:

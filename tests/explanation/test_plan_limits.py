@@ -201,7 +201,7 @@ def judge_direct(problem):
 ONE_HOP = frozenset({"limits", "shared", "forecast", "release"})
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problem=problems(ONE_HOP, large=True))
 def test_direct_plans_are_held_back_by_what_stops_progressive_filling(problem):
     judge_direct(problem)

@@ -179,7 +179,7 @@ def agrees_with_the_oracle(problem, part):
         assert found == pytest.approx(expected, abs=1e-6 * problem.total_bytes)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(problem=problems(FEATURES - {"shared"}), part=st.floats(0.01, 0.99))
 def test_it_is_the_most_that_can_have_arrived(problem, part):
     agrees_with_the_oracle(problem, part)

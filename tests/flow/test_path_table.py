@@ -49,7 +49,7 @@ def test_ways_are_sequences_of_hosts_each_once(n_hosts):
 
 
 @given(problems(FEATURES - {"shared"}))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_paths_carry_what_flows_over_every_arc_and_leaves_every_pool(problem):
     assume(problem.total_bytes > 0)
     solver = Budget().flow_solver()
@@ -128,7 +128,7 @@ def test_flows_that_lose_something_on_the_way_are_left_to_walks(monkeypatch):
     ),
     st.booleans(),
 )
-@settings(max_examples=200)
+@settings(max_examples=40)
 def test_bytes_are_shared_as_pool_by_pool(pools, as_floats):
     kind = float if as_floats else int
     paths = [

@@ -108,7 +108,7 @@ def test_unknown_host_is_refused_with_the_nearest_name():
     assert str(caught.value) == message
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(cases())
 def test_every_transfer_is_requested_exactly_once(case):
     _, schedule = case

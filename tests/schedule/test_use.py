@@ -168,7 +168,7 @@ def test_link_use_shows_no_slivers_where_instants_are_rounded():
     assert table["bytes_per_s"][0] == pytest.approx(100.0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(cases())
 def test_link_use_carries_all_bytes(case):
     _, schedule = case

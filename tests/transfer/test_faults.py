@@ -54,10 +54,11 @@ def test_whatever_fails_a_pull_is_right_and_goes_on(name, laboratory, benches, e
     if group.injector == STRACE and not laboratory.may_trace:
         pytest.skip(NO_TRACING)
     known = experiments(group.target)
-    chosen = [wanted.found_in(known, group.injector) for wanted in group.wanted]
+    wanted_here = group.wanted[::2]  # the slow test has the others: half a second each
+    chosen = [wanted.found_in(known, group.injector) for wanted in wanted_here]
     chosen = {experiment.key: experiment for experiment in chosen if experiment is not None}
     # Another system may do without one of them.
-    assert len(chosen) >= len(group.wanted) - 1, "these sites are not there: choose others"
+    assert len(chosen) >= len(wanted_here) - 1, "these sites are not there: choose others"
     results = carried_out(benches, chosen.values())
     assert any(result.reached for result in results.values()), "none was reached: choose others"
     assert not any(result.findings for result in results.values()), summary(results, chosen)

@@ -29,7 +29,7 @@ def flow_by(problem: Problem, prefer: str, end_s: float | None = None) -> Cheape
 
 
 @given(shared_problems(), st.sampled_from([1.0, 1.1, 2.0]), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_cheapest_flow_agrees_with_an_independent_program(problem, later, priced):
     earliest = fluid_makespan_s(problem)
     assume(problem.parcels and earliest is not None)

@@ -35,7 +35,7 @@ def agrees_with_one_commodity_per_source(problem: Problem, solver: str) -> None:
 
 
 @given(shared_problems())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_mix_of_constraints_agrees_with_one_commodity_per_source(problem):
     agrees_with_one_commodity_per_source(problem, "ortools")
 

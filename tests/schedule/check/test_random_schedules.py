@@ -74,7 +74,7 @@ def test_chain_with_wrong_makespan_or_slower_link_is_invalid(chain, share):
     assert "link" in verdict(problem.replace(bandwidth_bytes_per_s=narrow), schedule)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     st.integers(1, 10**12), st.integers(1, 30), st.integers(1, 3), st.sampled_from([0.1, 0.7, 60.0])
 )
@@ -106,7 +106,7 @@ def test_slots_with_bytes_rounded_in_any_way_are_valid(n_bytes, n_slots, n_relay
     assert "off the grid" in verdict(problem, late)
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(cases())
 def test_two_judges_agree(case):
     problem, schedule = case

@@ -111,6 +111,7 @@ def test_it_can_be_sent_to_another_process_before_it_starts():
 ANY_BUT_FORECASTS = frozenset({"limits", "shared", "release", "storage", "held"})
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     problems(ANY_BUT_FORECASTS),

@@ -44,7 +44,7 @@ NAMES = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(names=NAMES, most=st.integers(1, 5), afresh=st.booleans())
 def test_pages_hold_every_file_once_in_order(tmp_path_factory, names, most, afresh):
     root, made = tmp_path_factory.mktemp("data"), set()

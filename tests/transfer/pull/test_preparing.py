@@ -52,7 +52,7 @@ def test_whoever_waits_inside_is_told_to_end():
 
 def test_comparing_ends_between_two_parts(tmp_path):
     """A large file is not read to its end for a pull that is over."""
-    source = Held(a=40 * 2**20)
+    source = Held(a=20 * 2**20)
     pull(tmp_path, source)
     for path in (tmp_path / ".datacollect").glob("state.sqlite*"):
         path.unlink()
