@@ -36,7 +36,7 @@ AllowEncodedSlashes NoDecode
 _MODULES = ("mpm_event", "authz_core", "filter", "deflate", "env", "ratelimit")
 _APACHE_MODULES = Path("/usr/lib/apache2/modules")
 _RSYNC = """
-use chroot = no
+use chroot = {chroot}
 port = {port}
 address = 127.0.0.1
 {user}
@@ -99,14 +99,16 @@ def rclone_serve(kind: str, root: Path, kib_per_s: int = FAST_KIB_PER_S) -> Iter
 
 
 @contextmanager
-def rsync_daemon(root: Path) -> Iterator[str]:
+def rsync_daemon(root: Path, *, use_chroot: bool = False) -> Iterator[str]:
     """Run rsync's daemon, with a module for each folder; yield the address that is before them."""
     with TemporaryDirectory(prefix="rsync-") as folder:
         port = free_port()
         user = "uid = root\ngid = root" if os.geteuid() == 0 else ""
         config = Path(folder, "rsyncd.conf")
+        chroot = "yes" if use_chroot else "no"
+        first = _RSYNC.format(port=port, user=user, chroot=chroot)
         modules = [f"[{path.name}]\npath = {path}\n" for path in root.iterdir() if path.is_dir()]
-        config.write_text("\n".join([_RSYNC.format(port=port, user=user), *modules]))
+        config.write_text("\n".join([first, *modules]))
         with _running(["rsync", "--daemon", "--no-detach", f"--config={config}"], port):
             yield f"rsync://127.0.0.1:{port}"
 
