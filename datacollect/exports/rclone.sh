@@ -38,7 +38,8 @@ stat_of() { rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout 
 fetch() {
     set -- --bwlimit "${rate}B" --offset $((offset + there)) --count $((bytes - there))
     if is_http; then
-        part_of $((bytes - there)) "$address" --dump headers --log-file "$head" "$@" >"$new"
+        # What it says before it has opened its log goes there, too.
+        part_of $((bytes - there)) "$address" --dump headers --log-file "$head" "$@" >"$new" 2>>"$head"
         return
     fi
     stat_of >"$head" || return
