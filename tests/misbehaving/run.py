@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from judges.misbehaviour import enumerate_behaviours
 from judges.strict_client import VARIANTS, Known
 from misbehaving.cases import Case, Outcome, Starts, Verdict
-from misbehaving.code_state import code_state
+from misbehaving.code_state import code_state, digest_now
 from misbehaving.pulling import Pulls
 from misbehaving.scripting import TOOLS, Scripts
 
@@ -210,7 +210,11 @@ def _carry_out_all(options: argparse.Namespace, results: Results) -> None:
             return
         _, tool, starts, cases = batch
         began_s = time.monotonic()
+        state = code_state(tool)
         found = carry_out(tool, starts, cases)
+        if digest_now(tool) != state:
+            say(f"the code has changed, the last {len(cases)} cases do not count: start again")
+            return
         results.add(found)
         n_bad = sum(result.is_bad for result in found)
         seconds = time.monotonic() - began_s

@@ -170,6 +170,14 @@ def test_each_row_has_its_first_cases_before_any_has_its_next_ones(folder):
     assert not seen[2] & seen[3]
 
 
+def test_what_was_tried_while_the_code_changed_does_not_count(folder, monkeypatch, capsys):
+    monkeypatch.setattr("misbehaving.run.digest_now", lambda _: "then")
+    monkeypatch.setattr("misbehaving.run.carry_out", lambda *_: [])
+    main(["--folder", str(folder), "--tools", "curl", "--sample", "3"])
+    assert "the code has changed, the last 3 cases do not count" in capsys.readouterr().out
+    assert len(Results(folder / "results.jsonl").by_key) == 2
+
+
 def test_a_digest_tells_code_and_nothing_else():
     assert code_state("curl") not in (code_state("aria2"), code_state("pull"))
     assert meaning('def f():\n    "It."\n    return 1  # it\n') == meaning("def f(): return 1")
