@@ -73,6 +73,17 @@ def test_a_head_without_end_may_have_what_its_tool_is_known_to_read():
     assert judged(of, BUSY, found, most_head_bytes=5_000_000) is Verdict.TOO_MANY
 
 
+def test_a_lie_that_ends_midway_may_be_gone_on_with_at_the_next_start():
+    """The beginning of another version, under the file's own ETag: then the rest of the file."""
+    stalls = Behaviour(body="other version", timing="stall")
+    file = case(stalls).file
+    mixed = seen(file.other[: len(RIGHT) // 2] + RIGHT[len(RIGHT) // 2 :])
+    assert judged(case(stalls, SIZE), HONEST, mixed) is Verdict.DECEIVED
+    assert judged(case(stalls, SIZE), stalls, mixed) is Verdict.WRONG
+    assert judged(case(stalls, ALL), HONEST, mixed) is Verdict.WRONG
+    assert judged(case(BUSY, SIZE), HONEST, mixed) is Verdict.WRONG
+
+
 def test_what_was_there_and_is_no_more_is_lost_whatever_is_said():
     assert judged(case(BUSY), BUSY, seen(why="503"), was_there=True) is Verdict.LOST
 
