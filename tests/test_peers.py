@@ -24,6 +24,7 @@ from conftest import NO_APACHE, NO_ARIA2, NO_CURL, NO_NGINX, NO_RCLONE, NO_RCLON
 from instances.agents import KEY
 from instances.peers import (
     BUCKET,
+    PATH_WITH_NEW_RCLONE,
     S3_KEY,
     apache,
     nginx_of,
@@ -197,6 +198,7 @@ def started(folder, peer, url):
     remote |= dict(zip(("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"), S3_KEY, strict=True))
     environment = {
         **os.environ,
+        **({"PATH": PATH_WITH_NEW_RCLONE} if kind == "s3" else {}),
         "DATACOLLECT_EVERY_S": "0.1",
         "DATACOLLECT_TRIES": "3",
         "RCLONE_CONFIG": os.devnull,

@@ -12,8 +12,10 @@ load() {
     shift 4
     if [ -n "${DATACOLLECT_ARIA2_CONF-}" ]; then set -- "--conf-path=$DATACOLLECT_ARIA2_CONF" "$@"; else set -- --no-conf=true "$@"; fi
     mkdir -p "$folder" || return
+    # aria2 keeps a head in memory, however long it is: of that it gets, in KiB, what it needs else.
     # shellcheck disable=SC2016 # the inner shell's own variables
-    run "$most" sh -c 'cd "$0" && exec "$@"' "$folder" aria2c "$@" --quiet --log=log.aria2 --log-level=info \
+    run "$most" sh -c '{ ulimit -c 0 && ulimit -d "$1"; } 2>/dev/null; cd "$0" && shift && exec "$@"' "$folder" \
+        $((16384 + most / 67108864)) aria2c "$@" --quiet --log=log.aria2 --log-level=info \
         --allow-overwrite=true --auto-file-renaming=false --allow-piece-length-change=true --file-allocation=none \
         --disk-cache=0 --max-tries=1 --connect-timeout=20 --timeout=120 --split=1 \
         --max-connection-per-server=1 --follow-torrent=false --follow-metalink=false --remote-time=false \
@@ -44,6 +46,7 @@ fetch() {
 # What aria2 has ended well lies in $new.
 judge() {
     if [ -n "$hash" ] && [ "$length" -eq "$bytes" ]; then return 0; fi
-    if [ "$length" -gt 0 ]; then judge_http 0; else judge_http "$1"; fi
+    # 134: no memory was left.
+    if [ "$length" -gt 0 ]; then judge_http 0; else judge_http "$(($1 == 134 ? 27 : $1))" "$1"; fi
 }
 text() { load 512 0 "$1" "$2.tmp" --continue=false 2>/dev/null && mv -f "$2.tmp/data" "$2" && rm -rf "$2.tmp"; }

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,16 +152,43 @@ def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str,
         return templates.address
 
     def address(host: str, source: str, path: str) -> str:
-        # Names go to rsync by a list, relative to a base.
-        base = templates.address(host, source, "")
-        if not base.endswith("/") or "/./" in base:
+        folder = templates.address(host, source, "")
+        if not folder.endswith("/") or "/./" in folder:
             raise ProblemError(
                 f"--url for {host!r}: rsync needs an address that ends in /{{path}}, without /./ "
-                f"in it, got {base + '{path}'!r}"
+                f"in it, got {folder + '{path}'!r}"
             )
-        return f"{base}./{path}"
+        base, below = _base_of_list(folder, host)
+        return f"{base}./{below}{path}"
 
     return address
+
+
+# Of an rsync daemon: rsync://HOST/MODULE/ and HOST::MODULE/, then what lies below the module.
+_DAEMON = re.compile(r"((?i:rsync)://[^/]*/|(?:\[[^]/]*\]|[^/:]*)::)(?:([^/]+/)(.*))?", re.DOTALL)
+
+
+def _base_of_list(folder: str, host: str) -> tuple[str, str]:
+    """Return to what the list of names that rsync gets is relative, and how they begin there.
+
+    A daemon is named by its module alone: one that does not use chroot looks for names of lists
+    in the folder below the module twice.
+
+    Raises
+    ------
+    ProblemError
+        A daemon's address names no module.
+    """
+    daemon = _DAEMON.fullmatch(folder)
+    if daemon is None:
+        return folder, ""
+    before, module, below = daemon.groups()
+    if module is None:
+        raise ProblemError(
+            f"--url for {host!r}: the address of an rsync daemon must name a module before "
+            f"{{path}}, such as {before + 'MODULE/{path}'!r}, got {folder + '{path}'!r}"
+        )
+    return before + module, below
 
 
 def _require_scheme(address: str, host: str, kind: ExportFormat) -> str:

@@ -118,6 +118,8 @@ get() {
             return 1
         fi
         [ "$tries" -eq 0 ] || pause "${wait_s:-$every_s}"
+        # Another lane may have fetched the whole file, and moved it to its place.
+        ! has_come || return 0
         tries=$((tries + 1)) never='' whole_only='' wait_s='' is_stale=''
         (umask 077 && : >"$head") && printf '%s\n' "$there" >"$at" || return 1
         fetch

@@ -1,6 +1,7 @@
 # ---- HTTP: what an answer's headers prove ---------------------------------------------------------
 
 # judge_http CODE [ITS_OWN]: whether the bytes in $new, of the answer whose headers are in $head, are the piece's.
+# CODE is curl's, or the one of its that means the same as the tool's.
 # An ETag that is strong, or else Last-Modified, must be that of the file's first bytes; of a relay's
 # answers it changes with each piece that comes there, and the relay's mark proves the bytes.
 judge_http() {
@@ -33,7 +34,7 @@ BEGIN { get = 1 }
 / ERROR : |\[ERROR\]|Failed to / { words = ": " $0 }
 # So do headers of file:// begin.
 NR == 1 && /^Content-Length:/ { status = "file"; open = 1 }
-{ sub(/\r$/, ""); sub(/^[0-9\/]+ [0-9:]+ DEBUG : /, "") }
+{ n_head += length($0) + 1; sub(/\r$/, ""); sub(/^[0-9\/]+ [0-9:]+ DEBUG : /, "") }
 /^[A-Z]+ [^ ]+ HTTP\// { get = /^GET /; next }
 /^HTTP\/[0-9.]+ [0-9]+/ && get {
     if (status ~ /^3/) moved = 1
@@ -55,6 +56,9 @@ END {
     # curl ends so at the Content-Length that --max-filesize forbids, which is no whole head.
     if (code == 63 && status == 200 && n_bytes == size && ENVIRON["FIRST"] != "")
         answer("stale", 0, "the file has changed at its server since its first bytes came, or it knows no byte ranges")
+    # 27 and 100 are what curl ends with at a long line, in its versions.
+    if (!complete && (code ~ /^(27|100)$/ || n_head > 65536))
+        answer("never", 0, "its server sends headers without end; " ENVIRON["EXIT"])
     if (!complete && code != 63) answer("again", 0, "no whole answer; " ENVIRON["EXIT"] words)
     if (status == 429 || status == 503) {
         wait_s = field["retry-after"]

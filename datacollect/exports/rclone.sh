@@ -5,20 +5,31 @@ needs=1.56.0
 remedy='Debian, Ubuntu: apt install rclone'
 version() { rclone version | awk 'NR == 1 { print substr($2, 2) }'; }
 
-# kind_of ADDRESS: of its remote, such as http
-kind_of() {
-    case $1 in
-    :*) rest=${1#:} && echo "${rest%%[,:]*}" ;;
-    /* | ./*) echo local ;;
-    *) rclone listremotes --long | REMOTE=${1%%[,:]*} awk 'index($0, ENVIRON["REMOTE"] ":") == 1 { print $NF }' ;;
-    esac
+# is_http: whether the address is of a remote of the type http; of each remote that is asked once.
+# Newer versions put a description behind the type, and write names in lowercase that variables define.
+remote=
+is_http() {
+    if [ -z "$remote" ] || [ "${address#"$remote"}" = "$address" ]; then
+        remote=${address%%[,:]*}: remote_kind=local
+        case $address in
+        :*) remote_kind=${address#:} && remote_kind=${remote_kind%%[,:]*} && remote=:$remote_kind ;;
+        /* | ./*) remote=/ ;;
+        *) remote_kind=$(rclone listremotes --long | REMOTE=$remote awk '
+            index($0, ENVIRON["REMOTE"]) == 1 || kind == "" && index(tolower($0), tolower(ENVIRON["REMOTE"])) == 1 {
+                split(substr($0, length(ENVIRON["REMOTE"]) + 1), word)
+                kind = word[1]
+            }
+            END { print kind }') ;;
+        esac
+    fi
+    [ "$remote_kind" = http ]
 }
 # part_of BYTES ADDRESS OPTION...: writes a range. --no-traverse: the file alone is asked for, no
-# listing of its folder, which web servers often do not give.
+# listing of its folder, which web servers often do not give; of these, by one GET and no HEAD.
 part_of() {
     most=$1 where=$2
     shift 2
-    run "$most" rclone cat --no-traverse --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s "$@" -- "$where"
+    run "$most" rclone cat --no-traverse --http-no-head --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s "$@" -- "$where"
 }
 stat_of() { rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s -- "$address"; }
 
@@ -26,8 +37,9 @@ stat_of() { rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout 
 # knows no ranges is found out by the length of what comes from the last byte on.
 fetch() {
     set -- --bwlimit "${rate}B" --offset $((offset + there)) --count $((bytes - there))
-    if [ "$(kind_of "$address")" = http ]; then
-        part_of $((bytes - there)) "$address" --dump headers --log-file "$head" "$@" >"$new"
+    if is_http; then
+        # What it says before it has opened its log goes there, too.
+        part_of $((bytes - there)) "$address" --dump headers --log-file "$head" "$@" >"$new" 2>>"$head"
         return
     fi
     stat_of >"$head" || return
@@ -39,9 +51,11 @@ fetch() {
     part_of $((bytes - there)) "$address" "$@" >"$new"
 }
 judge() {
-    if [ "$(kind_of "$address")" = http ]; then
-        # 1 is what it ends with where an answer was cut short, as 18 is for curl.
-        judge_http "$(($1 == 1 ? 18 : $1))" "$1"
+    if is_http; then
+        # 1 is what it ends with where an answer was cut short, as 18 is for curl; a head may have 10 MiB.
+        same=$(($1 == 1 ? 18 : $1))
+        ! grep -q 'response headers exceeded' "$head" || same=27
+        judge_http "$same" "$1"
         return
     fi
     why="exit code $1 of rclone"

@@ -12,7 +12,7 @@ version() { rsync --version | awk 'NR == 1 { print $3 }'; }
 load() {
     most=$1 limit=$2 base=${3%%/./*} path=${3#*/./} folder=$4 names=$5
     shift 5
-    case $base in rsync://*) set -- "$@" --contimeout=20 ;; esac
+    case ${base%%/*} in [Rr][Ss][Yy][Nn][Cc]: | *::*) set -- "$@" --contimeout=20 ;; esac
     mkdir -p "$folder" && printf './%s\0' "$path" >"$names" &&
         run "$most" rsync --quiet --copy-links --no-relative --ignore-times --no-whole-file --partial --inplace \
             --timeout=120 --from0 --files-from="$names" --bwlimit="$limit" "$@" "$base/" "$folder/"

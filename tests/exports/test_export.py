@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 
 import numpy as np
 import pytest
@@ -94,6 +95,29 @@ def test_the_rate_of_a_host_is_what_it_takes_together_at_any_time():
 def test_rsync_needs_a_folder_to_list_names_in(setting):
     with pytest.raises(dc.ProblemError, match=r"rsync needs an address that ends in /\{path\}"):
         exported(setting, "rsync", "{host}:/data/{source}/x{path}.tar")
+
+
+@pytest.mark.parametrize(
+    ("folder", "base"),
+    [
+        ("{host}:/data/{source}/", "{host}:/data/{source}/./"),
+        ("/data/a::b/{source}/", "/data/a::b/{source}/./"),
+        ("rsync://me@{host}:873/m o/{source}/a/", "rsync://me@{host}:873/m o/./{source}/a/"),
+        ("RSYNC://[::1]/{source}/", "RSYNC://[::1]/{source}/./"),
+        ("{host}::m/{source}/", "{host}::m/./{source}/"),
+        ("me@[::1]::m/{source}/", "me@[::1]::m/./{source}/"),
+    ],
+)
+def test_an_rsync_daemon_is_asked_for_names_below_its_module(setting, folder, base):
+    text = exported(setting, "rsync", folder + "{path}").texts["D.sh"]
+    address = base.format(host="S2", source="S2") + "deep/er/big.tar"
+    assert f" {shlex.quote(address)} " in text
+
+
+@pytest.mark.parametrize("url", ["rsync://{host}/{path}", "rsync://{host}:873/{path}"])
+def test_an_rsync_daemon_needs_a_module(setting, url):
+    with pytest.raises(dc.ProblemError, match="must name a module before"):
+        exported(setting, "rsync", url)
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,33 @@ def test_aria2_follows_no_torrents_and_reads_no_configuration(tmp_path):
     assert scripts.has_arrived()
 
 
+@pytest.mark.parametrize(
+    ("address", "listed", "is_http"),
+    [
+        ("w:a/f", "w: http", True),
+        ("w:a/f", "ww:    s3\\nw:     http   the lab, not s3", True),
+        ("w:a/f", "w:     s3     was http", False),
+        ("my remote:f", "my:        s3\\nmy remote: http", True),
+        ("W:f", "w: http", True),
+        ("w,url=x:f", "w: http", True),
+        (":http,url='http://x':f", "", True),
+        ("/http/f", "", False),
+    ],
+)
+def test_of_which_kind_a_remote_is_of_rclone_is_asked_once(tmp_path, address, listed, is_http):
+    """Newer versions list descriptions, and variables' names in lowercase."""
+    fake = tmp_path / "rclone"
+    fake.write_text(f"#!/bin/sh\necho asked >>'{tmp_path}/asked'\nprintf '{listed}\\n'\n")
+    fake.chmod(0o755)
+    script = package_files("datacollect.exports") / "rclone.sh"
+    commands = ["sh", "-c", f'. "{script}"; is_http; is_http; echo "$?"']
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "address": address}
+    said = subprocess.run(commands, env=environment, check=True, capture_output=True).stdout
+    assert said == b"%d\n" % (not is_http)
+    if ":f" not in address.partition(",")[2] and listed:
+        assert (tmp_path / "asked").read_text() == "asked\n"
+
+
 @pytest.mark.parametrize("kind", list(TOOLS))
 def test_a_tool_that_is_too_old_is_refused(tmp_path, kind):
     (tmp_path / "bin").mkdir()

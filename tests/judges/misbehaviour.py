@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from itertools import combinations, product
 
 # Refusals, with the headers that come with them.
@@ -65,11 +66,14 @@ AXES = {
     ),
     "timing": (
         *("prompt", "drip", "trickle", "silent", "stall", "reset", "closed", "noise"),
-        *("endless head",),
+        *("endless head", "endless headers"),
     ),
     # How many requests for a file are answered otherwise, by the rule, before or after.
     "turn": ("always", "recovers 1", "recovers 3", "breaks 1", "breaks 2"),
 }
+# A line that never ends, and lines without end.
+HEADS_WITHOUT_END = ("endless head", "endless headers")
+WITHOUT_HEAD = ("silent", "closed", "noise", *HEADS_WITHOUT_END)
 HOW_MANY_OF_THREE = 1200
 
 
@@ -126,7 +130,7 @@ class Behaviour:
     @property
     def is_slow(self) -> bool:
         """Whether some answers of it take long, or never come."""
-        return self.timing in ("trickle", "silent", "stall", "endless head") or (
+        return self.timing in ("trickle", "silent", "stall", *HEADS_WITHOUT_END) or (
             self.length == "chunked without end"
         )
 
@@ -158,7 +162,7 @@ def makes_sense(behaviour: Behaviour) -> bool:
     """Whether each deviation can be seen: one that another hides is no behaviour of its own."""
     found = set(behaviour.deviations)
     status, redirect, body = behaviour.status, behaviour.redirect, behaviour.body
-    if behaviour.timing in ("silent", "closed", "noise", "endless head"):
+    if behaviour.timing in WITHOUT_HEAD:
         return found <= {"timing", "turn", "redirect"}
     if status in REFUSALS:
         return not found & {"content_range", "encoding", "body"}
@@ -177,7 +181,8 @@ def makes_sense(behaviour: Behaviour) -> bool:
     return not (behaviour.encoding == "gzip" and ("content_range" in found or status == "whole"))
 
 
-def enumerate_behaviours() -> list[Behaviour]:
+@cache
+def enumerate_behaviours() -> tuple[Behaviour, ...]:
     """Return all behaviours, each once: honest, one deviation, two, and drawn ones of three.
 
     >>> found = enumerate_behaviours()
@@ -191,7 +196,7 @@ def enumerate_behaviours() -> list[Behaviour]:
     drawn = draw(random.Random(0), n_deviations=3)
     while len(found) < n_all:
         found[next(drawn)] = None
-    return list(found)
+    return tuple(found)
 
 
 def _deviating(n: int) -> Iterator[Behaviour]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
 from judges.misbehaving_answers import CAP_BYTES, ServedFile
-from judges.misbehaviour import HONEST, Behaviour
+from judges.misbehaviour import HEADS_WITHOUT_END, HONEST, Behaviour
 from judges.strict_client import Expectation, Known, expectation, versions
 
 SMALL_BYTES, LARGE_BYTES, EVERY_LARGE = 3000, 150_000, 8
@@ -134,7 +134,14 @@ class Outcome:
     sent_bytes: int = 0
 
 
-def judged(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool = False) -> Verdict:
+def judged(
+    case: Case,
+    behaviour: Behaviour,
+    seen: Seen,
+    *,
+    was_there: bool = False,
+    most_head_bytes: int = 0,
+) -> Verdict:
     """Return what came of a start in which the server behaved so.
 
     Parameters
@@ -145,9 +152,11 @@ def judged(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool = Fa
     seen : Seen
     was_there : bool
         Whether the file was there, verified, when it started.
+    most_head_bytes : int
+        What the tool may read of heads without end in a start, because it cannot do otherwise.
     """
     verdict = _of_bytes(case, behaviour, seen, was_there=was_there)
-    if not verdict.is_bad and is_too_much(case, behaviour, seen):
+    if not verdict.is_bad and is_too_much(case, behaviour, seen, most_head_bytes):
         return Verdict.TOO_MANY
     return verdict
 
@@ -162,8 +171,12 @@ def _of_bytes(case: Case, behaviour: Behaviour, seen: Seen, *, was_there: bool) 
         right = tuple(each for each in right if len(each) == len(case.file.data))
     if seen.data in right:
         return Verdict.IDENTICAL
-    told = expectation(case.behaviour, case.known)
-    return Verdict.DECEIVED if told is Expectation.ONLY_BY_HASH else Verdict.WRONG
+    tellers = [case.behaviour]
+    if behaviour != case.behaviour:
+        # What came at an earlier start may go on at this one, as where a server recovers.
+        tellers += [replace(case.behaviour, turn=turn) for turn in ("recovers 1", "recovers 3")]
+    told = {expectation(each, case.known) for each in tellers}
+    return Verdict.DECEIVED if Expectation.ONLY_BY_HASH in told else Verdict.WRONG
 
 
 def _absent(behaviour: Behaviour, seen: Seen, *, was_there: bool) -> Verdict:
@@ -176,12 +189,14 @@ def _absent(behaviour: Behaviour, seen: Seen, *, was_there: bool) -> Verdict:
     return Verdict.REFUSED
 
 
-def is_too_much(case: Case, behaviour: Behaviour, seen: Seen) -> bool:
+def is_too_much(case: Case, behaviour: Behaviour, seen: Seen, most_head_bytes: int = 0) -> bool:
     """Whether more was sent than three times the file, and a little for each request."""
     per_request = BYTES_PER_REQUEST
-    if behaviour.body == "endless" or behaviour.timing == "endless head":
+    if behaviour.body == "endless" or behaviour.timing in HEADS_WITHOUT_END:
         per_request = ENDLESS_BYTES_PER_REQUEST
     most_bytes = MOST_TIMES * len(case.file.grown) + per_request * seen.n_requests
+    if behaviour.timing in HEADS_WITHOUT_END:
+        most_bytes += most_head_bytes
     most_requests = MOST_REQUESTS
     # Each hop is a request of its own.
     if behaviour.redirect in ("ten times", "loop"):

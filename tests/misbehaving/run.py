@@ -1,8 +1,9 @@
 """Servers that misbehave: all behaviours, with all that tools may know, by each tool; resumable.
 
-Cases are carried out in batches, many files at a time; `cases.py` judges what came of each. What
-has been done lies in ``results.jsonl``, a line for each case; started again in the same folder it
-goes on.
+Cases are carried out in batches, many files at a time; `cases.py` judges what came of each. Rows of
+the table take turns: who ends it early has seen as much of each. What has been done lies in
+``results.jsonl``, a line for each case, with the state of the code that it judges; started again in
+the same folder it goes on, and does again what was of other code.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,12 +28,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from judges.misbehaviour import enumerate_behaviours
 from judges.strict_client import VARIANTS, Known
 from misbehaving.cases import Case, Outcome, Starts, Verdict
+from misbehaving.code_state import code_state, digest_now
 from misbehaving.pulling import Pulls
 from misbehaving.scripting import TOOLS, Scripts
 
 PULL = "pull"
 # So many cases at a time. All of a script's have the same knowledge.
-BATCH = {PULL: 400, "curl": 120, "aria2": 120, "rclone": 60}
+BATCH = {PULL: 400, "curl": 120, "aria2": 120, "rclone": 120}
 SHOWN = 6
 TERMINATED = 143
 
@@ -92,6 +95,7 @@ class Result:
     why: str
     n_requests: int
     sent_bytes: int
+    code: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -117,21 +121,29 @@ class Result:
             outcome.why[:300],
             outcome.n_requests,
             outcome.sent_bytes,
+            code_state(tool),
         )
 
 
 class Results:
-    """What has been done: a file with a line for each case; of two for one the last counts."""
+    """What has been done: a file with a line for each case; of two for one the last counts.
+
+    What was of another state of the code does not count.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.by_key: dict[tuple[str, str, str, str], Result] = {}
+        self.n_stale = 0
         for line in path.read_text().splitlines() if path.exists() else ():
             try:
                 result = Result(**json.loads(line))
             except ValueError:
                 continue  # cut off where it was killed
-            self.by_key[result.key] = result
+            if result.code == code_state(result.tool):
+                self.by_key[result.key] = result
+            else:
+                self.n_stale += 1
 
     def forget(self, keys: set[tuple[str, str, str, str]]) -> None:
         """Forget some."""
@@ -150,11 +162,13 @@ class Results:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; exit 1 where something bad came of a case."""
-    options = _options(arguments)
+    options = options_of(arguments)
     # Servers and tools must not outlive it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     options.folder.mkdir(parents=True, exist_ok=True)
     results = Results(options.folder / "results.jsonl")
+    if results.n_stale:
+        say(f"{results.n_stale} results are of other code: they do not count")
     if options.minutes != 0:
         _carry_out_all(options, results)
     kept = list(results.by_key.values())
@@ -165,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(result.is_bad for result in kept) else 0
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     default = Path(tempfile.gettempdir()) / "datacollect-misbehaving"
     parser.add_argument("--folder", type=Path, default=default, help="of results")
@@ -191,41 +205,63 @@ def _carry_out_all(options: argparse.Namespace, results: Results) -> None:
     again = {key for key, result in results.by_key.items() if result.is_bad}
     if options.bad:
         results.forget(again)
-    for batch in _batches(options, results, again):
+    for batch in batches(options, results, again):
         if time.monotonic() > until_s:
             return
-        tool, starts, cases = batch
+        _, tool, starts, cases = batch
         began_s = time.monotonic()
+        state = code_state(tool)
         found = carry_out(tool, starts, cases)
+        if digest_now(tool) != state:
+            say(f"the code has changed, the last {len(cases)} cases do not count: start again")
+            return
         results.add(found)
         n_bad = sum(result.is_bad for result in found)
         seconds = time.monotonic() - began_s
-        say(f"{tool}, {starts.value}: {len(cases)} cases in {seconds:.0f} s, {n_bad} bad")
+        known = "all" if tool == PULL else cases[0].known
+        say(f"{tool} | {starts.value} | {known}: {len(cases)} in {seconds:.0f} s, {n_bad} bad")
 
 
-def _batches(
-    options: argparse.Namespace, results: Results, again: set
-) -> Iterator[tuple[str, Starts, list[Case]]]:
-    """Yield what is to be done, in any order: who ends it early has seen something of all."""
-    rng = random.Random(options.seed)
-    left: list[tuple[str, Starts, list[Case]]] = []
-    kinds: dict[tuple[str, Starts, Known | None], list[Case]] = defaultdict(list)
+class Batch(NamedTuple):
+    """What is carried out at once, and how many cases of its rows come before it."""
+
+    n_before: float
+    tool: str
+    starts: Starts
+    cases: list[Case]
+
+
+def batches(options: argparse.Namespace, results: Results, again: set) -> list[Batch]:
+    """Return what is to be done: each row's first cases before any row's next ones."""
+    order = list(range(len(enumerate_behaviours())))
+    random.Random(options.seed).shuffle(order)
+    rows: dict[tuple[str, Starts, Known | None], list[list[Case]]] = defaultdict(list)
+    n_done: Counter[tuple[str, Starts, Known | None]] = Counter()
     for tool, starts, known in groups(options.tools.split(",")):
         if options.starts not in (None, starts.value):
             continue
-        cases = [c for c in cases_of(known) if re.search(options.only or "", c.behaviour.key)]
-        random.Random(options.seed).shuffle(cases)
+        # Each row begins elsewhere: together they have seen many behaviours early.
+        all_of_tool = groups([tool])
+        begin = all_of_tool.index((tool, starts, known)) * len(order) // len(all_of_tool)
+        all_cases = cases_of(known)
+        cases = [all_cases[i] for i in order[begin:] + order[:begin]]
+        cases = [c for c in cases if re.search(options.only or "", c.behaviour.key)]
+        # One pull takes files of all kinds of knowledge.
+        row = tool, starts, None if tool == PULL else known
+        rows[row].append([])
         for case in cases[: options.sample]:
             key = tool, starts.value, str(known), case.behaviour.key
             if (key in again) if options.bad else key not in results.by_key:
-                # One pull takes files of all kinds of knowledge.
-                kinds[tool, starts, None if tool == PULL else known].append(case)
-    for (tool, starts, _), cases in kinds.items():
-        rng.shuffle(cases)
-        size = BATCH[tool]
-        left += [(tool, starts, cases[i : i + size]) for i in range(0, len(cases), size)]
-    rng.shuffle(left)
-    yield from left
+                rows[row][-1].append(case)
+            else:
+                n_done[row] += 1
+    found = []
+    for (tool, starts, known), parts in rows.items():
+        cases = [case for case in chain(*zip_longest(*parts)) if case is not None]
+        for i in range(0, len(cases), BATCH[tool]):
+            n_before = (n_done[tool, starts, known] + i) / len(parts)
+            found.append(Batch(n_before, tool, starts, cases[i : i + BATCH[tool]]))
+    return sorted(found, key=lambda batch: batch.n_before)
 
 
 def summary(results: Sequence[Result]) -> str:
@@ -262,7 +298,19 @@ def table(results: Sequence[Result]) -> str:
             lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     total = Counter(result.verdict for result in results)
     cells = ["all", "", "", total.total(), *(total[verdict] for verdict in verdicts)]
-    return "\n".join([*lines, "| " + " | ".join(str(cell) for cell in cells) + " |", ""])
+    lines += ["| " + " | ".join(str(cell) for cell in cells) + " |", "", *_colophon(results)]
+    return "\n".join([*lines, ""])
+
+
+def _colophon(results: Sequence[Result]) -> Iterator[str]:
+    """Yield how many behaviours each tool has seen, and of which code that is."""
+    # Without plain files beside others, and twins.
+    keys = {behaviour.key for behaviour in enumerate_behaviours()}
+    for tool in (PULL, *TOOLS):
+        mine = [result for result in results if result.tool == tool]
+        for code in sorted({result.code for result in mine}):
+            n = len({result.behaviour for result in mine if result.code == code} & keys)
+            yield f"- {tool}: {n} of {len(keys)} behaviours, by the code whose digest is `{code}`"
 
 
 def say(text: str) -> None:

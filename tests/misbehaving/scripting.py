@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 from judges.misbehaving_answers import Elsewhere
 from judges.misbehaving_server import Site, misbehaving_server
 from judges.misbehaviour import HONEST, Behaviour
 from misbehaving.cases import Case, Outcome, Seen, Starts, Verdict, judged
 
+import datacollect as dc
+from datacollect.exports.export import export
+from datacollect.exports.templates import read_templates
+from datacollect.problem.manifest import Files, read_manifest
+
 TOOLS = ("curl", "aria2", "rclone")
+# What a tool that has no limit for heads, or a large one, reads of one without end, by
+# docs/exports.md: aria2 in 16 MiB of memory; rclone 10 MiB, once for each range of a file.
+HEAD_BYTES = {"aria2": 5_000_000, "rclone": 2 * 12_000_000}
 FILES_PER_SOURCE = 8
 # A source whose name begins so has its files cut in two ranges, where the tool fetches ranges.
 CUT = "cut"
+SCRIPT = "D.sh"
 LIMIT_S = 200.0
 BYTES_PER_S = 1e9
 # Where it stalls it closes soon: tools wait for minutes, as they should.
@@ -30,10 +38,15 @@ SERVER_PATIENCE_S = 1.0
 ENVIRONMENT = {
     "DATACOLLECT_EVERY_S": "0.05",
     "DATACOLLECT_TRIES": "2",
-    "DATACOLLECT_PATIENCE_S": "5",
+    "DATACOLLECT_PATIENCE_S": "2",
     "RCLONE_CONFIG": os.devnull,
     "RCLONE_CONFIG_W_TYPE": "http",
 }
+
+
+def is_slow(case: Case) -> bool:
+    """Whether a script waits for it."""
+    return case.behaviour.is_slow or case.behaviour.is_busy
 
 
 @dataclass
@@ -55,11 +68,12 @@ class Scripts:
     sources: dict[str, list[Case]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sources = {}
-        for n, case in enumerate(self.cases):
-            k = n // FILES_PER_SOURCE
-            name = f"{CUT}{k}" if k % 2 else f"S{k}"
-            self.sources.setdefault(name, []).append(case)
+        # A source's files come one after the other: the slow ones are dealt out to all.
+        n_sources = -(-len(self.cases) // FILES_PER_SOURCE)
+        self.sources = {f"{CUT}{k}" if k % 2 else f"S{k}": [] for k in range(n_sources)}
+        names = list(self.sources)
+        for n, case in enumerate(sorted(self.cases, key=is_slow)):
+            self.sources[names[n % n_sources]].append(case)
         files = {path: case.file for path, case in self.by_path().items()}
         self.elsewhere, self.site = Site(files), Site(files)
 
@@ -90,49 +104,39 @@ class Scripts:
             misbehaving_server(self.site, patience_s=SERVER_PATIENCE_S) as server,
         ):
             self.site.elsewhere = Elsewhere(other.url, other.url)
-            self._write(server.url)
+            self.write(server.url)
             yield
 
-    def _write(self, url: str) -> None:
-        self._write_plan()
-        with (self.folder / "files.csv").open("w", newline="") as file:
+    def write(self, url: str) -> None:
+        """Write the script, of a plan in which each source sends straight, some in two streams."""
+        self.environment = {**os.environ, **ENVIRONMENT, "RCLONE_CONFIG_W_URL": url}
+        amounts = {
+            source: sum(len(case.file.data) for case in cases)
+            for source, cases in self.sources.items()
+        }
+        hosts = [dc.Host("D"), *(dc.Host(name, n) for name, n in amounts.items())]
+        links = [dc.Link(name, "D", BYTES_PER_S) for name in amounts]
+        problem = dc.Problem.from_hosts(hosts, links, "D")
+        plan = dc.direct(problem)
+        cut = [plan.routes[route].source.startswith(CUT) for route in plan.columns.route]
+        streams = plan.columns.streams * np.where(cut, 2, 1)
+        plan = plan.replace(columns=replace(plan.columns, streams=streams))
+        is_url = self.tool != "rclone"
+        place = f"{url}/{{source}}/{{path}}" if is_url else "w:{source}/{path}"
+        templates = read_templates([place], [], problem.names, is_url=is_url)
+        found = export(problem, plan, self._manifest(), self.tool, templates)
+        (self.folder / SCRIPT).write_text(found.texts[SCRIPT])
+
+    def _manifest(self) -> dict[str, Files]:
+        path = self.folder / "files.csv"
+        with path.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(["host", "path", "bytes", "sha256"])
             for source, cases in self.sources.items():
                 for case in cases:
                     sha256 = case.sha256 if case.known.sha256 else ""
                     rows.writerow([source, case.name, str(len(case.file.data)), sha256])
-        self.environment = {**os.environ, **ENVIRONMENT, "RCLONE_CONFIG_W_URL": url}
-        place = "w:{source}/{path}" if self.tool == "rclone" else f"{url}/{{source}}/{{path}}"
-        self._datacollect("pulls", "problem.json", "plan.json", "--as", self.tool,
-                          "--manifest", "files.csv", "--url", place, "-o", "scripts")  # fmt: skip
-
-    def _write_plan(self) -> None:
-        """Write a plan in which each source sends straight, some of them in two streams."""
-        amounts = {
-            source: sum(len(case.file.data) for case in cases)
-            for source, cases in self.sources.items()
-        }
-        problem = {
-            "destination": "D",
-            "hosts": {"D": {}, **{name: {"backlog_bytes": n} for name, n in amounts.items()}},
-            "links": [
-                {"from": name, "to": "D", "bandwidth_bytes_per_s": BYTES_PER_S} for name in amounts
-            ],
-        }
-        (self.folder / "problem.json").write_text(json.dumps(problem))
-        self._datacollect("plan", "problem.json", "--method", "direct", "-o", "plan.json")
-        plan = json.loads((self.folder / "plan.json").read_text())
-        for transfer in plan["transfers"]:
-            transfer["streams"] = 2 if transfer["source"].startswith(CUT) else 1
-        (self.folder / "plan.json").write_text(json.dumps(plan))
-
-    def _datacollect(self, *words: str) -> None:
-        command = [sys.executable, "-m", "datacollect", *words]
-        done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=LIMIT_S
-        )
-        assert done.returncode == 0, done.stderr
+        return read_manifest(path)
 
     def _judged(
         self, behaviours: dict[str, Behaviour], starts: Starts, before: dict[Case, Verdict]
@@ -151,7 +155,13 @@ class Scripts:
             )
             behaviour = behaviours.get(path, HONEST)
             was_there = before.get(case) is Verdict.IDENTICAL
-            verdict = judged(case, behaviour, seen, was_there=was_there)
+            verdict = judged(
+                case,
+                behaviour,
+                seen,
+                was_there=was_there,
+                most_head_bytes=HEAD_BYTES.get(self.tool, 0),
+            )
             if code is None and verdict is Verdict.SILENT:
                 verdict = Verdict.HUNG
             elif code not in (None, 0, 1):
@@ -162,7 +172,7 @@ class Scripts:
     def _start(self) -> tuple[int | None, str]:
         """Run the script; return its exit code, None where it hangs, and its words."""
         process = subprocess.Popen(
-            ["sh", "scripts/D.sh", "into"],
+            ["sh", SCRIPT, "into"],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,

@@ -6,10 +6,21 @@ import json
 from dataclasses import replace
 
 import pytest
-from judges.misbehaviour import HONEST, Behaviour
+from judges.misbehaviour import HONEST, Behaviour, enumerate_behaviours
 from judges.strict_client import Known
-from misbehaving.cases import Case, Seen, Starts, Verdict, judged, neighbour_of, twins_of
-from misbehaving.run import Result, Results, cases_of, groups, main, summary, table
+from misbehaving.cases import Case, Seen, Verdict, judged, neighbour_of, twins_of
+from misbehaving.code_state import code_state, meaning
+from misbehaving.run import (
+    Result,
+    Results,
+    batches,
+    cases_of,
+    groups,
+    main,
+    options_of,
+    summary,
+    table,
+)
 
 ALL, SIZE, NOTHING = Known(n_bytes=True, sha256=True), Known(n_bytes=True), Known()
 ZEROS, BUSY = Behaviour(body="zeros"), Behaviour(status="503")
@@ -54,6 +65,25 @@ def test_verdicts(of, found, verdict):
     assert judged(of, of.behaviour, found) is Verdict(verdict)
 
 
+def test_a_head_without_end_may_have_what_its_tool_is_known_to_read():
+    head = Behaviour(timing="endless head")
+    of, found = case(head), seen(why="no end", sent_bytes=4_000_000)
+    assert judged(of, head, found) is Verdict.TOO_MANY
+    assert judged(of, head, found, most_head_bytes=5_000_000) is Verdict.REFUSED
+    assert judged(of, BUSY, found, most_head_bytes=5_000_000) is Verdict.TOO_MANY
+
+
+def test_a_lie_that_ends_midway_may_be_gone_on_with_at_the_next_start():
+    """The beginning of another version, under the file's own ETag: then the rest of the file."""
+    stalls = Behaviour(body="other version", timing="stall")
+    file = case(stalls).file
+    mixed = seen(file.other[: len(RIGHT) // 2] + RIGHT[len(RIGHT) // 2 :])
+    assert judged(case(stalls, SIZE), HONEST, mixed) is Verdict.DECEIVED
+    assert judged(case(stalls, SIZE), stalls, mixed) is Verdict.WRONG
+    assert judged(case(stalls, ALL), HONEST, mixed) is Verdict.WRONG
+    assert judged(case(BUSY, SIZE), HONEST, mixed) is Verdict.WRONG
+
+
 def test_what_was_there_and_is_no_more_is_lost_whatever_is_said():
     assert judged(case(BUSY), BUSY, seen(why="503"), was_there=True) is Verdict.LOST
 
@@ -80,11 +110,20 @@ def test_all_groups_have_all_behaviours_each_with_a_number_of_its_own():
     assert sum(large) == 10
 
 
+def state(tool):
+    """As the code is now, for these tests."""
+    return "now"
+
+
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("misbehaving.run.code_state", state)
     results = Results(tmp_path / "results.jsonl")
-    good = Result("pull", "bad", "nothing", "status: 503", 3000, "refused by name", "503", 1, 2)
+    good = Result(
+        "pull", "bad", "nothing", "status: 503", 3000, "refused by name", "503", 1, 2, state("pull")
+    )
     results.add([good, replace(good, tool="curl", verdict="wrong bytes", why="no word\nof it")])
+    results.add([replace(good, starts="good, then bad", code="of yesterday")])
     with results.path.open("a") as file:
         file.write('{"tool": "pul')  # where it was killed
     return tmp_path
@@ -93,6 +132,7 @@ def folder(tmp_path):
 def test_results_are_kept_counted_and_forgotten(folder, capsys):
     assert main(["--folder", str(folder), "--minutes", "0", "--table", str(folder / "t.md")]) == 1
     said = capsys.readouterr().out
+    assert "1 results are of other code: they do not count" in said
     assert "2 cases" in said
     assert "wrong bytes: curl, bad (1 times)" in said
     assert "status: 503 | knows nothing | 1 requests, 2 of 3000 bytes\n      no word of it" in said
@@ -109,5 +149,47 @@ def test_the_table_has_a_row_for_each_group_and_their_sum(folder):
     rows = table([*Results(folder / "results.jsonl").by_key.values()]).splitlines()
     assert rows[0].startswith("| tool | server | known | cases | identical | refused by name |")
     assert rows[2].startswith("| pull | bad | nothing | 1 | 0 | 1 |")
-    assert rows[-1].startswith("| all |  |  | 2 | 0 | 1 |")
-    assert Starts("good, then bad") is Starts.GOOD_BAD
+    assert rows[3].startswith("| all |  |  | 2 | 0 | 1 |")
+    n = len(enumerate_behaviours())
+    assert rows[-2:] == [
+        f"- {tool}: 1 of {n} behaviours, by the code whose digest is `now`"
+        for tool in ("pull", "curl")
+    ]
+
+
+def test_each_row_has_its_first_cases_before_any_has_its_next_ones(folder):
+    """One row is ahead: the others come first, until they are as far."""
+    results = Results(folder / "results.jsonl")
+    ahead = ["--tools", "aria2,curl", "--starts", "bad"]
+    first = batches(options_of(ahead), results, set())
+    of_row = [each for each in first if (each.tool, each.cases[0].known) == ("aria2", SIZE)]
+    results.add(
+        [
+            Result("aria2", "bad", "size", case.words, 3000, "identical", "", 1, 2, "now")
+            for case in (*of_row[0].cases, *of_row[1].cases)
+        ]
+    )
+    again = batches(options_of(ahead), results, set())
+    began = [(each.tool, each.cases[0].known) for each in again]
+    assert began[:6] == [("aria2", ALL), ("curl", SIZE), ("curl", ALL)] * 2
+    assert set(began[6:10]) == {("aria2", SIZE), *began[:3]}
+    left = {case.words for each in again if each.tool == "aria2" for case in each.cases}
+    assert len(left) == len(enumerate_behaviours())
+    # Rows of a tool begin with other behaviours.
+    seen = [{case.words for case in each.cases} for each in first[:4]]
+    assert not seen[0] & seen[1]
+    assert not seen[2] & seen[3]
+
+
+def test_what_was_tried_while_the_code_changed_does_not_count(folder, monkeypatch, capsys):
+    monkeypatch.setattr("misbehaving.run.digest_now", lambda _: "then")
+    monkeypatch.setattr("misbehaving.run.carry_out", lambda *_: [])
+    main(["--folder", str(folder), "--tools", "curl", "--sample", "3"])
+    assert "the code has changed, the last 3 cases do not count" in capsys.readouterr().out
+    assert len(Results(folder / "results.jsonl").by_key) == 2
+
+
+def test_a_digest_tells_code_and_nothing_else():
+    assert code_state("curl") not in (code_state("aria2"), code_state("pull"))
+    assert meaning('def f():\n    "It."\n    return 1  # it\n') == meaning("def f(): return 1")
+    assert meaning("class C:\n    'It.'") == "class C:\n    pass"
