@@ -230,7 +230,7 @@ class Start:
             layout, needed = self.store.layout(name), frozenset(self.store.needed(name))
             if needed:
                 cut = tuple(layout.pieces.tolist()), tuple(layout.piece_bytes.tolist())
-                work[name] = SourceWork(*cut, needed)
+                work[name] = SourceWork(*cut, needed, layout.kin)
         return work
 
     def _round(self) -> None:

@@ -100,8 +100,8 @@ class NoPace(Pace):
 class SimulatedPeer(WebPeer):
     """Has no socket to shut down."""
 
-    def abort(self) -> None:
-        self._talk.is_aborted = True
+    def abort(self, *, is_stuck: bool = False) -> None:
+        self._is_stuck, self._talk.is_aborted = is_stuck, True
 
 
 class Connection:

@@ -61,6 +61,8 @@ class Conversation:
     received_bytes : int
         Of all ranges.
     is_aborted : bool
+    on_bytes : callable or None
+        Called once, when the first bytes of a range come.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Conversation:
         self._wanted = 0
         self.taken = self.received_bytes = 0
         self.is_aborted = False
+        self.on_bytes: Callable[[], None] | None = None
 
     def greet(self, origin: Origin, deadline: Deadline | None) -> None:
         """Connect, before anything is wanted.
@@ -147,6 +150,9 @@ class Conversation:
                 event = self._fill() if self._wanted else self._receive()
 
     def _do(self, action: messages.Action) -> None:
+        if isinstance(action, messages.Take | messages.Fill) and self.on_bytes is not None:
+            tell, self.on_bytes = self.on_bytes, None
+            tell()
         match action:
             case messages.Take(data):
                 self._view[self.taken : self.taken + len(data)] = data
