@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 from instances.web_answers import manifest, paths_of, whys
 from instances.web_servers import RESET, tiny_server
+
 from datacollect.transfer.pull import planning
 
 STALLS = {"a0": "silent", "a1": "half", "a2": "slow", "a3": "silent"}
