@@ -240,9 +240,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Send what never comes to its end; until the server stops."""
         self.close_connection = True
         if how != "silent":
-            self.answer(
-                status, {**headers, "Content-Length": str(len(data))}, data[: len(data) // 2]
-            )
+            body = data[: len(data) // 2] if how == "half" else b""
+            self.answer(status, {**headers, "Content-Length": str(len(data))}, body)
         while how == "slow" and not self.tiny.is_over.wait(0.1):
             self.wfile.write(data[:10])
         self.tiny.is_over.wait()

@@ -20,14 +20,14 @@ LEAST_AHEAD_BYTES = 2**20
 RATE_MEMORY_S = 2.0
 # A session that brings less than this for so long is stuck; while other files wait, also after this
 # part of the patience with their source: they are to be tried before that is over.
-STALL_S, LEAST_BYTES_PER_S, STALL_PART = 10.0, 512.0, 0.25
+STALL_S, LEAST_BYTES_PER_S, STALL_PART = 10.0, 512.0, 0.5
 
 
 def stall_s(patience_s: float, *, others_wait: bool) -> float:
     """Return after what time a session is stuck.
 
     >>> stall_s(60.0, others_wait=True), stall_s(4.0, others_wait=True)
-    (10.0, 1.0)
+    (10.0, 2.0)
     >>> stall_s(4.0, others_wait=False)
     10.0
     """
@@ -106,6 +106,7 @@ class Session:
     answered_bytes: int = 0  # of them, when the last answer was whole
     rate_bytes_per_s: float = 0.0
     seen_s: float = 0.0
+    moved_s: float = 0.0
     mark_s: float = 0.0
     mark_bytes: int = 0
 
@@ -146,7 +147,7 @@ class Session:
         The next answer has all its time.
         """
         self.answered_bytes = self.mark_bytes = self.arrived_bytes
-        self.mark_s = now_s
+        self.mark_s = self.moved_s = now_s
         n_bytes = self.asked.pop(piece, 0)
         self.asked_bytes -= n_bytes
         return n_bytes
@@ -170,11 +171,13 @@ class Session:
             weight = min(1.0, passed_s / RATE_MEMORY_S)
             rate = (arrived_bytes - self.arrived_bytes) / passed_s
             self.rate_bytes_per_s += weight * (rate - self.rate_bytes_per_s)
-        self.arrived_bytes, self.seen_s = arrived_bytes, now_s
-        waited_s = now_s - self.mark_s
         is_asked = bool(self.asked) and not is_waiting
+        if arrived_bytes > self.arrived_bytes or not is_asked:
+            self.moved_s = now_s
+        self.arrived_bytes, self.seen_s = arrived_bytes, now_s
+        waited_s, is_silent = now_s - self.mark_s, now_s - self.moved_s >= stall_s
         if is_asked and waited_s < stall_s:
-            return False
-        is_stuck = is_asked and arrived_bytes - self.mark_bytes < (LEAST_BYTES_PER_S * waited_s)
+            return is_silent
+        is_slow = is_asked and arrived_bytes - self.mark_bytes < LEAST_BYTES_PER_S * waited_s
         self.mark_s, self.mark_bytes = now_s, arrived_bytes
-        return is_stuck
+        return is_silent or is_slow

@@ -186,7 +186,7 @@ class CollectorCore:
         if event.is_proved:
             self._patience.proved(session.source, self._now_s)
         session.is_open = True
-        session.seen_s = session.mark_s = self._now_s
+        session.seen_s = session.mark_s = session.moved_s = self._now_s
         on_route = sum(s.is_open and s.hosts == session.hosts for s in self._sessions.values())
         self.route_sessions[session.hosts] = max(self.route_sessions[session.hosts], on_route)
         self._note("session opened", session)

@@ -196,11 +196,16 @@ class Conversation:
                     self._connection.settimeout(self._deadline.left_s())
                 data = self._connection.recv(READ_BYTES)
         except TransferError as error:
-            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
+            return self._lost(error)
         if self._deadline is not None:
             self._deadline.came(len(data))
             self._connection.settimeout(self._timeout_s)
         return messages.Received(data, time.time())
+
+    def _lost(self, error: TransferError) -> messages.Event:
+        # What it was before it was put into words.
+        is_late = isinstance(error.__context__, TimeoutError)
+        return messages.Lost(str(error).removeprefix(f"{self._name}: "), is_late)
 
     def _fill(self) -> messages.Event:
         """Receive what is wanted straight into its place."""
@@ -217,7 +222,7 @@ class Conversation:
                     taken += n_bytes
                     self.received_bytes += n_bytes
         except TransferError as error:
-            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
+            return self._lost(error)
         finally:
             self.taken += taken
         return messages.Filled(taken)

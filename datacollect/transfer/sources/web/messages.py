@@ -81,9 +81,10 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The connection failed."""
+    """The connection failed; `is_late`: nothing came for too long, which another does not mend."""
 
     why: str
+    is_late: bool = False
 
 
 Event: TypeAlias = Greet | AskRange | AskSize | Connected | Received | Filled | Lost

@@ -140,10 +140,22 @@ class WebPeer:
         """Say that web servers hash nothing without sending it."""
         return None
 
-    def size(self, path: str, *, is_doubted: bool = False) -> messages.Answer:
-        """Ask for a file's size and version; in two ways, where what is known is contradicted."""
+    def size(
+        self, path: str, *, is_doubted: bool = False, others_first: bool = False
+    ) -> messages.Answer:
+        """Ask for a file's size and version.
+
+        Parameters
+        ----------
+        path : str
+        is_doubted : bool
+            What is known is contradicted: ask in two ways.
+        others_first : bool
+            Where nothing comes, let others come first: the answer is `LATER`.
+        """
         mark = self._standing.mark(path)
-        answer = self._asked_for(path, lambda: AskSize(path, self._target_of(path), is_doubted))
+        ask = lambda: AskSize(path, self._target_of(path), is_doubted)  # noqa: E731
+        answer = self._asked_for(path, ask, others_first=others_first)
         why = self._standing.note(path, answer.version, mark)
         if why is not None and answer.worth in (Worth.GOOD, Worth.REFUSED):
             return replace(answer, worth=Worth.REFUSED, why=why)
@@ -227,11 +239,24 @@ class WebPeer:
         return self._standing.note(path, answer.version, self._standing.mark(path), was)
 
     def _asked_for(
-        self, path: str, ask: Callable[[], messages.Event], *, may_wait: bool = False
+        self,
+        path: str,
+        ask: Callable[[], messages.Event],
+        *,
+        may_wait: bool = False,
+        others_first: bool = False,
     ) -> messages.Answer:
         """Ask until there is an answer; a file that fails while others do not is refused.
 
-        `may_wait`: it is left to the caller when to ask again, where that does not help at once.
+        Parameters
+        ----------
+        path : str
+        ask : callable
+            Returns what the core is to ask.
+        may_wait : bool
+            It is left to the caller when to ask again, where that does not help at once.
+        others_first : bool
+            And so it is where nothing comes, before it is known whether others do.
 
         Raises
         ------
@@ -259,6 +284,9 @@ class WebPeer:
             if self._talk.taken - taken >= RENEWED_BY_BYTES:
                 continue  # it goes on from there
             is_quick = time.monotonic() - begun_s < self._timeout_s / 2
+            if others_first and not is_quick:
+                self._standing.failed(path, str(failure).removeprefix(f"{self._name}: "))
+                return messages.Answer(Worth.LATER, self._standing.failures(path).why)
             if (refusal := self._blame(path, failure, is_quick=is_quick)) is not None:
                 return refusal
             failures = self._standing.failures(path)

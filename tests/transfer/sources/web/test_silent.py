@@ -12,7 +12,7 @@ import pytest
 from instances.web_answers import manifest, paths_of, whys
 from instances.web_servers import RESET, tiny_server
 
-from datacollect.transfer.pull import planning
+from datacollect.transfer.pull import books, planning
 
 STALLS = {"a0": "silent", "a1": "half", "a2": "slow", "a3": "silent"}
 GOOD = {f"z{n}": os.urandom(100_000) for n in range(3)}
@@ -22,16 +22,40 @@ FILES = {name: os.urandom(100_000) for name in STALLS} | GOOD
 def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
     pulled, arrived, monkeypatch
 ):
-    """Two connections, four of them before the good ones; all is as with 60 s, only faster."""
+    """Two connections, four of them before the good ones; 10 s and 60 s, only faster."""
     monkeypatch.setattr(planning, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(books, "STALL_S", 0.6)
     with tiny_server(FILES, stalls=STALLS) as tiny:
-        answer = pulled(tiny, paths_of(tiny), connections=2, patience_s=2.4)
+        answer = pulled(tiny, paths_of(tiny), connections=2, patience_s=3.6)
         assert arrived() == GOOD
         assert whys(answer).keys() == STALLS.keys()
-        assert all("nothing came of it" in why for why in whys(answer).values())
+        # Four times in vain, or until patience ended: whichever is first.
+        assert all(re.match("nothing (comes|came) of it", why) for why in whys(answer).values())
         tiny.stalls.clear()
         assert pulled(tiny, paths_of(tiny)).complete
     assert arrived() == FILES
+
+
+def test_files_that_are_silent_before_they_are_listed_are_asked_for_after_all_others(
+    pulled, arrived
+):
+    """Eight connections list: thirty that are silent would keep them longer than patience."""
+    silent = {f"a{n:02}": b"" for n in range(30)}
+    is_over = threading.Event()
+
+    def respond(path, _):
+        return is_over.wait() and RESET if path in silent else None
+
+    with tiny_server(silent | GOOD, respond=respond) as tiny:
+        try:
+            answer = pulled(tiny, paths_of(tiny), patience_s=2.5, timeout_s=0.5)
+        finally:
+            is_over.set()
+    assert arrived() == GOOD
+    assert whys(answer).keys() == silent.keys()
+    # Which of the two clocks strikes first is chance.
+    told = re.compile("the step took longer than 0.5 s|nothing moves any more")
+    assert all(told.match(why) for why in whys(answer).values())
 
 
 def busy_for(files, status, wait_s):
