@@ -14,11 +14,12 @@ from datacollect.commands.options import Json, RunMethod
 from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from datacollect.transfer.pull.answer import Pulled
+    from datacollect.transfer.store.state import Missing
 
-SHOWN_MISSING = 20
+SHOWN_MISSING, SHOWN_ALIKE = 20, 3
 INCOMPLETE = 1
 TERMINATED = 143
 
@@ -149,7 +150,29 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
         emit_text(f"{assurance.source}: {assurance.text}", 2)
     if answer.missing:
         emit("")
-        for entry in answer.missing[:SHOWN_MISSING]:
-            emit_text(f"missing: {entry.source}{entry.path and '/'}{entry.path}: {entry.why}", 2)
-        if len(answer.missing) > SHOWN_MISSING:
-            emit(f"and {len(answer.missing) - SHOWN_MISSING} more; --json lists all")
+        lines = _missing_lines(answer.missing)
+        for line in lines[:SHOWN_MISSING]:
+            emit_text(f"missing: {line}", 2)
+        if len(lines) > SHOWN_MISSING:
+            emit(f"and {len(lines) - SHOWN_MISSING} more; --json lists all")
+
+
+def _missing_lines(missing: Iterable[Missing]) -> list[str]:
+    """Return what is missing, a line each; of many for one reason three, and how many more.
+
+    >>> from datacollect.transfer.store.state import Missing
+    >>> alike = [Missing("W", path, "away") for path in "abcde"]
+    >>> _missing_lines([*alike, Missing("V", "x", "gone")])
+    ['W/a: away', 'W/b: away', 'W/c: away', 'W: 2 files more, --json lists them: away', 'V/x: gone']
+    """
+    groups: dict[tuple[str, str], list[Missing]] = {}
+    for entry in missing:
+        groups.setdefault((entry.source, entry.why), []).append(entry)
+    lines = []
+    for (source, why), entries in groups.items():
+        shown = entries if len(entries) <= SHOWN_ALIKE + 1 else entries[:SHOWN_ALIKE]
+        lines += [f"{source}{each.path and '/'}{each.path}: {why}" for each in shown]
+        if len(entries) > len(shown):
+            n_more = counted(len(entries) - len(shown), "file")
+            lines.append(f"{source}: {n_more} more, --json lists them: {why}")
+    return lines

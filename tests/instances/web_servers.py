@@ -153,6 +153,9 @@ class TinyServer:
     truncated: dict[str, int] = field(default_factory=dict)  # path: answers that are cut short
     respond: Callable | None = None
     calls: list = field(default_factory=list)
+    # Path: how more than a byte of it never comes: "silent", "half" of it, or "slow".
+    stalls: dict[str, str] = field(default_factory=dict)
+    is_over: threading.Event = field(default_factory=threading.Event)
     port: int = 0
 
     @property
@@ -225,10 +228,23 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
             data, status = data[first : last + 1], 206
+        if path in tiny.stalls and len(data) > 1:
+            self.stall(tiny.stalls[path], status, headers, data)
+            return
         is_cut = len(data) > 1 and tiny.truncated.get(path, 0) > 0
         if is_cut:
             tiny.truncated[path] -= 1
         self.answer(status, headers, data, len(data) // 2 if is_cut else None)
+
+    def stall(self, how, status, headers, data):
+        """Send what never comes to its end; until the server stops."""
+        self.close_connection = True
+        if how != "silent":
+            body = data[: len(data) // 2] if how == "half" else b""
+            self.answer(status, {**headers, "Content-Length": str(len(data))}, body)
+        while how == "slow" and not self.tiny.is_over.wait(0.1):
+            self.wfile.write(data[:10])
+        self.tiny.is_over.wait()
 
     def answer(self, status, headers, body, cut=None):
         self.send_response(status)
@@ -259,6 +275,7 @@ def tiny_server(files: dict[str, bytes], **how):
     try:
         yield tiny
     finally:
+        tiny.is_over.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -185,22 +185,33 @@ class Start:
         self.changed: set[str] = set()
         self.failure: str | None = None
         self.core: CollectorCore | None = None
+        # What rounds leave to the next, by sources: as `Collecting` does.
+        self.given_up: set[str] = set()
+        self.waited_s: dict[str, float] = {}
+        self.left: dict[str, set[int]] = {}
+        self.put_off: dict[str, set[int]] = {}
+        self.late: dict[str, set[int]] = {}
 
     def run(self) -> bool:
         self.pull.judge_done(self.store)
         self.store.state.begin_start(self.pull.sources)
+        for source in self.pull.sources.values():
+            source.begin_start()
         self.store.mend()
         if not self.pull.disk.is_dead:
             self.pull.judge_mended(self.store)
         self._list(self.pull.sources)
         self.store.clean()
-        for _ in range(4):
+        n_relistings = 0
+        while True:
             self._round()
             if self.failure is not None:
                 raise TransferError(self.failure)
-            if not self.changed:
+            if self.changed and n_relistings < 3:
+                n_relistings += 1
+                self._list(sorted(self.changed))
+            elif not any(self.put_off.values()):
                 break
-            self._list(sorted(self.changed))
         for name in self.pull.sources:
             self.store.finish(name)
         return not self.store.state.waiting() and not self._needed()
@@ -211,6 +222,8 @@ class Start:
     def _list(self, names: Any) -> None:
         state = self.store.state
         for name in names:
+            self.left.pop(name, None)
+            self.late.pop(name, None)
             listing = self.store.listing(name)
             source = self.pull.sources[name]
             pages = source.listed(state.known_files(name))
@@ -226,15 +239,16 @@ class Start:
 
     def _work(self) -> dict[str, SourceWork]:
         work = {}
-        for name in self.store.known_sources():
+        for name in sorted(set(self.store.known_sources()) - self.given_up):
             layout, needed = self.store.layout(name), frozenset(self.store.needed(name))
+            needed &= self.left.get(name, needed)
             if needed:
                 cut = tuple(layout.pieces.tolist()), tuple(layout.piece_bytes.tolist())
-                work[name] = SourceWork(*cut, needed)
+                work[name] = SourceWork(*cut, needed, layout.kin)
         return work
 
     def _round(self) -> None:
-        self.changed = set()
+        self.changed, self.put_off = set(), {}
         work = self._work()
         if not work:
             self._commit()
@@ -249,7 +263,12 @@ class Start:
         )
         self.plan_rest = found.plan_rest
         self.core = CollectorCore(
-            work, found.controller, in_flight_bytes=IN_FLIGHT_BYTES, patience_s=200.0
+            work,
+            found.controller,
+            in_flight_bytes=IN_FLIGHT_BYTES,
+            patience_s=200.0,
+            waited_s=self.waited_s,
+            late=self.late,
         )
         self.heap.clear()
         self.threads.clear()
@@ -268,8 +287,17 @@ class Start:
         for thread in self.threads.values():
             thread.end()
         self._commit()
+        self._note_round(self.core)
         if not self.is_bad and self.core.given_up:
             raise Wrong(f"seed {self.pull.seed}: gave up {self.core.given_up}")
+
+    def _note_round(self, core: CollectorCore) -> None:
+        self.given_up |= core.given_up.keys()
+        self.waited_s = {name: core.waits_s(name) for name in core.work}
+        put_off = core.late.put_off
+        self.put_off = {n: pieces for n, pieces in put_off.items() if n not in self.given_up}
+        self.left = {name: todo | put_off[name] for name, todo in core.todo.items()}
+        self.late = core.late.pieces
 
     def _collection(self) -> Any:
         network: dict[str, Any] = {"hosts": {}, "links": [], "bandwidth_csv": None, "shared": []}

@@ -41,8 +41,12 @@ class WebSource(Source):
 
     @cached_property
     def standing(self) -> Standing:
-        """What all its sessions have seen."""
+        """What all its sessions have seen in a start."""
         return Standing(self.versions)
+
+    def begin_start(self) -> None:
+        """Forget what was seen in the start before."""
+        self.__dict__.pop("standing", None)
 
     def listed(self, known: Mapping[str, Listed]) -> list[Page]:
         """What the collector's own listing makes of it, which hears no trouble."""
@@ -100,8 +104,8 @@ class NoPace(Pace):
 class SimulatedPeer(WebPeer):
     """Has no socket to shut down."""
 
-    def abort(self) -> None:
-        self._talk.is_aborted = True
+    def abort(self, *, is_stuck: bool = False) -> None:
+        self._is_stuck, self._talk.is_aborted = is_stuck, True
 
 
 class Connection:

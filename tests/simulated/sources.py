@@ -106,6 +106,9 @@ class Source:
 
     apart = False
 
+    def begin_start(self) -> None:
+        """Agents forget nothing between two starts."""
+
     def listed(self, known: object) -> Iterator[Page]:
         """The inventory; what is known changes nothing."""
         return self.pages()

@@ -27,6 +27,7 @@ class Verdict(Enum):
     CHANGED = "changed"  # a file is not as it was listed
     UNREADABLE = "unreadable"  # the source could not read a file to its end
     CORRUPT = "corrupt"  # the bytes are not those that the source hashed
+    LATER = "late"  # the file of this piece fails for now, and others do not: they come first
     REFUSED = "refused"  # the source will not give the file of this piece: to ask again is no use
 
 
@@ -149,6 +150,14 @@ class Peer(Protocol):
     def received_bytes(self) -> int:
         """All bytes so far, also of the answer that is under way."""
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether the source has answered for a file, to prove that it is there, when it opened."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits as the source has asked, or for another session: not for an answer."""
+
     def has_room(self, segments: Sequence[Segment]) -> bool:
         """Whether it may be asked for segments before an answer is received."""
 
@@ -167,8 +176,11 @@ class Peer(Protocol):
         None in all: this source hashes nothing without sending it.
         """
 
-    def abort(self) -> None:
-        """Let whatever is under way fail at once; from any thread."""
+    def abort(self, *, is_stuck: bool = False) -> None:
+        """Let whatever is under way fail at once; from any thread.
+
+        `is_stuck`: because nothing comes of it.
+        """
 
     def close(self) -> None:
         """End."""
@@ -204,10 +216,13 @@ class Source(Protocol):
     is_cut_by_file : bool
         Whether a request, and so a piece, is of one file. Only then may it answer `REFUSED`, and
         only then does `list` get what is known.
+    named : tuple of str
+        Paths of its files, where the collection itself names them.
     """
 
     name: str
     is_cut_by_file: bool
+    named: tuple[str, ...]
 
     def reach(self, deadline: Deadline) -> Reached:
         """Contact it, directly or over the relays that are known by now.

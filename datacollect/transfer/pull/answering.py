@@ -13,11 +13,15 @@ from datacollect.transfer.store.state import FileState, Missing
 from datacollect.units import counted, format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from datacollect.choices import RunMethod
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.store.state import State
+
+# So many files of a source that is given up are named, each with its reason; the rest is counted.
+MOST_NAMED = 1000
+LATE = "nothing came of it, or too little, when it was asked for"
 
 
 @dataclass
@@ -34,6 +38,8 @@ class Use:
         New bytes, and most sessions at a time, by hosts of the route.
     refetched : Counter of str
         Bytes in vain, by the reason.
+    late : dict of str to set of int
+        Numbers of files of which nothing came when it was their turn, by source.
     """
 
     begun_s: float = field(default_factory=time.monotonic)
@@ -41,6 +47,7 @@ class Use:
     routes: Counter[tuple[str, ...]] = field(default_factory=Counter)
     route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
     refetched: Counter[str] = field(default_factory=Counter)
+    late: dict[str, set[int]] = field(default_factory=dict)
 
 
 def answer_of(
@@ -63,7 +70,7 @@ def answer_of(
     use : Use
     """
     done = [each[FileState.DONE] for each in state.counts().values() if FileState.DONE in each]
-    missing = [*state.missing(), *_not_here(state, ended)]
+    missing = [*state.missing(), *_not_here(state, sources, ended, use.late)]
     return Pulled(
         complete=state.is_complete(),
         n_bytes=sum(n_bytes for _, n_bytes in done),
@@ -82,18 +89,53 @@ def answer_of(
     )
 
 
-def _not_here(state: State, ended: Mapping[str, str]) -> list[Missing]:
-    """Return what is missing as a whole: of sources not listed, or not fetched to the end."""
+def _not_here(
+    state: State,
+    sources: Mapping[str, Source],
+    ended: Mapping[str, str],
+    late: Mapping[str, Collection[int]],
+) -> list[Missing]:
+    """Return what is missing of sources that were not listed, or not fetched to the end."""
     waiting = {name: (n, n_bytes) for name, n, n_bytes in state.waiting()}
     found = []
-    for each in state.wanted():
-        n, n_bytes = waiting.get(each.name, (0, 0))
-        if each.is_listed and not n:
-            continue
-        what = f"{counted(n, 'file')}, {format_bytes(n_bytes)}" if n else "all of it"
-        why = ended.get(each.name) or each.why
-        why = why or ("not fetched yet" if each.is_listed else "not listed to its end")
-        found.append(Missing(each.name, "", without_secrets(f"{what}: {why}")))
+    for name, is_listed, trouble in state.wanted():
+        n, n_bytes = waiting.get(name, (0, 0))
+        why = without_secrets(ended.get(name) or trouble or "")
+        if is_listed and n:
+            rest = f"{counted(n, 'file')}, {format_bytes(n_bytes)}"
+            if why:
+                found += (named := _waiting_files(state, name, why, late.get(name, ())))
+                more = f"{counted(n - len(named), 'file')} more of {rest}"
+                rest = f"{more}, which are all that is listed and not in the folder yet"
+                n -= len(named)
+            if n:
+                found.append(Missing(name, "", f"{rest}: {why or 'not fetched yet'}"))
+        elif not is_listed:
+            why = why or "not listed to its end"
+            found += _named_files(state, sources.get(name), why) or [
+                Missing(name, "", f"all of it: {why}")
+            ]
+    return found
+
+
+def _waiting_files(state: State, name: str, why: str, late: Collection[int]) -> list[Missing]:
+    """Return files of a source that was given up, each with its own reason."""
+    return [
+        Missing(name, path, f"{LATE}; {why}" if number in late else why)
+        for number, path in state.waiting_files(name, MOST_NAMED)
+    ]
+
+
+def _named_files(state: State, source: Source | None, why: str) -> list[Missing]:
+    """Return what the collection itself names of a source that was not listed."""
+    if source is None or not source.named:
+        return []
+    done = state.done_paths(source.name)
+    rest = [path for path in source.named if path not in done]
+    found = [Missing(source.name, path, why) for path in rest[:MOST_NAMED]]
+    if len(rest) > MOST_NAMED:
+        more = counted(len(rest) - MOST_NAMED, "file")
+        found.append(Missing(source.name, "", f"{more} more of those that it names: {why}"))
     return found
 
 

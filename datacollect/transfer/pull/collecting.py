@@ -92,6 +92,7 @@ class Collecting:
     _last_resorts: set[str] = field(default_factory=set)
     _waited_s: dict[str, float] = field(default_factory=dict)
     _left: dict[str, set[int]] = field(default_factory=dict)
+    _late: dict[str, set[int]] = field(default_factory=dict)
     _n_regroups: int = 0
 
     def run(self, *, plan_only: bool = False, verify: bool = False) -> Pulled:
@@ -205,13 +206,12 @@ class Collecting:
         self._preparing.pop(name, None)
         if isinstance(error, StoreError):
             raise error
-        if isinstance(error, Cancelled):
-            return
-        if error is None:
-            if outcome.value:
-                self._ready.add(name)
-                self._new.add(name)
-                self._left.pop(name, None)
+        if error is None and outcome.value:
+            self._ready.add(name)
+            self._new.add(name)
+            self._left.pop(name, None)
+            self._late.pop(name, None)
+        if error is None or isinstance(error, Cancelled):
             return
         if self._is_wanted(name):
             self._end(name, why_of(name, error))
@@ -315,7 +315,7 @@ class Collecting:
             if needed:
                 layout = self.store.layout(name)
                 pieces = tuple(layout.pieces.tolist()), tuple(layout.piece_bytes.tolist())
-                work[name] = SourceWork(*pieces, needed)
+                work[name] = SourceWork(*pieces, needed, layout.kin)
         return work
 
     def _plan(self, work: dict[str, SourceWork]) -> Planned | None:
@@ -376,6 +376,7 @@ class Collecting:
             in_flight_bytes=limits.in_flight_bytes,
             patience_s=limits.patience_s,
             waited_s=self._waited_s,
+            late=self._late,
             stranded_after_s=self._may_strand(work),
         )
         try:
@@ -409,7 +410,9 @@ class Collecting:
 
     def _note_round(self, core: CollectorCore) -> None:
         self._waited_s = {name: core.waits_s(name) for name in core.work}
-        self._left |= {name: set(todo) for name, todo in core.todo.items()}
+        self._left |= {name: todo | core.late.put_off[name] for name, todo in core.todo.items()}
+        self._late |= core.late.pieces
+        self._use.late |= {n: self.store.files_of(n, late) for n, late in self._late.items()}
         self._last_resorts |= core.stranded
         self._use.routes.update(core.route_bytes)
         self._use.refetched.update(core.refetched)

@@ -20,9 +20,9 @@ from datacollect.control.events import (
     RestPlanned,
     Timer,
 )
-from datacollect.net.deadline import RENEWED_BY_BYTES
 from datacollect.transfer.protocol.source import GONE, Verdict
-from datacollect.transfer.pull.books import AskedRange, Session, SourceWork
+from datacollect.transfer.pull.books import AskedRange, Session, SourceWork, stall_s
+from datacollect.transfer.pull.late import Late
 from datacollect.transfer.pull.messages import (
     Abandon,
     Action,
@@ -49,6 +49,7 @@ from datacollect.transfer.pull.messages import (
     Wake,
     Woken,
 )
+from datacollect.transfer.pull.patience import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,10 +57,6 @@ if TYPE_CHECKING:
     from datacollect.control.controller import Controller
     from datacollect.control.events import Event as ControlEvent
 
-# A session is asked for so many seconds of its rate ahead, as libtorrent does, yet for no more
-# requests than the other side keeps in mind.
-AHEAD_S, MOST_REQUESTS = 3.0, 32
-LEAST_AHEAD_BYTES = 2**20
 MOST_TRIES = 5  # after which a piece is given up whose answers are no good
 DRAIN_S = 3.0  # in which what was asked for may come before more is planned
 
@@ -78,6 +75,8 @@ class CollectorCore:
         A source is given up that for so long brings no whole answer, nor more of one than before.
     waited_s : mapping of str to float
         How long nothing has come from sources before the start already.
+    late : mapping of str to set of int
+        Pieces of files of which nothing came before, when it was their turn.
     stranded_after_s : mapping of str to float
         Sources for which there is another way than those that the controller knows: where nothing
         comes from one for so long, the core ends, so that more can be planned.
@@ -85,7 +84,9 @@ class CollectorCore:
     Attributes
     ----------
     todo : dict of str to set of int
-        Pieces that are not verified yet.
+        Pieces that are not verified yet, but those that are left to the next round.
+    late : Late
+        Those of files of which nothing comes.
     given_up : dict of str to str
         Sources from which nothing more can be had, and why.
     route_bytes : Counter
@@ -108,6 +109,7 @@ class CollectorCore:
         in_flight_bytes: int = 256 * 2**20,
         patience_s: float = 60.0,
         waited_s: Mapping[str, float] | None = None,
+        late: Mapping[str, set[int]] | None = None,
         stranded_after_s: Mapping[str, float] | None = None,
     ) -> None:
         self.work = dict(work)
@@ -119,16 +121,14 @@ class CollectorCore:
         self.finished: str | None = None
         self._controller = controller
         self._in_flight_bytes, self._patience_s = in_flight_bytes, patience_s
+        self.late = Late(self.work, late)
         self._sessions: dict[int, Session] = {}
         self._asked_bytes = 0
         self._tries: Counter[tuple[str, int]] = Counter()
-        self._heard_s = {source: -(waited_s or {}).get(source, 0.0) for source in work}
-        self._stranded_after_s = dict(stranded_after_s or {})
+        self._patience = Patience(work, patience_s, waited_s, stranded_after_s)
         self.stranded: set[str] = set()
         self._drains_until_s: float | None = None
         self._last_trouble: dict[str, str] = {}
-        # Most that has come since the last whole answer: as far again is no progress.
-        self._best_bytes: Counter[str] = Counter()
         self._news: deque[ControlEvent] = deque()
         self._actions: list[Action] = []
         self._now_s = 0.0
@@ -151,7 +151,7 @@ class CollectorCore:
             case Confirmed():
                 self._confirmed(event)
             case SessionOpened():
-                self._opened(event.session)
+                self._opened(event)
             case SessionEnded():
                 self._ended(event)
             case Woken():
@@ -168,8 +168,8 @@ class CollectorCore:
         return self._decided()
 
     def waits_s(self, source: str) -> float:
-        """Return for how long nothing has come from a source."""
-        return self._now_s - self._heard_s[source]
+        """Return for how long nothing has come from a source, as far as that counts."""
+        return self._patience.counted_s(source, self._now_s)
 
     @property
     def left_bytes(self) -> int:
@@ -178,12 +178,15 @@ class CollectorCore:
 
     # What happens -----------------------------------------------------------------------------
 
-    def _opened(self, number: int) -> None:
+    def _opened(self, event: SessionOpened) -> None:
+        number = event.session
         session = self._sessions.get(number)
         if session is None or session.is_closing:
             return
+        if event.is_proved:
+            self._patience.proved(session.source, self._now_s)
         session.is_open = True
-        session.seen_s = session.mark_s = self._now_s
+        session.seen_s = session.mark_s = session.moved_s = self._now_s
         on_route = sum(s.is_open and s.hosts == session.hosts for s in self._sessions.values())
         self.route_sessions[session.hosts] = max(self.route_sessions[session.hosts], on_route)
         self._note("session opened", session)
@@ -197,6 +200,7 @@ class CollectorCore:
         self._asked_bytes -= session.asked_bytes
         source = session.source
         self._note("session ended", session, why=event.why)
+        self._patience.asked_to_wait(source, event.wait_s)
         if not session.is_closing and event.why:
             self._last_trouble[source] = event.why
         if event.is_final and source not in self.given_up:
@@ -206,14 +210,11 @@ class CollectorCore:
 
     def _answered(self, event: Answered) -> None:
         session = self._sessions.get(event.session)
-        self._heard_s[event.source] = self._now_s
-        self._best_bytes[event.source] = 0
         if session is not None:
-            session.answered_bytes = session.arrived_bytes
-        if session is not None and event.piece in session.asked:
-            n_bytes = session.asked.pop(event.piece)
-            session.asked_bytes -= n_bytes
-            self._asked_bytes -= n_bytes
+            self._asked_bytes -= session.answered(event.piece, self._now_s)
+        is_late = event.verdict is Verdict.LATER
+        if not is_late or self._is_newly_late(event.source, event.piece):
+            self._patience.answered(event.source, self._now_s)
         if event.verdict is Verdict.VERIFIED:
             self._verified(event, session)
         else:
@@ -223,6 +224,7 @@ class CollectorCore:
 
     def _verified(self, event: Answered, session: Session | None) -> None:
         self.todo[event.source].discard(event.piece)
+        self.late.came(event.source, event.piece, self._now_s)
         self._tries.pop((event.source, event.piece), None)
         if not event.is_new:
             self.refetched["sent twice"] += event.n_bytes
@@ -233,7 +235,7 @@ class CollectorCore:
 
     def _no_good(self, event: Answered, session: Session | None) -> None:
         key = (event.source, event.piece)
-        self._tries[key] += 1
+        self._tries[key] += event.verdict is not Verdict.LATER  # its source counts those
         self.refetched[event.verdict.value] += event.n_bytes
         about = {"source": event.source, "why": event.why or event.verdict.value}
         self._actions.append(Note("answer refused", about))
@@ -250,7 +252,7 @@ class CollectorCore:
             return  # its range goes to another connection
         elif event.piece not in self.todo[event.source]:
             self._came(session, event.piece)  # its file was set aside meanwhile
-        elif event.verdict is Verdict.CORRUPT:
+        elif event.verdict in (Verdict.CORRUPT, Verdict.LATER):
             session.queue.appendleft(event.piece)
         else:
             self._actions.append(Ask(session.number, event.source, event.piece))
@@ -292,30 +294,41 @@ class CollectorCore:
         for number, arrived in event.arrived_bytes.items():
             session = self._sessions.get(number)
             if session is not None and session.is_open:
-                self._observe(session, arrived)
+                self._observe(session, arrived, is_waiting=number in event.waiting)
                 self._news.append(BytesMoved(self._now_s, number, arrived))
         self._request_all()
         for source, todo in self.todo.items():
-            if not todo or source in self.given_up:
+            if source in self.given_up:
                 continue
-            waits_s = self.waits_s(source)
-            if waits_s > self._patience_s:
+            if not todo:
+                if self.late.put_off[source]:
+                    self._drain()  # it is their turn
+            elif self._patience.is_over(source, self._now_s):
                 why = self._last_trouble.get(source, "no answer")
-                self._give_up(source, f"nothing has come for {waits_s:.0f} s: {why}")
-            elif waits_s > self._stranded_after_s.get(source, waits_s):
+                silent_s = self._patience.silent_s(source, self._now_s)
+                self._give_up(source, f"nothing has come for {silent_s:.0f} s: {why}")
+            elif self._patience.is_stranded(source, self._now_s):
                 self.stranded.add(source)
                 self._drain()
 
-    def _observe(self, session: Session, arrived_bytes: int) -> None:
+    def _observe(self, session: Session, arrived_bytes: int, *, is_waiting: bool) -> None:
         """Learn a session's rate; say so where it is stuck."""
-        gained = arrived_bytes - session.answered_bytes - self._best_bytes[session.source]
-        if gained >= RENEWED_BY_BYTES:
-            self._best_bytes[session.source] += gained
-            self._heard_s[session.source] = self._now_s
-        if session.observe(self._now_s, arrived_bytes):
-            self._last_trouble[session.source] = "stuck"
+        source = session.source
+        self._patience.gained(source, arrived_bytes - session.answered_bytes, self._now_s)
+        others_wait = self.late.others_wait(source, self.todo[source])
+        most_s = stall_s(self._patience_s, others_wait=others_wait)
+        is_stuck = session.observe(self._now_s, arrived_bytes, most_s, is_waiting=is_waiting)
+        if is_stuck and not session.is_closing:
+            session.is_stuck = True
+            self._last_trouble[source] = "stuck"
             self._note("session stuck", session)
+            # Answers come in the order of requests: it waits for the first.
+            if self._is_newly_late(source, next(iter(session.asked))):
+                self._patience.excuse(source)
             self._news.append(ConnectionStalled(self._now_s, session.number))
+
+    def _is_newly_late(self, source: str, piece: int) -> bool:
+        return self.late.note(source, piece, self.todo[source], self._now_s)
 
     # What the controller wants ----------------------------------------------------------------
 
@@ -329,7 +342,7 @@ class CollectorCore:
         if self.finished is None and not any(
             todo and source not in self.given_up for source, todo in self.todo.items()
         ):
-            self._finish("all there" if not self.given_up else "nothing more can be had")
+            self._finish("nothing more can be had" if self.given_up else self.late.ending)
         elif self.finished is None and self._controller.finished and not self._sessions:
             self._finish("the controller has ended")
         elif self.finished is None and self._drains_until_s is not None:
@@ -386,7 +399,7 @@ class CollectorCore:
     def _close(self, session: Session) -> None:
         if not session.is_closing:
             session.is_closing = True
-            self._actions.append(CloseSession(session.number))
+            self._actions.append(CloseSession(session.number, session.is_stuck))
 
     def _request_all(self) -> None:
         for session in self._sessions.values():
@@ -395,28 +408,15 @@ class CollectorCore:
     def _request(self, session: Session) -> None:
         """Ask for pieces, as many as keep the session busy."""
         sizes, todo = self.work[session.source].sizes, self.todo[session.source]
-        while (
-            session.is_open
-            and not session.is_closing
-            and self._drains_until_s is None
-            and session.queue
-            and len(session.asked) < MOST_REQUESTS
-        ):
-            piece = session.queue[0]
-            n_bytes = sizes[piece]
-            ahead = max(2 * n_bytes, LEAST_AHEAD_BYTES, AHEAD_S * session.rate_bytes_per_s)
-            over = self._asked_bytes + n_bytes > self._in_flight_bytes
-            if session.asked and (session.asked_bytes + n_bytes > ahead or over):
+        while self._drains_until_s is None:
+            piece = session.next_piece(sizes, self._in_flight_bytes - self._asked_bytes)
+            if piece is None:
                 return
-            session.queue.popleft()
-            if piece in session.asked:
-                continue
             if piece not in todo:
                 self._came(session, piece)
                 continue
-            session.asked[piece] = n_bytes
-            session.asked_bytes += n_bytes
-            self._asked_bytes += n_bytes
+            session.ask(piece, sizes[piece])
+            self._asked_bytes += sizes[piece]
             self._actions.append(Request(session.number, session.source, piece))
 
     # Ends -------------------------------------------------------------------------------------

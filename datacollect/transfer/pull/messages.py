@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """A session carries requests from now on."""
+    """A session carries requests from now on.
+
+    ``is_proved``: the source has just answered for a file that came before.
+    """
 
     time_s: float
     session: int
+    is_proved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,14 @@ class SessionEnded:
     """A session could not be opened, broke off, or has been closed.
 
     ``is_final``: the source itself refuses, by whichever route: to try again is of no use.
+    ``wait_s``: it has asked to be left alone for so long.
     """
 
     time_s: float
     session: int
     why: str
     is_final: bool = False
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +80,14 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """Time has passed; all bytes that have arrived on each session since it was opened."""
+    """Time has passed; all bytes that have arrived on each session since it was opened.
+
+    ``waiting``: sessions that do not wait for an answer.
+    """
 
     time_s: float
     arrived_bytes: Mapping[int, int] = field(default_factory=dict)
+    waiting: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +184,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class CloseSession:
-    """End a session at once; a `SessionEnded` follows."""
+    """End a session at once; a `SessionEnded` follows. ``is_stuck``: because nothing comes."""
 
     session: int
+    is_stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True)

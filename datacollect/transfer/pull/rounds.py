@@ -157,7 +157,7 @@ class Round:
                 if not self._has_regrouped and self._is_more(now_s):
                     self._has_regrouped = True
                     return RegroupAsked(now_s)
-                return Ticked(now_s, self._arrived(now_s))
+                return Ticked(now_s, self._arrived(now_s), self._sessions.waiting())
             first_s = min(self._next_tick_s, *(time_s for time_s, _ in self._timers[:1]), math.inf)
             try:
                 event = self._events.get(timeout=first_s - now_s)
@@ -195,8 +195,8 @@ class Round:
                     self._log.write("session opens", **asdict(action))
                     self._moved.opened(action.session, (action.source, *reversed(action.relays)))
                     self._sessions.open(action)
-                case CloseSession(session):
-                    self._sessions.close(session)
+                case CloseSession(session, is_stuck):
+                    self._sessions.close(session, is_stuck=is_stuck)
                 case Wake(time_s, tag):
                     heapq.heappush(self._timers, (time_s, tag))
                 case Plan():

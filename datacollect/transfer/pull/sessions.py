@@ -75,9 +75,9 @@ class Sessions:
         """Let a session's thread carry an action out after those before."""
         self._threads[wanted.session].wanted.put(wanted)
 
-    def close(self, session: int) -> None:
-        """End a session at once."""
-        self._threads[session].end()
+    def close(self, session: int, *, is_stuck: bool = False) -> None:
+        """End a session at once; `is_stuck`: because nothing comes."""
+        self._threads[session].end(is_stuck=is_stuck)
 
     def forget(self, session: int) -> int:
         """A session's end is told to the core; return what it has received in all."""
@@ -86,6 +86,10 @@ class Sessions:
     def arrived_bytes(self) -> dict[int, int]:
         """Return what each session has received."""
         return {number: thread.received_bytes for number, thread in self._threads.items()}
+
+    def waiting(self) -> frozenset[int]:
+        """Return the sessions that do not wait for an answer."""
+        return frozenset(number for number, thread in self._threads.items() if thread.is_waiting)
 
     def end(self, patience_s: float = 2.0) -> None:
         """End all; those that are still connecting are left to end by themselves."""
@@ -121,25 +125,30 @@ class _SessionThread(threading.Thread):
         return self._peer is not None
 
     @property
+    def is_waiting(self) -> bool:
+        return self._peer is not None and self._peer.is_waiting
+
+    @property
     def received_bytes(self) -> int:
         return 0 if self._peer is None else self._peer.received_bytes
 
-    def end(self) -> None:
+    def end(self, *, is_stuck: bool = False) -> None:
         """Let it end at once, whatever it waits for; from any thread."""
         self._has_ended = True
         self.wanted.put(None)
         if self._peer is not None:
-            self._peer.abort()
+            self._peer.abort(is_stuck=is_stuck)
 
     def run(self) -> None:
-        number, why, is_final = self._opening.session, "", False
+        number, why, is_final, wait_s = self._opening.session, "", False, 0.0
         try:
             self._peer = self._open_peer(self._opening.source, self._opening.relays)
-            self._tell(SessionOpened(self._now_s(), number))
+            self._tell(SessionOpened(self._now_s(), number, self._peer.is_proved))
             while not self._has_ended:
                 self._work(self._peer)
         except (DatacollectError, OSError) as error:
             why, is_final = str(error), is_final_error(error)
+            wait_s = asked_wait_s(error)
             # Who answers over a relay is for the relay to say: another way may lead to the source.
             is_final = is_final and not (self._opening.relays and isinstance(error, IdentityError))
         except Exception as error:  # noqa: BLE001 - the core is to know, whatever it is
@@ -148,7 +157,7 @@ class _SessionThread(threading.Thread):
             if self._peer is not None:
                 with suppress(Exception):
                     self._peer.close()
-        self._tell(SessionEnded(self._now_s(), number, why, is_final))
+        self._tell(SessionEnded(self._now_s(), number, why, is_final, wait_s))
 
     def _work(self, peer: Peer) -> None:
         """Do what is wanted; with nothing wanted receive an answer, or wait."""
@@ -240,3 +249,8 @@ class _SessionThread(threading.Thread):
 def is_final_error(error: BaseException) -> bool:
     """Whether a source is of no use any more, by whichever route."""
     return bool(getattr(error, "is_final", False))
+
+
+def asked_wait_s(error: BaseException) -> float:
+    """Return for how long a source has asked to be left alone; 0: it has not."""
+    return float(getattr(error, "wait_s", 0.0))

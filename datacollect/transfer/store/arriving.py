@@ -211,6 +211,11 @@ class Arriving:
         known = self._sources[source]
         return tuple(known.layout.pieces_of(known.row_of[file]))
 
+    def files_of(self, source: str, pieces: Iterable[int]) -> set[int]:
+        """Return the files that have parts in some pieces."""
+        layout = self._sources[source].layout
+        return {span.file for piece in pieces for span in layout.spans(piece)}
+
     def abandon(self, source: str, piece: int, why: str) -> None:
         """Give the files of a piece up."""
         files = [span.file for span in self._sources[source].layout.spans(piece)]

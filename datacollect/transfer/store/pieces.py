@@ -150,6 +150,17 @@ class Layout:
         last = int(np.searchsorted(self.pieces, start + int(self.sizes[row]), side="left"))
         return range(first, last)
 
+    def kin(self, piece: int) -> range:
+        """Return all pieces that hold parts of the files of a piece.
+
+        >>> layout = Layout.empty().extended(np.array([7, 8]), np.array([100_000, 50_000]), 65536)
+        >>> layout.kin(0), layout.kin(2)
+        (range(0, 2), range(1, 3))
+        """
+        begin = int(self.pieces[piece])
+        first, last = self._within(begin, begin + int(self.piece_bytes[piece]))
+        return range(self.pieces_of(first).start, self.pieces_of(last - 1).stop)
+
     def _within(self, begin: int, end: int) -> tuple[int, int]:
         """Return the rows of files that have bytes in a range."""
         # Not numpy's search: it lets other threads run, and waits for milliseconds to go on.

@@ -351,6 +351,19 @@ class Reading:
             "files.why IS NULL GROUP BY name ORDER BY name"
         )
 
+    def waiting_files(self, source: str, most: int) -> list[tuple[int, str]]:
+        """Return files of a source that have yet to come: number and path, by path."""
+        return self._rows(
+            f"SELECT files.id, path {_OF_SOURCES} WHERE name = ? AND state = 0 AND "
+            "files.why IS NULL ORDER BY path LIMIT ?",
+            (source, most),
+        )
+
+    def done_paths(self, source: str) -> set[str]:
+        """Return the paths of a source's files that are done."""
+        rows = self._rows(f"SELECT path {_OF_SOURCES} WHERE name = ? AND state = 1", (source,))
+        return {path for (path,) in rows}
+
     def wanted_bytes(self, source: str) -> int:
         """Return the bytes of a source's files that are there or waited for, holes left out."""
         ((total,),) = self._rows(

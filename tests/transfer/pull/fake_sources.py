@@ -1,6 +1,7 @@
 """A world for the collector's core: sessions at steady rates on a clock that only events move."""
 
 import heapq
+import math
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -28,6 +29,9 @@ class World:
     rates: dict
     down: dict = field(default_factory=dict)
     verdicts: dict = field(default_factory=dict)  # (source, piece) -> list of verdicts to come
+    silent: set = field(default_factory=set)  # (source, piece) of which nothing comes
+    pauses_s: dict = field(default_factory=dict)  # source -> what it asks for where it is down
+    is_proved: bool = False  # whether sources show that they are there when a session opens
     latency_s: float = 0.05
 
     def run(self, core, until_s=600.0):
@@ -77,11 +81,11 @@ class World:
             self._end(number, "unreachable")
             return
         self.sessions[number]["open"] = True
-        self._do(self.core.handle(SessionOpened(self.now_s, number)))
+        self._do(self.core.handle(SessionOpened(self.now_s, number, self.is_proved)))
 
     def _end(self, number, why):
-        self.sessions.pop(number)
-        self._do(self.core.handle(SessionEnded(self.now_s, number, why)))
+        wait_s = self.pauses_s.get(self.sessions.pop(number)["hosts"][0], 0.0)
+        self._do(self.core.handle(SessionEnded(self.now_s, number, why, wait_s=wait_s)))
 
     def _answer(self, session, piece):
         source, n_bytes = session["hosts"][0], self.core.work[session["hosts"][0]].sizes[piece]
@@ -121,9 +125,11 @@ class World:
                     session["asked"].append(piece)
                     begin_s = max(self.now_s + self.latency_s, session["free_s"])
                     n_bytes = self.core.work[source].sizes[piece]
-                    session["free_s"] = begin_s + n_bytes / self.rates[session["hosts"]]
+                    rate = 0.0 if (source, piece) in self.silent else self.rates[session["hosts"]]
+                    session["free_s"] = begin_s + n_bytes / rate if rate else math.inf
                     event = ("answer", number, piece, session["generation"])
-                    self._at(session["free_s"], event)
+                    if session["free_s"] < math.inf:  # what follows silence waits for ever
+                        self._at(session["free_s"], event)
                 case Ask(number, source, piece):
                     self._at(self.now_s, Confirmed(self.now_s, number, source, piece, (7,), ()))
                 case CloseSession(number):

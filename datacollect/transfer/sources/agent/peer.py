@@ -43,6 +43,16 @@ class AgentPeer:
         """All bytes so far."""
         return self._session.received_bytes
 
+    @property
+    def is_proved(self) -> bool:
+        """Say no: an agent is not asked for another file when a session opens."""
+        return False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Say no: what is asked for is asked at once."""
+        return False
+
     def has_room(self, segments: Sequence[Segment]) -> bool:
         """Whether it may be asked for segments before an answer is received."""
         return self._session.has_room(self._read_of(segments))
@@ -92,7 +102,7 @@ class AgentPeer:
         self._ticket = None
         return list(found)
 
-    def abort(self) -> None:
+    def abort(self, *, is_stuck: bool = False) -> None:
         """Let whatever is under way fail at once."""
         self._session.abort()
 

@@ -31,6 +31,7 @@ class AgentSource:
     """
 
     is_cut_by_file = False
+    named: tuple[str, ...] = ()
 
     def __init__(self, name: str, network: Network, patterns: Sequence[str] | None) -> None:
         self.name = name

@@ -61,6 +61,8 @@ class Conversation:
     received_bytes : int
         Of all ranges.
     is_aborted : bool
+    on_bytes : callable or None
+        Called once, when the first bytes of a range come.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Conversation:
         self._wanted = 0
         self.taken = self.received_bytes = 0
         self.is_aborted = False
+        self.on_bytes: Callable[[], None] | None = None
 
     def greet(self, origin: Origin, deadline: Deadline | None) -> None:
         """Connect, before anything is wanted.
@@ -147,6 +150,9 @@ class Conversation:
                 event = self._fill() if self._wanted else self._receive()
 
     def _do(self, action: messages.Action) -> None:
+        if isinstance(action, messages.Take | messages.Fill) and self.on_bytes is not None:
+            tell, self.on_bytes = self.on_bytes, None
+            tell()
         match action:
             case messages.Take(data):
                 self._view[self.taken : self.taken + len(data)] = data
@@ -190,11 +196,16 @@ class Conversation:
                     self._connection.settimeout(self._deadline.left_s())
                 data = self._connection.recv(READ_BYTES)
         except TransferError as error:
-            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
+            return self._lost(error)
         if self._deadline is not None:
             self._deadline.came(len(data))
             self._connection.settimeout(self._timeout_s)
         return messages.Received(data, time.time())
+
+    def _lost(self, error: TransferError) -> messages.Event:
+        # What it was before it was put into words.
+        is_late = isinstance(error.__context__, TimeoutError)
+        return messages.Lost(str(error).removeprefix(f"{self._name}: "), is_late)
 
     def _fill(self) -> messages.Event:
         """Receive what is wanted straight into its place."""
@@ -211,7 +222,7 @@ class Conversation:
                     taken += n_bytes
                     self.received_bytes += n_bytes
         except TransferError as error:
-            return messages.Lost(str(error).removeprefix(f"{self._name}: "))
+            return self._lost(error)
         finally:
             self.taken += taken
         return messages.Filled(taken)

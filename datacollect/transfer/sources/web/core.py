@@ -103,10 +103,11 @@ class WebCore:
                 return self._received(event)
             case Filled(n_bytes):
                 return self._filled(n_bytes)
-            case Lost(why):
+            case Lost(why, is_late):
                 if self._asked is None:
                     return self._disconnect()
-                return self._asked_again() or [*self._disconnect(), Fail(why)]
+                again = [] if is_late else self._asked_again()
+                return again or [*self._disconnect(), Fail(why)]
 
     # Asking -----------------------------------------------------------------------------------
 

@@ -161,7 +161,10 @@ class WebListing:
 
     def _ask(self, file: ServerFile, peer: WebPeer) -> None:
         try:
-            first = peer.size(file.path)
+            first = peer.size(file.path, others_first=True)
+            if first.worth is Worth.LATER:
+                self._put_off(file, first.why)
+                return
             found = self._judged(file, first, peer)
         except BaseException:
             with self._cond:
@@ -174,9 +177,30 @@ class WebListing:
                 self._held[file.path] = file, found
             else:
                 self._found[file.path] = found
-            if len(self._found) + len(self._held) == self._n_asked:
-                self._judge_together()
-            self._cond.notify_all()
+            self._look_at_all()
+
+    def _put_off(self, file: ServerFile, why: str) -> None:
+        """Ask for a file after all others, until nothing has come for as long as the patience.
+
+        Raises
+        ------
+        TransferError
+            It is over, and nothing has come of any file.
+        """
+        with self._cond:
+            if time.monotonic() - self._heard_s > self._patience_s:
+                if not self._found and not self._held:
+                    raise TransferError(f"{self._name}: {why}")
+                self._found[file.path] = self._later(file, why)
+                self._look_at_all()
+            else:
+                self._to_ask.append(file)
+
+    def _look_at_all(self) -> None:
+        """Judge together what was held back, once all files were answered for or given up."""
+        if len(self._found) + len(self._held) == self._n_asked:
+            self._judge_together()
+        self._cond.notify_all()
 
     def _judge_together(self) -> None:
         """All were asked: judge what may be one page for many; the whole server, if it is all.

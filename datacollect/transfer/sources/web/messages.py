@@ -19,6 +19,7 @@ class Worth(Enum):
     CHANGED = "changed"  # the server has another version by now
     GONE = "gone"
     REFUSED = "refused"  # it will not give this file: to ask again is of no use
+    LATER = "later"  # it failed, and others do not: let them come first
     UNREADABLE = "unreadable"  # it failed, and may not the next time
 
 
@@ -80,9 +81,10 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The connection failed."""
+    """The connection failed; `is_late`: nothing came for too long, which another does not mend."""
 
     why: str
+    is_late: bool = False
 
 
 Event: TypeAlias = Greet | AskRange | AskSize | Connected | Received | Filled | Lost

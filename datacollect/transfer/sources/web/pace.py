@@ -26,6 +26,8 @@ SHORTEST_RUN, LONGEST_RUN = 8, 512
 # Of the distance between requests, at first, and at most.
 FIRST_DISTANCE_S, LONGEST_DISTANCE_S = 0.05, 10.0
 LOOK_S = 0.25
+# What helps where that is longer than anybody waits.
+LATER_OR_LONGER = "start again later, or write a longer patience_s in [limits]"
 
 
 class Pace:
@@ -131,8 +133,8 @@ class Pace:
                 if (left_s := self._until_s - now_s) > 0:
                     if left_s > most_s:
                         raise TransferError(
-                            f"{name}: asks to be left alone for {left_s:.0f} s, and patience_s is "
-                            f"{most_s:g}; start again later, or write a longer patience_s"
+                            f"{name}: asks to be left alone for {left_s:.0f} s more, and "
+                            f"patience_s is {most_s:g}: {LATER_OR_LONGER}"
                         )
                     if pause_seen != self._n_pauses:
                         pause_seen = self._n_pauses

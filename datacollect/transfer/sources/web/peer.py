@@ -8,17 +8,18 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datacollect.net.deadline import RENEWED_BY_BYTES, RENEWED_WITHIN_S
+from datacollect.net.deadline import RENEWED_BY_BYTES
 from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
 from datacollect.transfer.sources.web import messages
 from datacollect.transfer.sources.web.conversation import Conversation, Failed
 from datacollect.transfer.sources.web.heads import BUSY_S
 from datacollect.transfer.sources.web.messages import AskRange, AskSize, Worth
+from datacollect.transfer.sources.web.pace import LATER_OR_LONGER
 from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from datacollect.net.deadline import Deadline
     from datacollect.transfer.protocol.source import Listed, Segment, Span
@@ -83,6 +84,7 @@ class WebPeer:
         self._standing, self._is_told = standing, is_told
         self._timeout_s, self._patience_s = timeout_s, patience_s
         self._asked: deque[Sequence[Segment]] = deque()
+        self._is_stuck = self.is_proved = self.is_waiting = False
 
     @property
     def received_bytes(self) -> int:
@@ -138,17 +140,30 @@ class WebPeer:
         """Say that web servers hash nothing without sending it."""
         return None
 
-    def size(self, path: str, *, is_doubted: bool = False) -> messages.Answer:
-        """Ask for a file's size and version; in two ways, where what is known is contradicted."""
+    def size(
+        self, path: str, *, is_doubted: bool = False, others_first: bool = False
+    ) -> messages.Answer:
+        """Ask for a file's size and version.
+
+        Parameters
+        ----------
+        path : str
+        is_doubted : bool
+            What is known is contradicted: ask in two ways.
+        others_first : bool
+            Where nothing comes, let others come first: the answer is `LATER`.
+        """
         mark = self._standing.mark(path)
-        answer = self._asked_for(path, lambda: AskSize(path, self._target_of(path), is_doubted))
+        ask = lambda: AskSize(path, self._target_of(path), is_doubted)  # noqa: E731
+        answer = self._asked_for(path, ask, others_first=others_first)
         why = self._standing.note(path, answer.version, mark)
         if why is not None and answer.worth in (Worth.GOOD, Worth.REFUSED):
             return replace(answer, worth=Worth.REFUSED, why=why)
         return answer
 
-    def abort(self) -> None:
-        """Let whatever is under way fail at once."""
+    def abort(self, *, is_stuck: bool = False) -> None:
+        """Let whatever is under way fail at once; `is_stuck`: because nothing comes of it."""
+        self._is_stuck = is_stuck
         self._talk.abort()
 
     def close(self) -> None:
@@ -158,18 +173,45 @@ class WebPeer:
     def connect(self, deadline: Deadline | None = None) -> None:
         """Connect, once the server need not be left alone any more.
 
+        Where one of its files is silent, it is asked for one that was not: so it proves that it is
+        there.
+
         Raises
         ------
         TransferError
             It cannot be reached, or is another.
         """
         with self._pace.turn(self._name, self._patience_s):
+            # To wait as long as it has asked for is no part of the contact.
+            deadline = None if self._pace.is_narrow else deadline
             self._talk.greet(self._target_of("").origin, deadline)
             self._leave()
+        if self._standing.is_doubted:
+            self.is_proved = self._is_there(self._standing.good())
 
     # One question, until it is answered -------------------------------------------------------
 
     def _range(self, span: Span, file: Listed) -> messages.Answer:
+        """Fetch a span, once it is known that ranges of the file come."""
+        if span.n_bytes == file.n_bytes:
+            return self._fetched(span, file)
+        talk = self._talk
+        self.is_waiting = True
+        with self._standing.lanes.lane(file.path, lambda: talk.is_aborted) as was_in_vain:
+            self.is_waiting = False
+            failures = self._standing.failures(file.path)
+            if was_in_vain and failures.n:
+                return messages.Answer(Worth.LATER, failures.why)
+            talk.on_bytes = lambda: self._standing.lanes.proved(file.path)
+            try:
+                answer = self._fetched(span, file)
+            finally:
+                talk.on_bytes = None
+            if answer.worth is Worth.REFUSED:
+                self._standing.refuse(file.path, answer.why)  # no other is to ask for it in vain
+            return answer
+
+    def _fetched(self, span: Span, file: Listed) -> messages.Answer:
         """Fetch a span; what has come of it is kept where a connection ends in between."""
         version = Version.of_tag(file.tag)
         target, mark = self._target_of(file.path), self._standing.mark(file.path)
@@ -181,7 +223,7 @@ class WebPeer:
             begin, n_bytes = span.offset_bytes + self._talk.taken, span.n_bytes - self._talk.taken
             return AskRange(file.path, target, file.n_bytes, version, begin, n_bytes)
 
-        answer = self._asked_for(file.path, rest)
+        answer = self._asked_for(file.path, rest, may_wait=True)
         if answer.worth is Worth.GOOD:
             self._standing.note(file.path, version, mark)
         elif answer.worth is Worth.CHANGED and version.sha256 is None:
@@ -196,8 +238,25 @@ class WebPeer:
         was = Version.of_tag(file.tag)
         return self._standing.note(path, answer.version, self._standing.mark(path), was)
 
-    def _asked_for(self, path: str, ask: Callable[[], messages.Event]) -> messages.Answer:
+    def _asked_for(
+        self,
+        path: str,
+        ask: Callable[[], messages.Event],
+        *,
+        may_wait: bool = False,
+        others_first: bool = False,
+    ) -> messages.Answer:
         """Ask until there is an answer; a file that fails while others do not is refused.
+
+        Parameters
+        ----------
+        path : str
+        ask : callable
+            Returns what the core is to ask.
+        may_wait : bool
+            It is left to the caller when to ask again, where that does not help at once.
+        others_first : bool
+            And so it is where nothing comes, before it is known whether others do.
 
         Raises
         ------
@@ -219,16 +278,20 @@ class WebPeer:
             except Failed as error:
                 failure = error
                 if self._talk.is_aborted:
-                    if time.monotonic() - begun_s >= RENEWED_WITHIN_S and self._talk.taken == taken:
-                        self._standing.failed(path, "nothing comes")
+                    if self._is_stuck:
+                        self._standing.silent(path)
                     raise
             if self._talk.taken - taken >= RENEWED_BY_BYTES:
                 continue  # it goes on from there
             is_quick = time.monotonic() - begun_s < self._timeout_s / 2
+            if others_first and not is_quick:
+                self._standing.failed(path, str(failure).removeprefix(f"{self._name}: "))
+                return messages.Answer(Worth.LATER, self._standing.failures(path).why)
             if (refusal := self._blame(path, failure, is_quick=is_quick)) is not None:
                 return refusal
-            if self._asked:  # let others come first
-                return messages.Answer(Worth.UNREADABLE, self._standing.failures(path).why)
+            failures = self._standing.failures(path)
+            if may_wait and (failures.n > 1 or failure.status or not is_quick):
+                return messages.Answer(Worth.LATER, failures.why)
 
     def _refusal(self, path: str) -> messages.Answer | None:
         """Return why a file is given up; None as long as it is not."""
@@ -255,7 +318,10 @@ class WebPeer:
         TransferError
             The server is away, or busy.
         """
-        n_failures = self._standing.failed(path, str(failure).removeprefix(f"{self._name}: "))
+        why = str(failure).removeprefix(f"{self._name}: ")
+        if failure.wait_s > self._patience_s:
+            why += f"; patience_s is {self._patience_s:g}: {LATER_OR_LONGER}"
+        n_failures = self._standing.failed(path, why)
         if failure.status:
             # Who asks for it is left alone, once; then it may be the file that asks so for ever.
             may_be_waited_for = failure.wait_s <= self._patience_s
@@ -278,7 +344,11 @@ class WebPeer:
 
     def _is_up(self, path: str) -> bool:
         """Whether the server answers for another file."""
-        for other in self._standing.witnesses(path):
+        return self._is_there(self._standing.witnesses(path))
+
+    def _is_there(self, witnesses: Iterable[str]) -> bool:
+        """Whether the server answers for one of these files."""
+        for other in witnesses:
             probe = AskSize(other, self._target_of(other), is_probe=True)
             try:
                 answer = self._in_turn(lambda probe=probe: probe)  # type: ignore[misc]
@@ -292,7 +362,9 @@ class WebPeer:
 
     def _in_turn(self, ask: Callable[[], messages.Event]) -> messages.Answer:
         talk = self._talk
+        self.is_waiting = True
         with self._pace.turn(self._name, self._patience_s, lambda: talk.is_aborted) as turn:
+            self.is_waiting = False
             try:
                 answer = talk.exchange(ask())
             except Failed as error:
@@ -312,5 +384,6 @@ _VERDICTS = {
     Worth.CHANGED: Verdict.CHANGED,
     Worth.GONE: Verdict.CHANGED,  # the next question says so
     Worth.REFUSED: Verdict.REFUSED,
+    Worth.LATER: Verdict.LATER,
     Worth.UNREADABLE: Verdict.UNREADABLE,
 }

@@ -55,7 +55,8 @@ class WebSource:
         self._timeout_s, self._patience_s = timeout_s, patience_s
         self._pace = Pace()
         self._files = [file for file in entry.files if matches(file.path, patterns)]
-        self._standing = Standing(file.path for file in self._files)
+        self.named = tuple(file.path for file in self._files)
+        self._standing = Standing(self.named)
         self._told = {file.path for file in entry.files if file.is_known}
         self._listing: WebListing | None = None
         self._tls = web_context(entry.ca, entry.fingerprint)

@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.net.safe_text import safe_text
+from datacollect.transfer.sources.web.lanes import Lanes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MOST_FAILURES = 4
 # A file has so many versions in one start: listed, and changed three times.
 MOST_VERSIONS = 4
+# What is said of a file of which nothing comes.
+SILENT = "nothing comes of it when it is asked for, or too little"
 # So many others are asked whether the server is there.
 MOST_WITNESSES, MOST_LOOKED_AT = 4, 100
 
@@ -52,13 +55,19 @@ class Standing:
     ----------
     paths : iterable of str
         All its files.
+
+    Attributes
+    ----------
+    lanes : Lanes
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = tuple(paths)
         self._lock = threading.Lock()
         self._failures: dict[str, Failures] = {}
+        self.lanes = Lanes()
         self._good: deque[str] = deque(maxlen=2)
+        self._is_doubted = False
         self._next = 0
         self._seen: dict[str, list[str]] = {}
         self._alternating: dict[str, str] = {}
@@ -79,8 +88,20 @@ class Standing:
         """A file was answered for; `is_good`: with what was asked for."""
         with self._lock:
             self._failures.pop(path, None)
-            if is_good and path not in self._good:
-                self._good.append(path)
+            if is_good:
+                self._is_doubted = False
+                if path not in self._good:
+                    self._good.append(path)
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether the server was silent, and has answered nothing since."""
+        return self._is_doubted
+
+    def silent(self, path: str) -> None:
+        """Nothing comes of a file; whether anything of others does is not known."""
+        self.failed(path, SILENT)
+        self._is_doubted = True
 
     def failed(self, path: str, why: str) -> int:
         """A file has failed; return how often it has since it was last answered for."""
@@ -94,7 +115,7 @@ class Standing:
     def witnesses(self, path: str) -> list[str]:
         """Return other files, by which to ask whether the server is there: good ones first."""
         with self._lock:
-            chosen = [other for other in self._good if other != path]
+            chosen = self.good(path)
             for _ in range(min(len(self._paths), MOST_LOOKED_AT)):
                 if len(chosen) >= MOST_WITNESSES:
                     break
@@ -103,6 +124,10 @@ class Standing:
                 if other != path and other not in chosen and other not in self._failures:
                     chosen.append(other)
         return chosen
+
+    def good(self, path: str = "") -> list[str]:
+        """Return other files, for which the server has answered not long ago."""
+        return [other for other in self._good if other != path]
 
     # Versions ---------------------------------------------------------------------------------
 

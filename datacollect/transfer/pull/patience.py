@@ -1,0 +1,97 @@
+"""For how long nothing has come from each source, and which time does not count."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from datacollect.net.deadline import RENEWED_BY_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Patience:
+    """What the core knows of sources that are silent.
+
+    A pause that a source asks for does not count: the longest since it was heard, once.
+
+    Parameters
+    ----------
+    sources : iterable of str
+    patience_s : float
+        A source is given up that for so long brings no whole answer, nor more of one than before.
+    waited_s : mapping of str to float
+        What counts of the time before already.
+    stranded_after_s : mapping of str to float
+        Sources for which there is another way than those that are used, after so much silence.
+
+    Examples
+    --------
+    >>> patience = Patience(["W"], 60.0)
+    >>> patience.asked_to_wait("W", 50.0)
+    >>> patience.is_over("W", 109.0), patience.is_over("W", 111.0), patience.silent_s("W", 111.0)
+    (False, True, 111.0)
+    """
+
+    def __init__(
+        self,
+        sources: Iterable[str],
+        patience_s: float,
+        waited_s: Mapping[str, float] | None = None,
+        stranded_after_s: Mapping[str, float] | None = None,
+    ) -> None:
+        self._patience_s, self._stranded_after_s = patience_s, dict(stranded_after_s or {})
+        self._heard_s = {source: -(waited_s or {}).get(source, 0.0) for source in sources}
+        # Most that has come since the last whole answer: as far again is no progress.
+        self._best_bytes: Counter[str] = Counter()
+        self._pause_s: dict[str, float] = {}
+        self._excused: set[str] = set()
+
+    def answered(self, source: str, now_s: float) -> None:
+        """A source has given a whole answer."""
+        self._best_bytes[source] = 0
+        self._heard(source, now_s)
+
+    def gained(self, source: str, n_bytes: int, now_s: float) -> None:
+        """So much of an answer has come by now."""
+        more = n_bytes - self._best_bytes[source]
+        if more >= RENEWED_BY_BYTES:
+            self._best_bytes[source] += more
+            self._heard(source, now_s)
+
+    def asked_to_wait(self, source: str, wait_s: float) -> None:
+        """A source wants to be left alone for so long: that is no silence, once."""
+        wait_s = min(wait_s, self._patience_s)
+        self._pause_s[source] = max(wait_s, self._pause_s.get(source, 0.0))
+
+    def excuse(self, source: str) -> None:
+        """A file is silent for the first time: its source is not to blame, if it proves so."""
+        self._excused.add(source)
+
+    def proved(self, source: str, now_s: float) -> None:
+        """A source has answered for another file than the one that is silent."""
+        if source in self._excused:
+            self._heard(source, now_s)
+
+    def _heard(self, source: str, now_s: float) -> None:
+        self._heard_s[source] = now_s
+        self._pause_s.pop(source, None)
+        self._excused.discard(source)
+
+    def silent_s(self, source: str, now_s: float) -> float:
+        """Return for how long nothing has come from a source."""
+        return now_s - self._heard_s[source]
+
+    def counted_s(self, source: str, now_s: float) -> float:
+        """Return what of that counts."""
+        return self.silent_s(source, now_s) - self._pause_s.get(source, 0.0)
+
+    def is_over(self, source: str, now_s: float) -> bool:
+        """Whether a source is to be given up."""
+        return self.counted_s(source, now_s) > self._patience_s
+
+    def is_stranded(self, source: str, now_s: float) -> bool:
+        """Whether another way to a source is to be tried."""
+        return self.counted_s(source, now_s) > self._stranded_after_s.get(source, math.inf)
