@@ -40,12 +40,15 @@ from datacollect.transfer.sources.web.messages import (
     Take,
     Worth,
 )
+from datacollect.transfer.sources.web.refusals import endless_head
 from datacollect.transfer.sources.web.urls import Origin, Target, redirected
 
 if TYPE_CHECKING:
     from datacollect.transfer.sources.web.redirects import RedirectRule
 
 MOST_HEAD_BYTES = 64 * 1024
+# By which status h11 would have a server answer such a head.
+HEAD_TOO_LONG = 431
 MOST_REDIRECTS = 5
 # A range comes in so many answers at most, where the server sends less at a time than it is asked.
 MOST_PARTS = 1024
@@ -204,6 +207,9 @@ class WebCore:
         except h11.RemoteProtocolError as error:
             if self._answer is not None and not self._wants_body:
                 return [*self._disconnect(), self._answered()]
+            if error.error_status_hint == HEAD_TOO_LONG:
+                # Each try would cost as much again, however small the file is.
+                return [*self._disconnect(), self._refused(endless_head(MOST_HEAD_BYTES))]
             why = f"the server's answer is cut short, or no HTTP: {safe_text(str(error))}"
             return [*self._disconnect(), Fail(why)]
         return actions + self._fill()

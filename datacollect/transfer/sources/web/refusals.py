@@ -52,6 +52,14 @@ def encoded(head: Head, encoding: str) -> str:
     )
 
 
+def endless_head(most_bytes: int) -> str:
+    """Say that the head of an answer is longer than any that is meant."""
+    return (
+        f"the head of the server's answer has no end within {most_bytes:,} bytes: no web server "
+        "means that; look at what stands between (a proxy, a page of errors)"
+    )
+
+
 def login_page(target: Target) -> str:
     """Say that a page has come instead of a file."""
     return (

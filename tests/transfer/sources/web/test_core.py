@@ -413,7 +413,6 @@ def test_redirects_in_a_circle_end():
     [
         b"SSH-2.0-OpenSSH_9\r\n",
         b"HTTP/1.1 206 X\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-        b"HTTP/1.1 206 X\r\n" + b"A: b\r\n" * 20_000,
     ],
 )
 def test_what_is_no_http_fails(data):
@@ -432,3 +431,18 @@ def test_a_copy_goes_on_as_the_original():
     twin = copy.deepcopy(core)
     for one in (core, twin):
         assert one.handle(Received(b"345")) == [Take(b"345"), Answer(Worth.GOOD)]
+
+
+@pytest.mark.parametrize("asks", [RANGE, AskSize("a", TARGET)])
+def test_a_head_without_end_is_asked_for_once(asks):
+    """It costs many times a small file at each try; a failure would be tried again."""
+    endless = [Received(b"HTTP/1.1 206 X\r\n"), *[Received(b"X-A: b\r\n" * 1000)] * 9]
+    core = asked(asks)
+    actions = []
+    for event in endless:
+        actions += core.handle(event)
+        if actions:
+            break
+    gone, answer = actions
+    assert (gone, answer.worth) == (Disconnect(), Worth.REFUSED)
+    assert "has no end within 65,536 bytes" in answer.why
