@@ -133,7 +133,7 @@ def own_results(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> Ow
                     "seeds": int(runs["complete"].sum()),
                     "incomplete": int((~runs["complete"]).sum()),
                     "connections": float(runs["connections"].mean()),
-                    **named("makespan_s", mean_interval(runs["makespan_s"])),
+                    **named("makespan_s", mean_interval(runs["makespan_s"]).from_zero()),
                     "base": "" if base is None else _words(sweep, base),
                     **named(RATIO, paired_ratio(runs, others, "makespan_s")),
                 }
