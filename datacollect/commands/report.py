@@ -20,7 +20,7 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
-from datacollect.units import format_significant
+from datacollect.units import counted, format_significant
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -141,7 +141,7 @@ def _show_own(sweep: SweepReport, found: Report) -> None:
             *(str(row[axis]) for axis in own.axes),
             _seeds(row),
             _interval(row, "makespan_s"),
-            *([_interval(row, "over_base")] if is_compared else []),
+            *([_ratio(row)] if is_compared else []),
         ]
         for row in rows[:MOST_ROWS]
     ]
@@ -158,6 +158,13 @@ def _show_own(sweep: SweepReport, found: Report) -> None:
 def _seeds(row: Mapping[Hashable, Any]) -> str:
     ended = "" if not row["incomplete"] else f" + {row['incomplete']} incomplete"
     return f"{row['seeds']}{ended}"
+
+
+def _ratio(row: Mapping[Hashable, Any]) -> str:
+    """A ratio, and the pairs that made it where they are fewer than the seeds beside them."""
+    found = _interval(row, "over_base")
+    is_fewer = 0 < row["pairs"] < row["seeds"]
+    return f"{found} ({counted(row['pairs'], 'pair')})" if is_fewer else found
 
 
 def _interval(row: Mapping[Hashable, Any], name: str) -> str:
