@@ -299,10 +299,16 @@ CSV = {
         HEAD + '"S\n1",D,5\n',
         r"line 2: from must be a host of the problem, got 'S\n1'",
     ),
-    "quote without end": (HEAD + '"S1,D,5\n', "line 2: not a CSV file: unexpected end of data; close"),
+    "quote without end": (
+        HEAD + '"S1,D,5\n',
+        "line 2: not a CSV file: unexpected end of data; close",
+    ),
     "NUL": (HEAD + "S1,D,\0005\n", "line 2: must be text, got a NUL character"),
     "half of UTF-16": (HEAD.encode("utf-16")[:-1], "begins as UTF-16, but byte"),
-    "half of gzip": (gzip.compress(HEAD.encode(), mtime=0)[:-9], "a packed file that is cut off or damaged"),
+    "half of gzip": (
+        gzip.compress(HEAD.encode(), mtime=0)[:-9],
+        "a packed file that is cut off or damaged",
+    ),
     "Latin-1": ((HEAD + "Genève,D,5\n").encode("latin-1"), "line 2: must be UTF-8 text, got byte"),
     "periods without starts": (
         PERIODS + "S1,D,0,5\n",
