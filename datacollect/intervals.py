@@ -8,7 +8,7 @@ cancel; an arithmetic mean of ratios makes both A and B look slower than the oth
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,17 @@ class Interval:
     def holds(self, value: float) -> bool:
         """Whether a value lies in the interval."""
         return self.low <= value <= self.high
+
+    def from_zero(self) -> Interval:
+        """Return the part that is possible for what is never below 0, such as times and bytes.
+
+        Of two values Student's t reaches 12.7 standard errors either way, often below 0. The truth
+        does not lie there: without that part the interval holds it as often as before.
+
+        >>> mean_interval([1.0, 2.0]).from_zero().low
+        0.0
+        """
+        return replace(self, low=max(self.low, 0.0))  # NaN stays
 
 
 def mean_interval(values: Iterable[float], confidence: float = CONFIDENCE) -> Interval:

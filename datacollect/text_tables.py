@@ -18,7 +18,7 @@ from datacollect.errors import ProblemError
 from datacollect.kinds import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import pandas as pd
 
@@ -57,6 +57,8 @@ class TextTable:
         Lines before the header.
     kept : tuple of int or None
         Places of the columns that have a name; None where all have.
+    ends_in_text : bool
+        Whether the last column holds any text: it may end with what separates columns.
     """
 
     name: str
@@ -65,6 +67,7 @@ class TextTable:
     separator: str = ","
     skipped_lines: int = 0
     kept: tuple[int, ...] | None = None
+    ends_in_text: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -102,14 +105,16 @@ class TextTable:
 
     def all_fields(self) -> Iterator[tuple[int, list[str]]]:
         """Line and fields of each row, those of columns without a name too."""
-        reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.separator)
+        stream = io.StringIO(self.text, newline="")
+        reader = csv.reader(stream, delimiter=self.separator, strict=True)
+        line = 1
         try:
             for _ in range(self.skipped_lines):
                 next(reader)
             header = next(reader)
             n_fields, line = len(header), reader.line_num + 1
             for row in reader:
-                if len(row) == n_fields + 1 and not row[-1]:
+                if len(row) == n_fields + 1 and not row[-1] and not self.ends_in_text:
                     row = row[:-1]  # a separator at the end of this line only
                 if row and row != header and any(row):
                     if len(row) != n_fields:
@@ -122,13 +127,16 @@ class TextTable:
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
+            quotes = "close double quotes, and double those within names"
+            remedy = quotes if '"' in self.text else "is this a table?"
             raise ProblemError(
-                f"{self.name}, line {reader.line_num + 1}: not a CSV file: {error}; is this a "
-                "table?"
+                f"{self.name}, line {line}: not a CSV file: {error}; {remedy}"
             ) from None
 
 
-def open_table(text: str, name: str, example: str) -> TextTable:
+def open_table(
+    text: str, name: str, example: str, *, texts: Collection[str] = (), is_secret: bool = False
+) -> TextTable:
     r"""Find out what separates a table's columns, and what they are called.
 
     Parameters
@@ -138,6 +146,10 @@ def open_table(text: str, name: str, example: str) -> TextTable:
         The file's name, for messages.
     example : str
         A header, such as ``"from,to,time_s,..."``, for who has none.
+    texts : collection of str
+        Columns that hold any text, such as paths, which may end with a comma.
+    is_secret : bool
+        Whether no message may tell what the file holds.
 
     Raises
     ------
@@ -153,9 +165,9 @@ def open_table(text: str, name: str, example: str) -> TextTable:
     """
     before = _EMPTY_LINES.match(text) if text.strip() else None
     begins = before.end() if before else 0
-    said = _SAID.match(text, begins)
-    separator = said[1] if said else None
-    begins = said.end() if said else begins
+    stated = _SAID.match(text, begins)
+    separator = stated[1] if stated else None
+    begins = stated.end() if stated else begins
     skipped_lines = len(text[:begins].splitlines())
     where = f"{name}, line {1 + skipped_lines}"
     rest = text[begins:]
@@ -170,11 +182,13 @@ def open_table(text: str, name: str, example: str) -> TextTable:
     names = [column for i, column in enumerate(header) if i not in unnamed]
     for column in names:
         if names.count(column) > 1:
-            raise ProblemError(f"{where}: column {column} given twice; keep one")
+            said = "a column" if is_secret else f"column {column}"
+            raise ProblemError(f"{where}: {said} given twice; keep one")
     kept = tuple(i for i in range(len(header)) if i not in unnamed) if unnamed else None
-    table = TextTable(name, text, tuple(names), separator, skipped_lines, kept)
+    ends_in_text = header[-1].strip() in texts
+    table = TextTable(name, text, tuple(names), separator, skipped_lines, kept, ends_in_text)
     if unnamed:
-        _reject_unnamed(table, unnamed)
+        _reject_unnamed(table, unnamed, is_secret=is_secret)
     return table
 
 
@@ -238,14 +252,14 @@ def _first_row(text: str, separator: str, where: str) -> list[str]:
         raise ProblemError(f"{where}: not a CSV file: {error}; is this a table?") from None
 
 
-def _reject_unnamed(table: TextTable, unnamed: Sequence[int]) -> None:
+def _reject_unnamed(table: TextTable, unnamed: Sequence[int], *, is_secret: bool) -> None:
     """Refuse columns without a name that hold anything but a count of the rows."""
     for line, row in table.all_fields():
         for i in unnamed:
             # The first column may count; elsewhere a number might be a measurement.
             if row[i] and not (i == 0 and _COUNT.fullmatch(row[i])):
+                held = "something" if is_secret else shown(row[i])
                 raise ProblemError(
                     f"{table.name}, line {1 + table.skipped_lines}: column {i + 1} has no name, "
-                    f"and line {line} has {shown(row[i])} in it; name it in the header, or remove "
-                    "it"
+                    f"and line {line} has {held} in it; name it in the header, or remove it"
                 )

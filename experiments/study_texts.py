@@ -73,8 +73,17 @@ def circumstances(row: dict[str, str]) -> list[str]:
     """Return size, setting, seeds and connections; of several settings what they share."""
     words = [row["where"], row["setting"].partition(": ")[0]]
     if row["seeds"] != "0":
-        words += [f"{row['seeds']} seeds", f"{row['connections']} connections"]
+        words += [counted(row), f"{row['connections']} connections"]
     return words
+
+
+def counted(row: dict[str, str]) -> str:
+    """Return how many seeds, or pairs of runs of one seed, made the interval.
+
+    C11's is one over runs of all settings, several of each seed.
+    """
+    one = "run" if row["claim"] == "C11" else "seed"
+    return f"{row['seeds']} {one}{'' if row['seeds'] == '1' else 's'}"
 
 
 def side_by_side(table: pd.DataFrame) -> str:
@@ -106,12 +115,11 @@ def best_row(rows: pd.DataFrame) -> dict[str, str] | None:
 
 
 def part_words(part: str, row: dict[str, str] | None) -> str:
-    """Return one verdict with its number and seeds."""
+    """Return one verdict with its number and seeds; a dash where there is none."""
     named = f"{part}: " if part else ""
     if row is None:
-        return f"{named}not run yet"
-    n = row["seeds"]
-    seeds = "" if n == "0" else f", {n} seed{'' if n == '1' else 's'}"
+        return f"{named}–"
+    seeds = "" if row["seeds"] == "0" else f", {counted(row)}"
     found = interval(row, "value", "low", "high")
     return f"{named}**{row['verdict']}**{settled_words(row)}, {found}{seeds}"
 

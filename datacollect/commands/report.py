@@ -20,7 +20,7 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
-from datacollect.units import format_significant
+from datacollect.units import counted, format_significant
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -54,7 +54,7 @@ def report(
     """Print a sweep's own results, draw its figures, write its tables.
 
     Claims of the core paper are judged where runs have to do with them. The page index.html has
-    it all, interactive, and needs no network.
+    it all, interactive, and needs no network; it is left out where plotly is not installed.
     """
     from datacollect.study.report.report import PAGE
     from datacollect.study.report.report import report as write_report
@@ -77,10 +77,11 @@ def report(
         _show_claims(found)
     if found.n_unreadable:
         note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
+    n_besides = len(found.files) - (found.page is not None)
     emit_facts(
         [
-            ("page", str(found.page)),
-            ("besides", f"{len(found.files) - 1} pictures and tables in {found.folder}"),
+            ("page", str(found.page or "none; for one pip install 'datacollect[report]'")),
+            ("besides", f"{n_besides} pictures and tables in {found.folder}"),
         ]
     )
 
@@ -107,7 +108,7 @@ def _tree(found: Report) -> dict[str, Any]:
         "runs": found.n_runs,
         "unreadable": found.n_unreadable,
         "folder": str(found.folder),
-        "page": str(found.page),
+        "page": None if found.page is None else str(found.page),
         "files": list(found.files),
         "sweeps": [sweep.to_dict() for sweep in found.sweeps],
         "results": [row for sweep in found.sweeps for row in sweep.rows()],
@@ -140,7 +141,7 @@ def _show_own(sweep: SweepReport, found: Report) -> None:
             *(str(row[axis]) for axis in own.axes),
             _seeds(row),
             _interval(row, "makespan_s"),
-            *([_interval(row, "over_base")] if is_compared else []),
+            *([_ratio(row)] if is_compared else []),
         ]
         for row in rows[:MOST_ROWS]
     ]
@@ -149,12 +150,21 @@ def _show_own(sweep: SweepReport, found: Report) -> None:
         emit_text(f"… and {len(rows) - MOST_ROWS} more, on the page and in {found.folder}")
     if any(row["seeds"] > 1 for row in rows) and not chance.has_no_part:
         emit_text("[low, high]: 95 % interval of the mean over seeds; ratios pair them")
+        if any(row["makespan_s_low"] == 0 for row in rows):
+            emit_text("[0, …: seeds too few or too far apart to bound it from below; add --seeds")
     emit("")
 
 
 def _seeds(row: Mapping[Hashable, Any]) -> str:
     ended = "" if not row["incomplete"] else f" + {row['incomplete']} incomplete"
     return f"{row['seeds']}{ended}"
+
+
+def _ratio(row: Mapping[Hashable, Any]) -> str:
+    """A ratio, and the pairs that made it where they are fewer than the seeds beside them."""
+    found = _interval(row, "over_base")
+    is_fewer = 0 < row["pairs"] < row["seeds"]
+    return f"{found} ({counted(row['pairs'], 'pair')})" if is_fewer else found
 
 
 def _interval(row: Mapping[Hashable, Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,9 +99,11 @@ def sweep(
 
     require_at_most_one({"--workers": workers, "--dask": dask})
     told: list[SweepProgress] = []
-    with showing_progress(quiet=as_json) as show:
+    with showing_progress(quiet=as_json) as show, _without_logs():
 
         def progress(now: SweepProgress) -> None:
+            if now.trouble and not (told and told[0].trouble == now.trouble):
+                note(f"warning: {now.trouble}")
             told[:] = [now]
             show(now)
 
@@ -195,6 +198,17 @@ def words_of(now: SweepProgress) -> str:
         f"{now.done} runs done{kept}{failed}, {now.to_do} to do, {now.finished_settings} of "
         f"{now.settings} settings finished{left}"
     )
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Keep Dask's loggers from standard error: what goes wrong, the sweep says itself."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

@@ -25,11 +25,6 @@ SHOWN_HOSTS = 3
 # A plan with so many times the connections of direct, and more than a few, opens many.
 MANY_TIMES, MANY_CONNECTIONS = 3, 12
 
-# What the study found, with 60 flows of others shared evenly by two wires: the makespan of direct
-# with as many connections over that of our coordinated plan (experiments/results/study,
-# figure3_paper_summary.csv).
-AS_MANY_OVER_COORDINATED = 0.76
-
 # Estimates that are older are old.
 DAY_S = 86_400.0
 OLD_S = 7 * DAY_S
@@ -122,9 +117,10 @@ def old_estimates(problem: Problem, now_s: float) -> str | None:
 def many_connections(plan: Schedule, n_direct: int) -> str | None:
     """Say where a plan opens many connections and direct few; None otherwise.
 
-    What a path gives the others grows with the number of connections, whatever their routes: of
-    the time that relays save against direct with one connection per source, much is saved by
-    opening more (docs, Study).
+    Where TCP limits what one connection gets, more of them bring more, whatever their routes: of
+    the time that relays save against direct with one connection per source, much may be saved by
+    opening more alone. By how much depends on the network, so no number is told; the study has
+    those of its own (docs/study_connections.md).
 
     Parameters
     ----------
@@ -136,9 +132,8 @@ def many_connections(plan: Schedule, n_direct: int) -> str | None:
     if opened < MANY_CONNECTIONS or opened < MANY_TIMES * n_direct:
         return None
     return (
-        f"{plan.method} opens {opened} connections and direct {n_direct}: in the study direct with "
-        f"as many took {AS_MANY_OVER_COORDINATED:g} of coordinated's time under equal load; where "
-        "TCP limits what one connection gets, try more connections first"
+        f"{plan.method} opens {opened} connections and direct {n_direct}: where TCP limits what "
+        "one connection gets, direct with as many may be as fast; try more connections first"
     )
 
 

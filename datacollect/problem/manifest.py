@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +13,7 @@ import numpy as np
 from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import BYTES_STOP, join
+from datacollect.text_tables import open_table
 from datacollect.units import counted
 
 if TYPE_CHECKING:
@@ -98,7 +97,9 @@ class Files:
 
 
 def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
-    """Read a manifest: CSV with the columns host, path, bytes and, optionally, checksums.
+    """Read a manifest: a table with the columns host, path, bytes and, optionally, checksums.
+
+    Its columns are separated by commas, semicolons or tabs (`datacollect.text_tables`).
 
     Returns
     -------
@@ -111,31 +112,21 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
         The message names the file, the line, the rule, the value and the remedy.
     """
     name = document_name(path)
-    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    table = open_table(read_text(path), name, "host,path,bytes", texts=("path",))
+    header = [column.strip() for column in table.header]
+    _require_header(header, f"{name}, line {1 + table.skipped_lines}")
     found: dict[str, list[_Entry]] = {}
     seen: set[tuple[str, str]] = set()
-    try:
-        header = [cell.strip() for cell in next(rows, [])]
-        _require_header(header, name)
-        for row in rows:
-            if not row:
-                continue
-            place = f"{name}, line {rows.line_num}"
-            if len(row) != len(header):
-                raise ProblemError(
-                    f"{place}: must have {len(header)} cells, got {len(row)}; put what holds a "
-                    "comma in double quotes"
-                )
-            cells = dict(zip(header, row, strict=True))
-            host, file = cells["host"], cells["path"]
-            _require_path(file, place)
-            if (host, file) in seen:
-                raise ProblemError(f"{place}: {file!r} of {host!r} is given twice; keep one")
-            seen.add((host, file))
-            checksums = tuple(_checksum(cells, column, place) for column in CHECKSUMS)
-            found.setdefault(host, []).append((file, _bytes(cells["bytes"], place), checksums))
-    except csv.Error as error:
-        raise ProblemError(f"{name}, line {rows.line_num}: not valid CSV: {error}") from None
+    for line, row in table.rows():
+        place = f"{name}, line {line}"
+        cells = dict(zip(header, row, strict=True))
+        host, file = cells["host"], cells["path"]
+        _require_path(file, place)
+        if (host, file) in seen:
+            raise ProblemError(f"{place}: {file!r} of {host!r} is given twice; keep one")
+        seen.add((host, file))
+        checksums = tuple(_checksum(cells, column, place) for column in CHECKSUMS)
+        found.setdefault(host, []).append((file, _bytes(cells["bytes"], place), checksums))
     for host, entries in found.items():
         _require_no_file_as_folder(host, [file for file, _, _ in entries], name)
     return {host: _files(entries) for host, entries in found.items()}
@@ -284,14 +275,14 @@ def _text(entry: _Entry | None) -> str:
     return f"{path!r} of {n_bytes} bytes" + (f" with {', '.join(known)}" if known else "")
 
 
-def _require_header(header: list[str], name: str) -> None:
+def _require_header(header: list[str], place: str) -> None:
     missing = [column for column in REQUIRED if column not in header]
     unknown = [column for column in header if column not in (*REQUIRED, *CHECKSUMS)]
     if missing or unknown or len(set(header)) < len(header):
         wrong = f"no column {missing[0]!r}" if missing else f"got {', '.join(header)}"
         raise ProblemError(
-            f"{name}, line 1: the columns must be host, path, bytes and, optionally, "
-            f"{', '.join(CHECKSUMS)}; {wrong}; write them into the first line"
+            f"{place}: the columns must be host, path, bytes and, optionally, "
+            f"{', '.join(CHECKSUMS)}; {wrong}; write them into that line"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import DatacollectError, ProblemError, SimulationError
+from datacollect.errors import (
+    DatacollectError,
+    DatacollectWarning,
+    ProblemError,
+    SimulationError,
+)
 from datacollect.scenario.carry_out import require_ns3
 from datacollect.study.experiment import Experiment
 from datacollect.study.identity import failure_key
@@ -56,6 +62,8 @@ class SweepProgress:
         Runs that were in the folder before this start, of whichever part of the experiment.
     last_failure : str
         Which run failed last, and why; may be empty.
+    trouble : str
+        What keeps workers from their jobs at present; empty where nothing does.
     """
 
     done: int
@@ -67,6 +75,7 @@ class SweepProgress:
     left_s: float | None
     kept: int = 0
     last_failure: str = ""
+    trouble: str = ""
 
 
 def sweep(
@@ -117,7 +126,8 @@ def sweep(
     retry_failed : bool
         Try again runs that failed at an earlier start.
     progress : callable, optional
-        Called about once a second.
+        Called about once a second. Without it, what keeps workers from their jobs is a
+        `DatacollectWarning`.
 
     Returns
     -------
@@ -200,7 +210,8 @@ class _Sweep:
         progress: Callable[[SweepProgress], None] | None,
     ) -> None:
         self.plan, self.store, self.versions, self.others = plan, store, versions, others
-        self._tell = progress or (lambda _: None)
+        self._tell = progress or _warner()
+        self._trouble = ""
         self._rows = store.rows()
         self._kept = len(self._rows)
         self._jobs: dict[Future[Finished], SweepJob] = {}
@@ -240,7 +251,7 @@ class _Sweep:
                 return
             for future in wait(self._jobs, TELL_S, FIRST_COMPLETED).done:
                 self._end(pool, future)
-            self._now_and_then()
+            self._now_and_then(pool)
 
     def _end(self, pool: WorkerPool, future: Future[Finished]) -> None:
         job = self._jobs.pop(future)
@@ -284,10 +295,11 @@ class _Sweep:
             if key in self._failed_before:
                 self.store.forget_failure(key)
 
-    def _now_and_then(self) -> None:
+    def _now_and_then(self, pool: WorkerPool) -> None:
         now_s = time.monotonic()
         if now_s - self._told_s >= TELL_S:
             self._told_s = now_s
+            self._trouble = pool.trouble()
             self._tell(self._progress())
         if now_s - self._written_s >= WRITE_S:
             self.store.write_results(self._rows)
@@ -308,7 +320,20 @@ class _Sweep:
             left_s=left_s,
             kept=self._kept,
             last_failure=self.plan.last_failure,
+            trouble=self._trouble,
         )
+
+
+def _warner() -> Callable[[SweepProgress], None]:
+    """Return what warns of each trouble once."""
+    last = [""]
+
+    def warn(now: SweepProgress) -> None:
+        if now.trouble and now.trouble != last[0]:
+            warnings.warn(now.trouble, DatacollectWarning, stacklevel=2)
+        last[0] = now.trouble
+
+    return warn
 
 
 def _pool(workers: int | None, dask: str | None, n_runs: int) -> WorkerPool:

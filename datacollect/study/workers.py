@@ -6,11 +6,13 @@ else's.
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import signal
 import threading
-from concurrent.futures import Future, ProcessPoolExecutor
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,8 +22,8 @@ from datacollect.study.jobs import Finished, SweepJob, work
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-# Seconds to reach a Dask scheduler.
-DASK_TIMEOUT_S = 10
+# Seconds to reach a Dask scheduler; and without any of its workers until that is said.
+DASK_TIMEOUT_S, ALONE_S = 10, 5.0
 
 
 class WorkerPool(Protocol):
@@ -40,6 +42,9 @@ class WorkerPool(Protocol):
 
     def has_lost(self, future: Future[Finished]) -> bool:
         """Look at a job that has ended: whether it died with its worker."""
+
+    def trouble(self) -> str:
+        """Return what keeps workers from their jobs at present; empty where nothing does."""
 
     def close(self) -> None:
         """End the workers, whatever they do."""
@@ -62,6 +67,10 @@ class ThisProcess:
     def has_lost(self, future: Future[Finished]) -> bool:
         """Whether it died with its worker: then nobody is here to ask."""
         return False
+
+    def trouble(self) -> str:
+        """Nothing: it is here."""
+        return ""
 
     def close(self) -> None:
         """Nothing to end."""
@@ -95,6 +104,10 @@ class LocalProcesses:
         self._idle.append(executor)
         return lost
 
+    def trouble(self) -> str:
+        """Nothing: who dies is replaced."""
+        return ""
+
     def close(self) -> None:
         """End all processes at once."""
         self._ours.close()  # they end when they find it closed
@@ -126,14 +139,16 @@ class DaskCluster:
 
     def __init__(self, address: str) -> None:
         try:
-            from distributed import Client
+            from distributed import Client, Security
         except ImportError:
             raise SimulationError(
                 "Dask is not installed: pip install 'datacollect[dask]'; or use --workers"
             ) from None
         self._address = address
+        security: Any = Security  # their types are incomplete
+        make: Any = Client
         try:
-            make: Any = Client  # its types are incomplete
+            _require_scheduler(address, security())
             self._client: Any = make(address, timeout=DASK_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ProblemError(
@@ -141,6 +156,8 @@ class DaskCluster:
                 "`dask scheduler`, workers with `dask worker ADDRESS --nthreads 1`"
             ) from None
         self._executor: Any = self._client.get_executor(pure=False)
+        self._had_workers = False
+        self._alone_since_s: float | None = None
 
     @property
     def n_workers(self) -> int:
@@ -151,11 +168,29 @@ class DaskCluster:
         SimulationError
             The scheduler is gone.
         """
-        try:
-            threads = self._client.nthreads()
-        except (OSError, TimeoutError):
-            raise self._gone() from None
-        return max(1, sum(int(n) for n in threads.values()))
+        return max(1, self._n_threads())
+
+    def trouble(self) -> str:
+        """Say where there have been no workers for `ALONE_S`; jobs wait for new ones.
+
+        Raises
+        ------
+        SimulationError
+            The scheduler is gone.
+        """
+        now_s = time.monotonic()
+        if self._n_threads():
+            self._had_workers, self._alone_since_s = True, None
+            return ""
+        if self._alone_since_s is None:
+            self._alone_since_s = now_s
+        if now_s - self._alone_since_s < ALONE_S:
+            return ""
+        what = "has lost its last worker" if self._had_workers else "has no workers"
+        return (
+            f"the Dask scheduler at {self._address} {what}: the sweep waits; start workers with "
+            f"`dask worker {self._address} --nthreads 1`"
+        )
 
     @property
     def n_jobs(self) -> int:
@@ -186,8 +221,61 @@ class DaskCluster:
         self._executor.shutdown(wait=False)
         self._client.close(timeout=5)
 
+    def _n_threads(self) -> int:
+        try:
+            threads = self._client.nthreads()
+        except (OSError, TimeoutError):
+            raise self._gone() from None
+        return sum(int(n) for n in threads.values())
+
     def _gone(self) -> SimulationError:
         return SimulationError(
             f"the Dask scheduler at {self._address} is gone; what is finished is kept: start again "
             "to go on"
         )
+
+
+def _require_scheduler(address: str, security: Any) -> None:
+    """Refuse an address where another than a scheduler answers, or nobody in time.
+
+    Dask's own client waits for ever where somebody listens and says nothing, and takes for lengths
+    what a web server answers.
+
+    Raises
+    ------
+    ValueError
+        The message says who answers, or why nobody does.
+    """
+
+    async def asked() -> Any:
+        # Where nobody listens, the connection's own end comes first, and says why.
+        return await asyncio.wait_for(_who_answers(address, security), DASK_TIMEOUT_S + 1)
+
+    # In a thread of its own: in a notebook this one has a loop that runs.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            who = thread.submit(asyncio.run, asked()).result()
+        except TimeoutError:
+            raise ValueError(f"nothing came within {DASK_TIMEOUT_S + 1} s") from None
+        except (OSError, ValueError, TypeError) as error:
+            # Of a connection that was tried again and again the last failure.
+            raise ValueError(str(error.__cause__ or error).rpartition(">: ")[2]) from None
+        except Exception:  # noqa: BLE001 - whatever it says may be taken for anything
+            raise ValueError("what listens there is no Dask") from None
+    if who != "Scheduler":
+        raise ValueError(f"it is the address of a {who}")
+
+
+async def _who_answers(address: str, security: Any) -> str:
+    """Return what a server of Dask's says that it is, such as ``"Scheduler"``."""
+    from distributed.comm.core import connect
+    from distributed.core import send_recv
+
+    any_connect: Any = connect
+    arguments = security.get_connection_args("client")
+    comm = await any_connect(address, timeout=DASK_TIMEOUT_S, **arguments)
+    try:
+        answer = await send_recv(comm, op="identity", serializers=["msgpack"])
+    finally:
+        comm.abort()
+    return str(answer["type"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -100,6 +101,47 @@ def test_the_front_page_says_what_the_results_say(fields):
         assert sentence in readme
 
 
+@pytest.mark.parametrize("page", [*PAGES, REPOSITORY / "README.md"], ids=lambda page: page.stem)
+def test_what_was_not_run_has_no_place_on_a_page(page, scripts):
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"\bnot (yet (run|measured)|(run|measured) yet)\b", text, re.IGNORECASE)
+    tables = scripts("study_tables")
+    for found in tables.MARKED.finditer(text):
+        assert tables.table_of(found["name"], RESULTS), f"nothing was run of {found['name']!r}"
+
+
+# What judges, and makes intervals.
+JUDGES = (
+    "intervals",
+    "study.report.verdicts",
+    "study.report.setting_runs",
+    "study.report.tables",
+    "study.report.claims_of_costs",
+    "study.report.claims_of_example",
+)
+
+
+def test_the_page_on_method_states_every_number_that_judges():
+    """All constants but the seed of the random numbers, which decides nothing."""
+    text = (DOCS / "study_method.md").read_text(encoding="utf-8")
+    numbers = [
+        f"{name}.{constant}"
+        for name in JUDGES
+        for constant, value in vars(importlib.import_module(f"datacollect.{name}")).items()
+        if constant.isupper() and type(value) in (int, float)
+    ]
+    assert "study.report.verdicts.PAPER_PRECISION" in numbers
+    missing = [number for number in numbers if f"<!-- = rule {number}" not in text]
+    assert missing == ["intervals.SEED"]
+
+
+def test_the_page_on_method_has_a_rule_for_every_claim(scripts):
+    text = (DOCS / "study_method.md").read_text(encoding="utf-8")
+    rules = text.partition("### Claim by claim")[2].partition("###")[0]
+    judged = set(pd.read_csv(RESULTS / "claims.csv")["claim"])
+    assert set(re.findall(r"\bC\d+\b", rules)) == judged == set(scripts("study_texts").IN_WORDS)
+
+
 def test_pages_have_fields_at_all(fields):
     assert sum(len(fields.FIELD.findall(page.read_text())) for page in PAGES) > 60
 
@@ -177,8 +219,7 @@ def test_claims_stand_side_by_side_by_the_paper_s_method_and_ours(scripts):
     small = {**found, "where": "probes of 0.5 MB, ewma", "seeds": "9", "verdict": "differs"}
     table = scripts("study_texts").side_by_side(pd.DataFrame([small, found]))
     assert table.splitlines()[-1] == (
-        "| C3: under 1:1 direct and best-path are alike | not run yet "
-        "| **holds**, 1.5 [1.4, 1.6], 2 seeds |"
+        "| C3: under 1:1 direct and best-path are alike | – | **holds**, 1.5 [1.4, 1.6], 2 seeds |"
     )
 
 
@@ -205,14 +246,14 @@ def test_claims_without_a_coordinated_plan_stand_once(scripts):
     assert len(texts.claims(pd.DataFrame(both)).splitlines()) == 4
 
 
-def test_claims_that_were_not_run_at_all_say_so_once(scripts):
+def test_claims_that_were_not_run_at_all_have_a_dash(scripts):
     row = {"claim": "C8", "is_settled": "yes", "where": "", "method": ""}
     numbers = {"value": "1.5", "low": "1.4", "high": "1.6", "seeds": "1"}
     one = {**row, **numbers, "part": "coordinated", "verdict": "holds", "method": "ours: pipelined"}
     other = {**row, **dict.fromkeys(numbers, ""), "part": "best-path", "verdict": "not run"}
     table = scripts("study_texts").side_by_side(pd.DataFrame([one, other]))
     assert table.splitlines()[-1].endswith(
-        "| not run yet | coordinated: **holds**, 1.5 [1.4, 1.6], 1 seed<br>best-path: not run yet |"
+        "| – | coordinated: **holds**, 1.5 [1.4, 1.6], 1 seed<br>best-path: – |"
     )
 
 

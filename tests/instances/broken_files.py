@@ -299,7 +299,10 @@ CSV = {
         HEAD + '"S\n1",D,5\n',
         r"line 2: from must be a host of the problem, got 'S\n1'",
     ),
-    "quote without end": (HEAD + '"S1,D,5\n', "line 2: must have 3 fields like the header, got 1"),
+    "quote without end": (
+        HEAD + '"S1,D,5\n',
+        "line 2: not a CSV file: unexpected end of data; close",
+    ),
     "NUL": (HEAD + "S1,D,\0005\n", "line 2: must be text, got a NUL character"),
     "half of UTF-16": (HEAD.encode("utf-16")[:-1], "begins as UTF-16, but byte"),
     "half of gzip": (

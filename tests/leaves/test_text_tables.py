@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import datacollect as dc
 from datacollect.documents import text_of
 from datacollect.errors import ProblemError
+from datacollect.problem.link_table import read_link_table
+from datacollect.problem.manifest import read_manifest
 from datacollect.text_tables import number_hint, open_table
+from datacollect.transfer.sources.web.entries import of_urls
 
 ROWS = [["a", "b", "0", "100"], ["c, d", "e", "1", "50"]]
 HEADER = ["from", "to", "time_s", "mbit"]
@@ -156,3 +160,44 @@ def test_the_line_that_a_message_proposes_helps():
 )
 def test_numbers_with_commas_are_never_guessed(text, hint):
     assert number_hint(text) == hint
+
+
+def test_a_column_of_any_text_may_end_with_what_separates():
+    """What others pass over at the end of a row may belong to a path there."""
+    assert list(open_table("x,path\n1,a,\n", "t.csv", "x").rows()) == [(2, ["1", "a"])]
+    with pytest.raises(ProblemError, match="line 2: must have 2 fields like the header, got 3"):
+        list(open_table("x,path\n1,a,\n", "t.csv", "x", texts=("path",)).rows())
+
+
+FAULTS = {
+    "cells": "{0}\n{1},surplus\n",
+    "quote": '{0}\n"{1}\n',
+    "twice": "{0},{2}\n",
+    "separators": "{0};x\n",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_all_tables_give_the_same_advice_for_the_same_fault(fault, tmp_path):
+    """Links of a problem, samples, manifests, URLs: the remedy, whatever the columns are."""
+
+    def links(path):
+        read_link_table(path, {"S": 0, "D": 1})
+
+    def urls(path):
+        list(of_urls(path))
+
+    readers = {
+        ("from,to,bandwidth_mbit_per_s", "S,D,5"): links,
+        ("from,to,time_s,bandwidth_mbit_per_s", "S,D,0,5"): dc.read_samples,
+        ("host,path,bytes", "S,a,5"): read_manifest,
+        ("url,path", "https://x.example/a,a"): urls,
+    }
+    advice = set()
+    for i, ((header, row), read) in enumerate(readers.items()):
+        path = tmp_path / f"{i}.csv"
+        path.write_text(FAULTS[fault].format(header, row, header.partition(",")[0]))
+        with pytest.raises(ProblemError) as caught:
+            read(path)
+        advice.add(str(caught.value).rpartition("; ")[2].partition(" like ")[0])
+    assert len(advice) == 1, advice

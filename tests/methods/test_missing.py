@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import pandas as pd
 
 import datacollect as dc
 from datacollect.methods.missing import (
-    AS_MANY_OVER_COORDINATED,
     DAY_S,
     OLD_S,
     cautions,
@@ -19,8 +19,6 @@ from datacollect.methods.missing import (
     old_estimates,
 )
 from datacollect.problem.hosts import SharedBottleneck
-
-RESULTS = Path(__file__).resolve().parents[2] / "experiments" / "results" / "study"
 
 
 def _star(n: int, **limits: Any) -> dc.Problem:
@@ -61,18 +59,14 @@ def test_many_connections_are_told_from_few() -> None:
     found = many_connections(plan, 4)
     assert found is not None
     assert found.startswith("direct opens 12 connections and direct 4")
-    assert "direct with as many took 0.76 of coordinated's time under equal load" in found
+    assert found.endswith("may be as fast; try more connections first")
 
 
-def test_the_number_is_that_of_the_studys_table() -> None:
-    table = pd.read_csv(RESULTS / "figure3_paper_summary.csv")
-    (row,) = table[
-        (table["method"] == "direct-as-many, ours")
-        & (table["flows"] == 60)
-        & (table["ratio"] == "1:1")
-        & (table["udp"] == "5 %")
-    ]["over_ours"]
-    assert round(row, 2) == AS_MANY_OVER_COORDINATED
+def test_no_number_of_another_network_is_quoted() -> None:
+    """What more connections gain depends on the network: the only numbers are the plan's own."""
+    found = many_connections(dc.direct(_star(12)), 4)
+    assert found is not None
+    assert re.findall(r"[\d.]*\d", found) == ["12", "4"]
 
 
 def test_old_estimates_are_said_to_be_old() -> None:

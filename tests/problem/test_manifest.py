@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -31,8 +33,8 @@ def test_files_of_each_host_follow_each_other(tmp_path):
     [
         ("host,bytes\nS,1\n", "line 1: the columns must be host, path, bytes .* no column 'path'"),
         ("host,path,bytes,crc32\n", "line 1: the columns must be .* sha256, adler32, md5; got"),
-        ("host,path,bytes,md5,md5\n", "line 1: the columns must be"),
-        ("host,path,bytes\nS,a\n", "line 2: must have 3 cells, got 2"),
+        ("host,path,bytes,md5,md5\n", "line 1: column md5 given twice; keep one"),
+        ("host,path,bytes\nS,a\n", "line 2: must have 3 fields like the header, got 2"),
         ("host,path,bytes\nS,/a,1\n", "line 2: path must be relative, .* got '/a'"),
         ("host,path,bytes\nS,a/../b,1\n", "path must be relative"),
         ("host,path,bytes\nS,a//b,1\n", "path must be relative"),
@@ -46,12 +48,43 @@ def test_files_of_each_host_follow_each_other(tmp_path):
         ("host,path,bytes\nS,a/b,1\nS,a,2\n", "'a' of 'S' is a file, and a folder in 'a/b'"),
         (f"host,path,bytes\nS,{'é' * 100},1\n", "may have 190 bytes, .* got 200"),
         ("host,path,bytes\nS,a.datacollect-0-1,1\n", "marks what is still arriving"),
-        ('host,path,bytes\nS,"a,1\n', "not valid CSV"),
+        ('host,path,bytes\nS,"a,1\n', "line 2: not a CSV file: unexpected end of data; close"),
+        ('host,path,bytes\nS,"a"b,1\n', "line 2: not a CSV file: .*; close double quotes"),
+        ("host,bytes,path\nS,1,a,\n", "line 2: must have 3 fields like the header, got 4"),
+        ("\n\nhost,bytes\nS,1\n", "line 3: the columns must be host, path, bytes"),
     ],
 )
 def test_what_is_refused(tmp_path, text, message):
     with pytest.raises(dc.ProblemError, match=f"(?s)files.csv.*{message}"):
         read_manifest(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"host;path;bytes\nS;a,b;3\nT;c;4\n",
+        b"host\tpath\tbytes\r\nS\ta,b\t3\r\nT\tc\t4\r\n",
+        b'sep=,\r\n host,path ,bytes\nS,"a,b",3\nT,c,4\n',
+        b',host,path,bytes\n0,S,"a,b",3\n1,T,c,4\n',
+        b'host,path,bytes,\nS,"a,b",3,\nT,c,4,\n',
+        "host;path;bytes\nS;a,b;3\n\nT;c;4\n".encode("utf-16"),
+        gzip.compress(b'host,path,bytes\nS,"a,b",3\nT,c,4\n', mtime=0),
+    ],
+    ids=["semicolons", "tabs", "sep", "counted", "empty column", "UTF-16", "packed"],
+)
+def test_manifests_are_read_as_people_have_them(tmp_path, data):
+    path = tmp_path / "files.csv"
+    path.write_bytes(data)
+    found = read_manifest(path)
+    assert {host: (files.paths, files.total_bytes) for host, files in found.items()} == {
+        "S": (("a,b",), 3),
+        "T": (("c",), 4),
+    }
+
+
+def test_a_path_may_end_with_a_comma_if_it_is_quoted(tmp_path):
+    found = read_manifest(write(tmp_path, 'host,bytes,path\nS,1,"a,"\n'))
+    assert found["S"].paths == ("a,",)
 
 
 def test_checksums_stand_in_columns_of_their_own(tmp_path):

@@ -264,7 +264,8 @@ def _judge_trend(runs: PaperRuns, split: str, way: str) -> Finding:
     n_known = sum(ratio.is_known for ratio in ratios)
     if 0 < n_known < len(ratios):
         why = f"only {n_known} of the {len(ratios)} shares of UDP are run with two seeds or more"
-        return replace(in_world(finding, runs), seeds=1, why=why)
+        n = max(ratio.n for ratio in ratios)
+        return replace(in_world(finding, runs), seeds=n, why=why)
     where = f"{split}, {flows} flows"
     return judge_several(runs, finding, (way, COORDINATED), settings, same_order, where)
 

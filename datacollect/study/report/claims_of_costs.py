@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.intervals import mean_interval
 from datacollect.study.report.judging import (
+    LARGEST,
     Finding,
     in_world,
     judge_several,
@@ -54,7 +55,7 @@ def storage(runs: PaperRuns) -> list[Finding]:
             for flows in runs.flows(split)
         }
         judged = judge_several(
-            runs, finding, (way, DIRECT), settings, judge, "5 % UDP", storage_ratio
+            runs, finding, (way, DIRECT), settings, judge, "5 % UDP", storage_ratio, shown=LARGEST
         )
         found.append(_with_mean_of_ratios(runs, judged, (way, DIRECT), settings))
     return found
@@ -112,18 +113,18 @@ def precision(runs: PaperRuns) -> list[Finding]:
         return [finding]
     settings = ["way", "flows", "split", "udp", "error", "other_error"]
     means = [mean_interval(part["makespan_s"]) for _, part in table.groupby(settings)]
-    widths = [mean.relative_half_width for mean in means]
-    n_narrow = sum(width <= HALF_WIDTH for width in widths)
+    n_narrow = sum(mean.relative_half_width <= HALF_WIDTH for mean in means)
     reached = n_narrow == len(means)
-    widest = max(widths)
-    most = f"± {100 * widest:.0f} %" if math.isfinite(widest) else "unknown: a single seed"
-    why = f"{n_narrow} of {len(means)} means reach it; the widest is {most}"
+    widest = max(means, key=lambda mean: mean.relative_half_width)
+    width = widest.relative_half_width
+    most = f"{100 * width:.0f} % of its mean" if math.isfinite(width) else "unknown: a single seed"
+    why = f"{n_narrow} of {len(means)} means reach it; the widest half-width is {most}"
     return [
         replace(
             in_world(finding, runs),
             setting="all settings",
             value=n_narrow / len(means),
-            seeds=min(mean.n for mean in means),
+            seeds=widest.n,
             connections=range_words(table["connections"]),
             verdict=HOLDS if reached else DIFFERS,
             is_settled=reached,
@@ -143,7 +144,7 @@ def planning_time(runs: PaperRuns) -> list[Finding]:
     table = runs.table[runs.table["way"] == COORDINATED]
     if table.empty:
         return [finding]
-    time = mean_interval(table["plan_time_s"])
+    time = mean_interval(table["plan_time_s"]).from_zero()
     finding = replace(in_world(finding, runs), setting="all settings", seeds=time.n)
     if not time.is_known:
         return [too_few(finding, time.n)]

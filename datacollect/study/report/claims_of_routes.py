@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datacollect.study.report.judging import Finding, in_words, judge_several
+from datacollect.study.report.judging import MOST_FOR_IT, Finding, in_words, judge_several
 from datacollect.study.report.paper_runs import (
     AT_A_TIME,
     BEST_PATH,
@@ -73,7 +73,8 @@ def worse_than_direct(runs: PaperRuns) -> list[Finding]:
     statement = "best-path at +70 % or +50 % can take longer than direct"
     finding = Finding("C15", "", statement, "> 1 in some")
     where = in_words(PaperSetting("1:3", runs.most_flows("1:3")))
-    judged = judge_several(runs, finding, (BEST_PATH, DIRECT), settings, some_slower, where)
+    ways = BEST_PATH, DIRECT
+    judged = judge_several(runs, finding, ways, settings, some_slower, where, shown=MOST_FOR_IT)
     if judged.verdict == NOT_RUN:
         return [judged]
     slower = []

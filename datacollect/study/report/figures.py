@@ -160,11 +160,8 @@ def _is_number(label: str) -> bool:
 
 
 def _errors(points: pd.DataFrame) -> FloatArray:
-    """Lengths of error bars below and above, shape (2, n); none where there is no interval.
-
-    What is drawn cannot be negative, whatever Student's t says of few values.
-    """
-    below = points["mean"] - points["low"].clip(lower=0.0)
+    """Lengths of error bars below and above, shape (2, n); none where there is no interval."""
+    below = points["mean"] - points["low"]
     above = points["high"] - points["mean"]
     lengths: FloatArray = np.array([below, above], dtype=np.float64)
     lengths[np.isnan(lengths)] = 0.0

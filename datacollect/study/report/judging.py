@@ -37,10 +37,10 @@ class Finding:
         Engine, size, and what the planner knows.
     setting : str
     value, low, high : float
-        Ours, and its interval; of several settings that which is furthest from 1. NaN where there
-        is none.
+        Ours, and its interval; of several settings one, which `why` names (`Shown`). NaN where
+        there is none.
     seeds : int
-        Least number of the intervals'.
+        Runs that made this interval, or pairs of runs; of C10, which has none, those of the widest.
     connections : str
         Mean numbers of TCP connections of what is compared.
     equal_connections : str
@@ -68,6 +68,27 @@ class Finding:
     verdict: str = NOT_RUN
     is_settled: bool = False
     why: str = "no such runs"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which of several settings stands for all of them.
+
+    Attributes
+    ----------
+    words : str
+    rank : callable
+        Of an interval; that of the highest rank is shown.
+    """
+
+    words: str
+    rank: Callable[[Interval], float]
+
+
+FURTHEST = Shown("furthest from 1", lambda ratio: abs(math.log(ratio.mean)))
+LARGEST = Shown("largest", lambda ratio: ratio.mean)
+# Of a claim that something can happen: one interval above 1 is enough for it.
+MOST_FOR_IT = Shown("speaks most for it", lambda ratio: ratio.low)
 
 
 def makespan_ratio(above: pd.DataFrame, below: pd.DataFrame) -> Interval:
@@ -159,8 +180,9 @@ def judge_several(
     setting: str,
     ratio_of: Callable[[pd.DataFrame, pd.DataFrame], Interval] = makespan_ratio,
     below_settings: Mapping[str, PaperSetting] | None = None,
+    shown: Shown = FURTHEST,
 ) -> Finding:
-    """Judge one method over another in several settings; show the one furthest from 1.
+    """Judge one method over another in several settings; show one of them.
 
     The other method is taken from `below_settings` of the same names, if they differ.
     """
@@ -172,28 +194,27 @@ def judge_several(
         n = max((ratio.n for ratio in ratios.values()), default=0)
         return too_few(in_world(finding, runs), n) if n else finding
     verdict = judge(list(known.values()))
-    furthest = max(known, key=lambda name: abs(math.log(known[name].mean)))
+    chosen = max(known, key=lambda name: shown.rank(known[name]))
     missing = [name for name in ratios if name not in known]
     left_out = f"; not run: {', '.join(missing)}" if missing else ""
     used = [(above[name], below[name]) for name in known]
     return replace(
-        with_interval(in_world(finding, runs), known[furthest]),
+        with_interval(in_world(finding, runs), known[chosen]),
         setting=f"{setting}: {', '.join(known)}",
-        seeds=min(ratio.n for ratio in known.values()),
         connections=_connections(used),
         equal_connections=equal_connections(runs, (settings[name] for name in known)),
         verdict=verdict.word,
         is_settled=verdict.is_settled,
-        why=f"{verdict.why}{_range_words(furthest, known)}{left_out}",
+        why=f"{verdict.why}{_range_words(shown, chosen, known)}{left_out}",
     )
 
 
-def _range_words(furthest: str, known: Mapping[str, Interval]) -> str:
+def _range_words(shown: Shown, chosen: str, known: Mapping[str, Interval]) -> str:
     """Which of several settings is shown, and the means of all."""
     if len(known) == 1:
         return ""
     means = [ratio.mean for ratio in known.values()]
-    return f"; furthest from 1 at {furthest}; means {min(means):.3g} to {max(means):.3g}"
+    return f"; {shown.words} at {chosen}; means {min(means):.3g} to {max(means):.3g}"
 
 
 def equal_connections(runs: PaperRuns, settings: Iterable[PaperSetting]) -> str:

@@ -38,8 +38,8 @@ class OwnResults:
         ``seeds`` that are complete, ``incomplete``; ``connections``, their mean; ``makespan_s``
         with ``makespan_s_low`` and ``_high``, the mean over seeds and its 95 % interval;
         ``base``, the labels of what it is compared with; ``over_base`` with ``over_base_low`` and
-        ``_high``, its makespan over that one's: the geometric mean over the seeds of both, paired.
-        NaN and empty where there is no such thing.
+        ``_high``, its makespan over that one's: the geometric mean over the seeds of both, paired,
+        whose number is ``pairs``. NaN, empty and 0 where there is no such thing.
     axes : tuple of str
         Those of which several labels have been run, or all where that leaves none; first those
         that make settings, as rows are sorted.
@@ -127,15 +127,17 @@ def own_results(sweep: SweepFolder, over: Mapping[str, str] | None = None) -> Ow
         for way, runs in setting.ways.items():
             base = _base(sweep, setting, way, over or {})
             others = None if base is None else setting.ways[base]
+            ratio = paired_ratio(runs, others, "makespan_s")
             rows.append(
                 {
                     **setting.labels(way),
                     "seeds": int(runs["complete"].sum()),
                     "incomplete": int((~runs["complete"]).sum()),
                     "connections": float(runs["connections"].mean()),
-                    **named("makespan_s", mean_interval(runs["makespan_s"])),
+                    **named("makespan_s", mean_interval(runs["makespan_s"]).from_zero()),
                     "base": "" if base is None else _words(sweep, base),
-                    **named(RATIO, paired_ratio(runs, others, "makespan_s")),
+                    **named(RATIO, ratio),
+                    "pairs": ratio.n,
                 }
             )
     table = pd.DataFrame(rows)

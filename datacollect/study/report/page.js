@@ -84,6 +84,9 @@ function ownTable(sweep) {
   if (at("incomplete").some(n => n !== "0")) columns.push("incomplete");
   columns.push("makespan_s");
   if (at("base").some(base => base !== "")) columns.push("over_base");
+  // Where a run of either did not end, fewer seeds made the ratio than the mean.
+  const seeds = at("seeds");
+  if (at("pairs").some((n, i) => n !== "0" && n !== seeds[i])) columns.push("pairs");
   if (sweep.base === "" && columns.includes("over_base")) columns.push("base");
   const against = sweep.base === "" ? "makespan over the base's (ratio)" :
     `makespan over that of ${sweep.base} (ratio)`;

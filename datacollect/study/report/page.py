@@ -11,7 +11,6 @@ import math
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import DatacollectError
 from datacollect.study.report.figures import (
     COLOURS,
     DOT_CHART,
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
 MOST_RUNS, MOST_BARS, MOST_HOSTS = 150, 400, 10
 
 _INTRODUCTION = (
-    "Mean values have 95 % confidence intervals in brackets (Student's t). Ratios are geometric "
-    "means over seeds of paired runs, with the same network and background for both (Student's t "
-    "of logarithms; from 5 pairs on with the studentised bootstrap, the wider of both). No order "
-    "is claimed where an interval holds 1. More TCP connections alone make a collection faster: "
-    "compare at equal numbers of connections."
+    "Mean values have 95 % confidence intervals in brackets (Student's t, as far as it is not "
+    "below 0). Ratios are geometric means over seeds of paired runs, with the same network and "
+    "background for both (Student's t of logarithms; from 5 pairs on with the studentised "
+    "bootstrap, the wider of both). No order is claimed where an interval holds 1. More TCP "
+    "connections alone make a collection faster: compare at equal numbers of connections."
 )
 
 _PAGE = """<!DOCTYPE html>
@@ -66,20 +65,12 @@ script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form
 """
 
 
-def plotly_script() -> str:
-    """Return plotly.js.
-
-    Raises
-    ------
-    DatacollectError
-        The package is not installed.
-    """
+def plotly_script() -> str | None:
+    """Return plotly.js; None where the package is not installed."""
     try:
         return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
     except (ModuleNotFoundError, FileNotFoundError):
-        raise DatacollectError(
-            "the report's page needs plotly: pip install 'datacollect[report]'"
-        ) from None
+        return None
 
 
 def page_html(

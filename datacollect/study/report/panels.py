@@ -133,7 +133,7 @@ def _points(sweep: SweepFolder, table: pd.DataFrame, panel: Panel) -> pd.DataFra
                     "connections": float(runs["connections"].mean()),
                     "n": interval.n,
                     "mean": interval.mean,
-                    "low": interval.low,
+                    "low": interval.from_zero().low,
                     "high": interval.high,
                     "relative_half_width": finite(interval.relative_half_width),
                     "run": str(runs["key"].iloc[0]),

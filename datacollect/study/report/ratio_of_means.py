@@ -23,12 +23,14 @@ def ratio_of_means(
     """Return the mean of one over the mean of the other, and its confidence interval.
 
     Student's t of the residuals above - ratio * below, n - 1 degrees of freedom, as for a ratio
-    estimated from a sample. Where all of `below` are alike this is Student's t of the mean.
+    estimated from a sample, as far as that is not below 0. Where all of `below` are alike this is
+    Student's t of the mean.
 
     Parameters
     ----------
     above, below : iterable of float, of equal length
-        Paired by place. Pairs in which one is NaN do not count; `below` is positive.
+        Paired by place. Pairs in which one is NaN do not count; none of `above` is negative,
+        `below` is positive.
     confidence : float
         Below 1.
 
@@ -66,4 +68,4 @@ def ratio_of_means(
     # They add up to 0 by the choice of the ratio.
     error = math.sqrt(float(residual @ residual) / (n - 1) / n) / mean_below
     half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * error
-    return Interval(ratio, ratio - half, ratio + half, n)
+    return Interval(ratio, ratio - half, ratio + half, n).from_zero()

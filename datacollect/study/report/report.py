@@ -44,7 +44,9 @@ class Report:
 
     Attributes
     ----------
-    folder, page : Path
+    folder : Path
+    page : Path or None
+        None where Plotly, which draws it, is not installed; all else is there.
     sweeps : tuple of SweepReport
         Own results, sweep by sweep; those with no finished run are left out.
     claims : DataFrame
@@ -58,7 +60,7 @@ class Report:
     """
 
     folder: Path
-    page: Path
+    page: Path | None
     sweeps: tuple[SweepReport, ...]
     claims: pd.DataFrame
     files: tuple[str, ...]
@@ -91,19 +93,18 @@ def report(
     Returns
     -------
     Report
-        ``index.html`` is one page that needs no network. For each sweep there are pictures (PNG
-        and SVG) and, as CSV, its own results, all numbers drawn, a summary of each setting and one
-        over all settings, predictions against measurements, and the runs; ``sweeps.csv`` has how
-        the numbers were made. Where the core paper's claims could be judged, ``claims.csv`` has
-        the verdicts, ``readings.csv`` those under other readings of its text, if any were run.
+        ``index.html`` is one page that needs no network, if Plotly is installed. For each sweep
+        there are pictures (PNG and SVG) and, as CSV, its own results, all numbers drawn, a summary
+        of each setting and one over all settings, predictions against measurements, and the runs;
+        ``sweeps.csv`` has how the numbers were made. Where the core paper's claims could be judged,
+        ``claims.csv`` has the verdicts, ``readings.csv`` those under other readings of its text, if
+        any were run.
 
     Raises
     ------
     ProblemError
         There is no sweep, none of its runs is finished, `over` names what is not there, or
         `output` cannot be written.
-    DatacollectError
-        Plotly is not installed.
 
     Examples
     --------
@@ -167,16 +168,17 @@ def report(
     facts = [[tree["name"], *fact] for tree in trees for fact in tree["facts"]]
     files[SWEEPS] = Cells(SWEEPS, ["sweep", "fact", "value"], facts).to_csv().encode()
     title = f"Report: {', '.join(tree['name'] for tree in trees)}"
-    files[PAGE] = page_html(title, cells, trees, runs, plotly).encode()
+    if plotly is not None:
+        files[PAGE] = page_html(title, cells, trees, runs, plotly).encode()
     for name in files:
         before_writing(folder / name)
     for name, content in files.items():
         write_atomically(folder / name, content)
-    if claims.empty:
-        (folder / CLAIMS).unlink(missing_ok=True)  # of a report before, which had some
+    for name in {CLAIMS, PAGE} - files.keys():
+        (folder / name).unlink(missing_ok=True)  # of a report before, which had it
     return Report(
         folder=folder,
-        page=folder / PAGE,
+        page=folder / PAGE if PAGE in files else None,
         sweeps=tuple(told),
         claims=claims,
         files=tuple(sorted(files)),

@@ -42,16 +42,15 @@ def summary_table(sweep: SweepFolder) -> pd.DataFrame:
     for setting in settings_run(sweep):
         for way, runs in setting.ways.items():
             row: dict[str, Any] = {**setting.labels(way), **_counts(runs)}
-            row |= named("makespan_s", mean_interval(runs["makespan_s"]))
-            row["relative_half_width"] = finite(
-                mean_interval(runs["makespan_s"]).relative_half_width
-            )
+            makespan = mean_interval(runs["makespan_s"])
+            row |= named("makespan_s", makespan.from_zero())
+            row["relative_half_width"] = finite(makespan.relative_half_width)
             for name in REFERENCES:
                 other = setting.reference(way, name)
                 row |= named(f"over_{name}", paired_ratio(runs, other, "makespan_s"))
             direct = setting.reference(way, "direct")
             row |= named("storage_over_direct", storage_ratio(runs, direct))
-            row |= named("storage_mean", mean_interval(runs["storage_mean"]))
+            row |= named("storage_mean", mean_interval(runs["storage_mean"]).from_zero())
             row["storage_max"] = float(runs["storage_max"].max())
             row |= named("tcp_over_direct", paired_ratio(runs, direct, "tcp_during_bytes_per_s"))
             row["cpu_s"] = float(runs["cpu_s"].sum())

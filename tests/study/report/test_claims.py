@@ -212,6 +212,40 @@ def test_numbers_are_those_that_were_put_in(exact_table):
     assert row["why"].endswith("; furthest from 1 at +70 %; means 1.29 to 2.26")
 
 
+def test_the_interval_that_is_shown_has_its_own_seeds(tmp_path):
+    """60 flows lose most, with six seeds; 20 flows with three do not count beside it."""
+
+    def world(labels):
+        lost = plain(labels["method"]) == "coordinated"
+        kept = {"20": 0.95, "60": 0.8}[labels["flows"]] if lost else 1.0
+        return {"tcp_during_bytes_per_s": 1e6 * kept}
+
+    for flows, seeds in (("20", 3), ("60", 6)):
+        only = {"flows": [flows], "ratio": ["2:1"], "udp": ["5 %"]}
+        write_sweep(tmp_path / flows, "figure3", world, only=only, seeds=seeds)
+    table = claims_table(findings(read_sweeps(tmp_path))).set_index(["claim", "part"])
+    for _, row in table.loc[[("C9", "2:1")]].iterrows():
+        assert row["why"].endswith("; furthest from 1 at 60 flows; means 0.8 to 0.95")
+        assert row["value"] == pytest.approx(0.8)
+        assert row["seeds"] == 6
+
+
+def test_a_claim_that_something_can_happen_shows_what_speaks_most_for_it(tmp_path):
+    """At +50 % best-path takes a fourth of direct's time, further from 1 than 1.5 at +70 %."""
+
+    def world(labels):
+        factor = {"+70 %": 1.5, "+50 %": 0.25}.get(labels["error"], 1.0)
+        return {"makespan_s": 100 * (factor if labels["method"] == "best-path" else 1.0)}
+
+    only = {"error": ["0 %", "+50 %", "+70 %"], "flows": ["60"], "ratio": ["1:3"]}
+    write_sweep(tmp_path, "figure4", world, only=only)
+    table = claims_table(findings(read_sweeps(tmp_path))).set_index("claim")
+    for _, row in table.loc[["C15"]].iterrows():
+        assert row["verdict"] == "holds"
+        assert row["value"] == pytest.approx(1.5, rel=0.05)
+        assert "; speaks most for it at +70 %; means 0.25 to 1.5" in row["why"]
+
+
 def test_a_single_seed_is_no_verdict(tmp_path):
     table = judged(tmp_path, papers_world, seeds=1)
     row = table.set_index(["claim", "part"]).loc[("C1", "direct")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import pandas as pd
 import pytest
 from instances.made_sweeps import SMALL, cells_in, gains, write_sweep
 from instances.small_experiments import METHOD, RATE, SCENARIO, TREE, experiment_of
@@ -77,6 +78,25 @@ def test_runs_that_did_not_end_are_counted_apart(tmp_path):
     row = rows_of(tmp_path)["direct", "1:1", "0"]
     assert (row["seeds"], row["incomplete"]) == (0, 2)
     assert math.isnan(row["makespan_s"])
+
+
+def test_a_ratio_tells_of_how_many_pairs_it_is(tmp_path, capsys, monkeypatch):
+    """Direct did not end for one of three seeds: of coordinated three count, beside two pairs."""
+    write_sweep(tmp_path, "figure3", gains, only=SMALL, seeds=3, noise=0.0)
+    file = tmp_path / "results.parquet"
+    table = pd.read_parquet(file)
+    lost = (table["method"] == "direct") & (table["seed"] == 1)
+    table.loc[lost, "makespan_s"], table.loc[lost, "complete"] = math.nan, False
+    table.to_parquet(file, index=False)
+    rows = rows_of(tmp_path)
+    coordinated, direct = rows["coordinated", "1:1", "0"], rows["direct", "1:1", "0"]
+    assert (coordinated["seeds"], coordinated["pairs"]) == (3, 2)
+    assert (direct["seeds"], direct["pairs"]) == (2, 2)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["report", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "0.5 (2 pairs)" in printed
+    assert "1 (2 pairs)" not in printed
 
 
 @pytest.mark.parametrize(

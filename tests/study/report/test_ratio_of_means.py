@@ -26,6 +26,13 @@ def test_over_what_is_always_alike_it_is_students_interval():
     )
 
 
+def test_what_is_stored_is_not_less_than_nothing():
+    """Two pairs far apart: 12.7 standard errors of 0.4 below 1.25 would be -3.5."""
+    found = ratio_of_means([4.0, 6.0], [2.0, 6.0])
+    assert found.low == 0
+    assert found.high > 2 * found.mean
+
+
 def test_what_is_not_there_does_not_count():
     assert ratio_of_means([1.0, math.nan], [2.0, 3.0]).n == 1
     assert not ratio_of_means([1.0], [2.0]).is_known

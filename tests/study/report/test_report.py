@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import sys
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from instances.made_sweeps import SMALL, cells_in, gains, write_sweep
 
 import datacollect as dc
 from datacollect.commands.main import run
+from datacollect.study.report.report import Report
+
+PAGELESS = Report(Path("x"), None, (), pd.DataFrame(), ("a.csv",), 1, 0)
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +118,37 @@ def test_the_command_prints_verdicts_and_where_the_page_is(sweep_folder, capsys)
     assert "C1     direct" in text
     assert "holds" in text
     assert str(sweep_folder / "out" / "index.html") in text
+
+
+def test_without_plotly_all_is_there_but_the_page(sweep_folder, capsys, monkeypatch):
+    """A page of a report before, which would speak of other numbers, is taken away."""
+    folder = sweep_folder / "report"
+    folder.mkdir()
+    (folder / "index.html").write_text("old")
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    assert run(["report", str(sweep_folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["page"] is None
+    assert found["claims"]
+    assert {"claims.csv", "figure3.png", "figure3_own.csv"} <= set(found["files"])
+    assert set(found["files"]) == {file.name for file in folder.iterdir()}
+    monkeypatch.setattr("datacollect.study.report.report.report", lambda *_, **__: PAGELESS)
+    assert run(["report", str(sweep_folder)]) == 0
+    assert "none; for one pip install 'datacollect[report]'" in capsys.readouterr().out
+
+
+def test_two_seeds_show_no_time_below_zero(tmp_path, capsys):
+    """At twice the rate they take half as long: t is 12.7, so its interval begins below 0."""
+    write_sweep(tmp_path, "figure3", gains, only=SMALL, noise=1.0, seeds=2)
+    assert run(["report", str(tmp_path)]) == 0
+    for name in ("figure3.csv", "figure3_own.csv", "figure3_summary.csv", "figure3_across.csv"):
+        for row in cells_in(tmp_path / "report" / name):
+            lows = {key: float(cell) for key, cell in row.items() if key.endswith("low") and cell}
+            assert min(lows.values()) >= 0, (name, row)
+    text = capsys.readouterr().out
+    assert " [0, " in text
+    assert "[-" not in text
+    assert "[0, …: seeds too few or too far apart to bound it from below; add --seeds" in text
 
 
 def test_the_command_says_whose_plan_in_which_world_a_verdict_is_about(sweep_folder, capsys):

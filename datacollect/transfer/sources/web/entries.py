@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +12,7 @@ from datacollect.errors import ProblemError, naming
 from datacollect.field_tables import Field, Table
 from datacollect.kinds import Flag, ListOf, Text, Whole, join, shown, wrong
 from datacollect.problem.manifest import read_manifest
+from datacollect.text_tables import open_table
 from datacollect.transfer.protocol.file_names import why_not_written
 from datacollect.transfer.sources.agent.entries import require_fingerprint_text
 from datacollect.transfer.sources.web.urls import Target, file_below, name_in, target_of
@@ -159,7 +158,7 @@ def _files(name: str, entry: Mapping[str, Any], base: Path, place: str) -> Itera
         rule = "must not have url beside urls" if entry["url"] else "must have url: its folder"
         raise ProblemError(f"{place}: {rule}; urls are whole, paths lie below url")
     if ways == ["urls"]:
-        yield from _of_urls(base / entry["urls"])
+        yield from of_urls(base / entry["urls"])
         return
     with naming(f"{place}.url"):
         folder = target_of(entry["url"])
@@ -182,30 +181,21 @@ def _files(name: str, entry: Mapping[str, Any], base: Path, place: str) -> Itera
         yield ServerFile(path, file_below(folder, path), n_bytes, sha256 or None, where)
 
 
-def _of_urls(path: Path) -> Iterator[ServerFile]:
-    """Read a CSV file of URLs."""
+def of_urls(path: Path) -> Iterator[ServerFile]:
+    """Read a table of files by their URLs, whose queries no message may tell."""
     name = document_name(path)
-    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        header = [cell.strip() for cell in next(rows, [])]
-        if "url" not in header or len(set(header)) < len(header) or not set(header) <= set(COLUMNS):
-            raise ProblemError(
-                f"{name}, line 1: must be a header of url and, if they are known, path, bytes and "
-                "sha256; begin with a line `url`, or `url,path`"
-            )
-        for row in rows:
-            if not row:
-                continue
-            place = f"{name}, line {rows.line_num}"
-            if len(row) != len(header):
-                raise ProblemError(
-                    f"{place}: must have {len(header)} cells, got {len(row)}; put what holds a "
-                    "comma in double quotes"
-                )
-            with naming(place):
-                yield _row(dict(zip(header, row, strict=True)), place)
-    except csv.Error as error:
-        raise ProblemError(f"{name}, line {rows.line_num}: not valid CSV: {error}") from None
+    texts = ("url", "path")
+    table = open_table(read_text(path), name, "url,path", texts=texts, is_secret=True)
+    header = [column.strip() for column in table.header]
+    if "url" not in header or len(set(header)) < len(header) or not set(header) <= set(COLUMNS):
+        raise ProblemError(
+            f"{name}, line {1 + table.skipped_lines}: must be a header of url and, if they are "
+            "known, path, bytes and sha256; begin with a line `url`, or `url,path`"
+        )
+    for line, row in table.rows():
+        place = f"{name}, line {line}"
+        with naming(place):
+            yield _row(dict(zip(header, row, strict=True)), place)
 
 
 def _row(cells: Mapping[str, str], place: str) -> ServerFile:

@@ -88,8 +88,11 @@ def test_what_is_refused(entry, words, tmp_path):
         ("url\nhttps://x.example/a?s3cret\nhttps://x.example/a?s3cret\n", "given twice"),
         ("url,bytes\nhttps://x.example/a?s3cret,many\n", "bytes must be a whole number"),
         ("url,sha256\nhttps://x.example/a?s3cret,abc\n", "64 hexadecimal"),
-        ("url,path\nhttps://x.example/a?s3cret\n", "must have 2 cells"),
-        ('url\n"https://x.example/a?s3cret\n', "not valid CSV"),
+        ("url,path\nhttps://x.example/a?s3cret\n", "must have 2 fields like the header, got 1"),
+        ('url\n"https://x.example/a?s3cret\n', "line 2: not a CSV file: unexpected end of data"),
+        ("https://x.example/s3cret,https://x.example/s3cret\n", "line 1: a column given twice"),
+        ("url,\nhttps://x.example/a,https://x.example/b?s3cret\n", "line 2 has something in it"),
+        ("url\nhttps://x.example/a?s3cret,\n", "line 2: must have 1 fields like the header, got 2"),
         ("url\n", "it has no files"),
     ],
 )
