@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all faults misbehaving mutants lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all faults misbehaving explore mutants lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -98,6 +98,14 @@ MISBEHAVING_FOLDER ?= misbehaving
 misbehaving: $(VENV)/.installed-test ## pulls and scripts from servers that misbehave in all ways; hours, goes on
 	$(BIN)/python tests/misbehaving/run.py --folder $(MISBEHAVING_FOLDER) $(MISBEHAVING) \
 	    --table docs/misbehaving_table.md
+
+# Where its results are kept, and what else: tests/explore/run.py says what there is.
+EXPLORE ?=
+EXPLORE_FOLDER ?= explore
+
+explore: $(VENV)/.installed-test ## random cases of all families, other ones each time; hours, goes on
+	nice $(BIN)/python tests/explore/run.py --folder $(EXPLORE_FOLDER) $(EXPLORE) \
+	    --table docs/exploring_table.md
 
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
 	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))

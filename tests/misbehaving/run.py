@@ -8,7 +8,6 @@ goes on.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import signal
@@ -17,12 +16,13 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from instances.kept_lines import TERMINATED, KeptLines, say
 from judges.misbehaviour import enumerate_behaviours
 from judges.strict_client import VARIANTS, Known
 from misbehaving.cases import Case, Outcome, Starts, Verdict
@@ -33,7 +33,6 @@ PULL = "pull"
 # So many cases at a time. All of a script's have the same knowledge.
 BATCH = {PULL: 400, "curl": 120, "aria2": 120, "rclone": 60}
 SHOWN = 6
-TERMINATED = 143
 
 
 class Group(NamedTuple):
@@ -120,32 +119,9 @@ class Result:
         )
 
 
-class Results:
-    """What has been done: a file with a line for each case; of two for one the last counts."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.by_key: dict[tuple[str, str, str, str], Result] = {}
-        for line in path.read_text().splitlines() if path.exists() else ():
-            try:
-                result = Result(**json.loads(line))
-            except ValueError:
-                continue  # cut off where it was killed
-            self.by_key[result.key] = result
-
-    def forget(self, keys: set[tuple[str, str, str, str]]) -> None:
-        """Forget some."""
-        kept = [result for key, result in self.by_key.items() if key not in keys]
-        self.by_key.clear()
-        self.path.write_text("")
-        self.add(kept)
-
-    def add(self, results: Sequence[Result]) -> None:
-        """Keep results."""
-        with self.path.open("a") as file:
-            for result in results:
-                self.by_key[result.key] = result
-                file.write(json.dumps(asdict(result)) + "\n")
+def results_in(path: Path) -> KeptLines[Result]:
+    """Return what a file has kept."""
+    return KeptLines(path, lambda tree: Result(**tree))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -154,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Servers and tools must not outlive it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     options.folder.mkdir(parents=True, exist_ok=True)
-    results = Results(options.folder / "results.jsonl")
+    results = results_in(options.folder / "results.jsonl")
     if options.minutes != 0:
         _carry_out_all(options, results)
     kept = list(results.by_key.values())
@@ -183,28 +159,28 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return found
 
 
-def _carry_out_all(options: argparse.Namespace, results: Results) -> None:
+def _carry_out_all(options: argparse.Namespace, results: KeptLines[Result]) -> None:
     until_s = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
     if options.anew:
         results.path.unlink(missing_ok=True)
         results.by_key.clear()
     again = {key for key, result in results.by_key.items() if result.is_bad}
     if options.bad:
-        results.forget(again)
+        results.forget(lambda result: result.key in again)
     for batch in _batches(options, results, again):
         if time.monotonic() > until_s:
             return
         tool, starts, cases = batch
         began_s = time.monotonic()
         found = carry_out(tool, starts, cases)
-        results.add(found)
+        results.add(*found)
         n_bad = sum(result.is_bad for result in found)
         seconds = time.monotonic() - began_s
         say(f"{tool}, {starts.value}: {len(cases)} cases in {seconds:.0f} s, {n_bad} bad")
 
 
 def _batches(
-    options: argparse.Namespace, results: Results, again: set
+    options: argparse.Namespace, results: KeptLines[Result], again: set
 ) -> Iterator[tuple[str, Starts, list[Case]]]:
     """Yield what is to be done, in any order: who ends it early has seen something of all."""
     rng = random.Random(options.seed)
@@ -263,12 +239,6 @@ def table(results: Sequence[Result]) -> str:
     total = Counter(result.verdict for result in results)
     cells = ["all", "", "", total.total(), *(total[verdict] for verdict in verdicts)]
     return "\n".join([*lines, "| " + " | ".join(str(cell) for cell in cells) + " |", ""])
-
-
-def say(text: str) -> None:
-    """Say something to whoever watches."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

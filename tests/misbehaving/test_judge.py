@@ -9,7 +9,7 @@ import pytest
 from judges.misbehaviour import HONEST, Behaviour
 from judges.strict_client import Known
 from misbehaving.cases import Case, Seen, Starts, Verdict, judged, neighbour_of, twins_of
-from misbehaving.run import Result, Results, cases_of, groups, main, summary, table
+from misbehaving.run import Result, cases_of, groups, main, results_in, summary, table
 
 ALL, SIZE, NOTHING = Known(n_bytes=True, sha256=True), Known(n_bytes=True), Known()
 ZEROS, BUSY = Behaviour(body="zeros"), Behaviour(status="503")
@@ -82,9 +82,9 @@ def test_all_groups_have_all_behaviours_each_with_a_number_of_its_own():
 
 @pytest.fixture
 def folder(tmp_path):
-    results = Results(tmp_path / "results.jsonl")
+    results = results_in(tmp_path / "results.jsonl")
     good = Result("pull", "bad", "nothing", "status: 503", 3000, "refused by name", "503", 1, 2)
-    results.add([good, replace(good, tool="curl", verdict="wrong bytes", why="no word\nof it")])
+    results.add(good, replace(good, tool="curl", verdict="wrong bytes", why="no word\nof it"))
     with results.path.open("a") as file:
         file.write('{"tool": "pul')  # where it was killed
     return tmp_path
@@ -96,9 +96,9 @@ def test_results_are_kept_counted_and_forgotten(folder, capsys):
     assert "2 cases" in said
     assert "wrong bytes: curl, bad (1 times)" in said
     assert "status: 503 | knows nothing | 1 requests, 2 of 3000 bytes\n      no word of it" in said
-    results = Results(folder / "results.jsonl")
+    results = results_in(folder / "results.jsonl")
     assert len(results.by_key) == 2
-    results.forget({key for key, each in results.by_key.items() if each.is_bad})
+    results.forget(lambda each: each.is_bad)
     lines = (folder / "results.jsonl").read_text().splitlines()
     assert [json.loads(line)["tool"] for line in lines] == ["pull"]
     assert "1 refused by name" in summary([*results.by_key.values()])
@@ -106,7 +106,7 @@ def test_results_are_kept_counted_and_forgotten(folder, capsys):
 
 
 def test_the_table_has_a_row_for_each_group_and_their_sum(folder):
-    rows = table([*Results(folder / "results.jsonl").by_key.values()]).splitlines()
+    rows = table([*results_in(folder / "results.jsonl").by_key.values()]).splitlines()
     assert rows[0].startswith("| tool | server | known | cases | identical | refused by name |")
     assert rows[2].startswith("| pull | bad | nothing | 1 | 0 | 1 |")
     assert rows[-1].startswith("| all |  |  | 2 | 0 | 1 |")
