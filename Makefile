@@ -27,11 +27,11 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 testbed-demo test test-slow test-all faults misbehaving mutants lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{printf "%-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{printf "%-15s %s\n", $$1, $$2}'
 
 venv: $(VENV)/.installed-dev ## set up .venv with everything a developer needs
 
@@ -74,6 +74,11 @@ testbed-demo: $(VENV)/.installed-ns3 ## real pulls in an emulated network beside
 test: $(VENV)/.installed-test ## run the tests, doctests and the documents' examples
 	$(BIN)/python -m pytest $(FAST_SPREAD) $(PYTEST_ARGS)
 
+# Users have other locales, and terminals that can do nothing but write lines.
+test-terminals: $(VENV)/.installed-test ## run the command line's tests once more, with LANG=C and TERM=dumb
+	env -u LC_ALL -u LC_CTYPE LANG=C TERM=dumb \
+	    $(BIN)/python -m pytest $(FAST_SPREAD) $(PYTEST_ARGS) tests/commands
+
 test-slow: $(VENV)/.installed-test ## run the slow tests only, a quarter of their random cases
 	DATACOLLECT_TEST_PROFILE=few $(BIN)/python -m pytest $(SPREAD) $(PYTEST_ARGS) -m slow
 
@@ -98,6 +103,14 @@ MISBEHAVING_FOLDER ?= misbehaving
 misbehaving: $(VENV)/.installed-test ## pulls and scripts from servers that misbehave in all ways; hours, goes on
 	$(BIN)/python tests/misbehaving/run.py --folder $(MISBEHAVING_FOLDER) $(MISBEHAVING) \
 	    --table docs/misbehaving_table.md
+
+# Where its results are kept, and what else: tests/explore/run.py says what there is.
+EXPLORE ?=
+EXPLORE_FOLDER ?= explore
+
+explore: $(VENV)/.installed-test ## random cases of all families, other ones each time; hours, goes on
+	nice $(BIN)/python tests/explore/run.py --folder $(EXPLORE_FOLDER) $(EXPLORE) \
+	    --table docs/exploring_table.md
 
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
 	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))

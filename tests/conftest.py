@@ -52,13 +52,19 @@ SKIPS_ALLOWED_IN_CI = (
     NO_ROOT,
 )
 
-# No deadline: how long one example takes on a busy machine says nothing about the code.
-settings.register_profile(
-    "unhurried", parent=settings.get_profile("ci" if IN_CI else "default"), deadline=None
-)
+# No deadline: how long one example takes on a busy machine says nothing about the code. The same
+# examples everywhere: what fails on one machine fails on all. `make explore` takes others.
+EVERYWHERE = {
+    "parent": settings.get_profile("ci"),
+    "deadline": None,
+    "derandomize": True,
+    "database": None,
+}
+settings.register_profile("unhurried", **EVERYWHERE)
 # A quarter of the random cases, of slow tests too (`instances.how_many`). `make test` takes as many
 # where a test names no number; `make test-all` takes all.
 settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=25)
+settings.register_profile("exploring", **EVERYWHERE | {"derandomize": False, "max_examples": 50})
 settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "few"))
 
 

@@ -169,7 +169,7 @@ def killed_when(process, has_begun):
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(20)
+        process.wait(60)
 
 
 # Scripts --------------------------------------------------------------------------------------

@@ -171,8 +171,11 @@ def telling(words: Callable[[], str]) -> Iterator[None]:
 
 
 def on_terminal(stream: TextIO | None) -> bool:
-    """Tell whether somebody watches a stream, which may be closed."""
-    return stream is not None and stream.isatty()
+    """Tell whether somebody watches a stream, which may be closed, on more than a dumb terminal.
+
+    There, rich would show no progress at all; lines now and then are shown everywhere.
+    """
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def rich_console(stream: TextIO) -> Console:

@@ -7,16 +7,20 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit, emit_json, note
+from datacollect.commands.help_option import Command, Group
 from datacollect.commands.options import Json
 
 keys = typer.Typer(
-    help="Make and show the keys that sign tickets.", no_args_is_help=True, rich_markup_mode=None
+    cls=Group,
+    help="Make and show the keys that sign tickets.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 KeyFile = Annotated[str, typer.Argument(metavar="FILE", help="File of the private key.")]
 
 
-@keys.command()
+@keys.command(cls=Command)
 def new(file: KeyFile, as_json: Json = False) -> None:
     """Make a private key, which only you may read, and print its public half.
 
@@ -31,7 +35,7 @@ def new(file: KeyFile, as_json: Json = False) -> None:
     _show(file, key.public, as_json=as_json)
 
 
-@keys.command()
+@keys.command(cls=Command)
 def show(file: KeyFile, as_json: Json = False) -> None:
     """Print the public half of a private key."""
     from datacollect.net.keys import read_private_key

@@ -19,11 +19,12 @@ import typer
 from datacollect.commands.agent import agent
 from datacollect.commands.check import check
 from datacollect.commands.compare import compare
-from datacollect.commands.console import emit, note
+from datacollect.commands.console import CLOSED_PIPE_EXIT_CODE, emit, note
 from datacollect.commands.estimate import estimate
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
 from datacollect.commands.front import front
+from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "datacollect"
+COMPLETES = "_DATACOLLECT_COMPLETE"
 STDERR = 2
 BAD_INPUT, FAILED, INTERRUPTED = 2, 3, 130
 
 app = typer.Typer(
     name=PROGRAM,
+    cls=Group,
     rich_markup_mode=None,  # rich would double the time that help takes
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -73,7 +76,7 @@ for command in (
     *(progress, replan, explain, front, simulate, sweep, report),
     *(agent, pull, status),
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(keys, name="keys")
 
 
@@ -118,6 +121,9 @@ def run(arguments: Sequence[str]) -> int:
         note("interrupted")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - says which, exit 3
+        # typer writes for shells that ask how a word goes on, which may have gone.
+        if isinstance(error, BrokenPipeError) and COMPLETES in os.environ:
+            return CLOSED_PIPE_EXIT_CODE
         if hasattr(error, "format_message"):  # typer's own, its class depends on typer's version
             return _usage_error(error)
         # Loading a library may turn an interruption into an error of its own.
@@ -167,7 +173,7 @@ def _print_in_full(error: Exception) -> None:
     if os.environ.get("DATACOLLECT_DEBUG"):
         import traceback
 
-        traceback.print_exception(error)
+        note("".join(traceback.format_exception(error)).rstrip())
 
 
 def _internal_error(error: Exception) -> int:
@@ -177,7 +183,3 @@ def _internal_error(error: Exception) -> int:
         "command and its files (DATACOLLECT_DEBUG=1 shows where it happened)"
     )
     return FAILED
-
-
-if __name__ == "__main__":
-    main()

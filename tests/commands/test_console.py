@@ -62,6 +62,16 @@ def test_on_a_terminal_everything_fits_in_80_columns(arguments, call, monkeypatc
     assert any(BOX.search(line) for line in lines)
 
 
+@pytest.mark.parametrize(("term", "watched"), [("xterm", True), (None, True), ("dumb", False)])
+def test_a_dumb_terminal_gets_lines_now_and_then_like_a_log(term, watched, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    if term is None:
+        monkeypatch.delenv("TERM", raising=False)
+    else:
+        monkeypatch.setenv("TERM", term)
+    assert console.on_terminal(sys.stderr) is watched
+
+
 def test_names_of_hosts_cannot_steer_the_terminal(call, tmp_path):
     evil = "\x1b[2J\n[bold]evil[/bold]"
     tree = {

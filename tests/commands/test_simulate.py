@@ -193,6 +193,7 @@ def test_background_that_nobody_meets_is_noted(here, call):
 
 
 def test_a_terminal_shows_progress(here, call, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = call("--json")
     assert code == 0

@@ -16,9 +16,8 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -26,13 +25,13 @@ from faults.bench import Result
 from faults.experiments import SHIM, TARGETS, Experiment, one_of_each_pair, one_of_each_site
 from faults.laboratory import Laboratory, carry_out_all, why_no_tracing
 from faults.world import Program
+from instances.kept_lines import TERMINATED, KeptLines, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 SHOWN_KEYS = 4
 SAYS_EVERY_S = 60.0
-TERMINATED = 143
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    results = Results(folder / "results.jsonl")
+    results = KeptLines(folder / "results.jsonl", _result_of)
     if options.minutes != 0:
         why = why_no_tracing()
         if why is not None:
@@ -83,36 +82,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return found
 
 
-class Results:
-    """What has been done: a file with a line for each experiment."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.by_key: dict[str, Result] = {}
-        for line in path.read_text().splitlines() if path.exists() else ():
-            try:
-                tree = json.loads(line)
-            except ValueError:
-                continue  # cut off where it was killed
-            tree["findings"] = tuple((rule, what) for rule, what in tree["findings"])
-            self.by_key[tree["key"]] = Result(**tree)
-
-    def add(self, result: Result) -> None:
-        """Keep a result."""
-        self.by_key[result.key] = result
-        with self.path.open("a") as file:
-            file.write(json.dumps(asdict(result)) + "\n")
-
-    def forget(self, is_meant: Callable[[Result], bool]) -> None:
-        """Forget those that are meant."""
-        kept = {key: each for key, each in self.by_key.items() if not is_meant(each)}
-        self.by_key = {}
-        self.path.write_text("")
-        for result in kept.values():
-            self.add(result)
+def _result_of(tree: dict[str, Any]) -> Result:
+    return Result(**tree | {"findings": tuple((rule, what) for rule, what in tree["findings"])})
 
 
-def _carry_out(options: argparse.Namespace, results: Results) -> None:
+def _carry_out(options: argparse.Namespace, results: KeptLines[Result]) -> None:
     until_s = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
     if options.anew:
         results.forget(lambda _: True)
@@ -225,12 +199,6 @@ def table(results: dict[str, Result], experiments: dict[str, Experiment]) -> str
     ]
     total = f"| all | | {done.total()} | {reached.total()} | {broken.total()} |"
     return "\n".join([*lines, total, ""])
-
-
-def say(text: str) -> None:
-    """Say something to whoever watches."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def planned(seed: int) -> tuple[Tree, Tree]:
     for attempt in range(1000):
         rng = random.Random(f"plan {seed} {attempt}")
         try:
-            problem = _problem(rng)
+            problem = random_problem(rng)
             schedule = _plan(rng, problem)
         except DatacollectError:
             continue  # infeasible, or this method has no answer
@@ -37,7 +37,7 @@ def planned(seed: int) -> tuple[Tree, Tree]:
     raise AssertionError(f"seed {seed}: no problem that can be planned")
 
 
-def _problem(rng: random.Random) -> Problem:
+def random_problem(rng: random.Random) -> Problem:
     unit = rng.choice([1, 1, 1000, 1_000_003, 10**9])
     names = ["D", *(f"H{i}" for i in range(1, rng.randint(2, 5)))]
     # Each problem has some of the features: with all at once most plans fall to the same rule.

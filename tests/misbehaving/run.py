@@ -9,7 +9,6 @@ the same folder it goes on, and does again what was of other code.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import signal
@@ -18,13 +17,14 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from instances.kept_lines import TERMINATED, KeptLines, say
 from judges.misbehaviour import enumerate_behaviours
 from judges.strict_client import VARIANTS, Known
 from misbehaving.cases import Case, Outcome, Starts, Verdict
@@ -36,7 +36,6 @@ PULL = "pull"
 # So many cases at a time. All of a script's have the same knowledge.
 BATCH = {PULL: 400, "curl": 120, "aria2": 120, "rclone": 120}
 SHOWN = 6
-TERMINATED = 143
 
 
 class Group(NamedTuple):
@@ -125,39 +124,13 @@ class Result:
         )
 
 
-class Results:
-    """What has been done: a file with a line for each case; of two for one the last counts.
-
-    What was of another state of the code does not count.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.by_key: dict[tuple[str, str, str, str], Result] = {}
-        self.n_stale = 0
-        for line in path.read_text().splitlines() if path.exists() else ():
-            try:
-                result = Result(**json.loads(line))
-            except ValueError:
-                continue  # cut off where it was killed
-            if result.code == code_state(result.tool):
-                self.by_key[result.key] = result
-            else:
-                self.n_stale += 1
-
-    def forget(self, keys: set[tuple[str, str, str, str]]) -> None:
-        """Forget some."""
-        kept = [result for key, result in self.by_key.items() if key not in keys]
-        self.by_key.clear()
-        self.path.write_text("")
-        self.add(kept)
-
-    def add(self, results: Sequence[Result]) -> None:
-        """Keep results."""
-        with self.path.open("a") as file:
-            for result in results:
-                self.by_key[result.key] = result
-                file.write(json.dumps(asdict(result)) + "\n")
+def results_in(path: Path) -> KeptLines[Result]:
+    """Return what a file has kept that is of the code as it is."""
+    return KeptLines(
+        path,
+        lambda tree: Result(**tree),
+        is_stale=lambda result: result.code != code_state(result.tool),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -166,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Servers and tools must not outlive it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     options.folder.mkdir(parents=True, exist_ok=True)
-    results = Results(options.folder / "results.jsonl")
+    results = results_in(options.folder / "results.jsonl")
     if results.n_stale:
         say(f"{results.n_stale} results are of other code: they do not count")
     if options.minutes != 0:
@@ -197,14 +170,14 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     return found
 
 
-def _carry_out_all(options: argparse.Namespace, results: Results) -> None:
+def _carry_out_all(options: argparse.Namespace, results: KeptLines[Result]) -> None:
     until_s = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
     if options.anew:
         results.path.unlink(missing_ok=True)
         results.by_key.clear()
     again = {key for key, result in results.by_key.items() if result.is_bad}
     if options.bad:
-        results.forget(again)
+        results.forget(lambda result: result.key in again)
     for batch in batches(options, results, again):
         if time.monotonic() > until_s:
             return
@@ -215,7 +188,7 @@ def _carry_out_all(options: argparse.Namespace, results: Results) -> None:
         if digest_now(tool) != state:
             say(f"the code has changed, the last {len(cases)} cases do not count: start again")
             return
-        results.add(found)
+        results.add(*found)
         n_bad = sum(result.is_bad for result in found)
         seconds = time.monotonic() - began_s
         known = "all" if tool == PULL else cases[0].known
@@ -231,7 +204,7 @@ class Batch(NamedTuple):
     cases: list[Case]
 
 
-def batches(options: argparse.Namespace, results: Results, again: set) -> list[Batch]:
+def batches(options: argparse.Namespace, results: KeptLines[Result], again: set) -> list[Batch]:
     """Return what is to be done: each row's first cases before any row's next ones."""
     order = list(range(len(enumerate_behaviours())))
     random.Random(options.seed).shuffle(order)
@@ -311,12 +284,6 @@ def _colophon(results: Sequence[Result]) -> Iterator[str]:
         for code in sorted({result.code for result in mine}):
             n = len({result.behaviour for result in mine if result.code == code} & keys)
             yield f"- {tool}: {n} of {len(keys)} behaviours, by the code whose digest is `{code}`"
-
-
-def say(text: str) -> None:
-    """Say something to whoever watches."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

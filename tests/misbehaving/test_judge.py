@@ -12,12 +12,12 @@ from misbehaving.cases import Case, Seen, Verdict, judged, neighbour_of, twins_o
 from misbehaving.code_state import code_state, meaning
 from misbehaving.run import (
     Result,
-    Results,
     batches,
     cases_of,
     groups,
     main,
     options_of,
+    results_in,
     summary,
     table,
 )
@@ -118,12 +118,12 @@ def state(tool):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr("misbehaving.run.code_state", state)
-    results = Results(tmp_path / "results.jsonl")
+    results = results_in(tmp_path / "results.jsonl")
     good = Result(
         "pull", "bad", "nothing", "status: 503", 3000, "refused by name", "503", 1, 2, state("pull")
     )
-    results.add([good, replace(good, tool="curl", verdict="wrong bytes", why="no word\nof it")])
-    results.add([replace(good, starts="good, then bad", code="of yesterday")])
+    results.add(good, replace(good, tool="curl", verdict="wrong bytes", why="no word\nof it"))
+    results.add(replace(good, starts="good, then bad", code="of yesterday"))
     with results.path.open("a") as file:
         file.write('{"tool": "pul')  # where it was killed
     return tmp_path
@@ -136,9 +136,9 @@ def test_results_are_kept_counted_and_forgotten(folder, capsys):
     assert "2 cases" in said
     assert "wrong bytes: curl, bad (1 times)" in said
     assert "status: 503 | knows nothing | 1 requests, 2 of 3000 bytes\n      no word of it" in said
-    results = Results(folder / "results.jsonl")
+    results = results_in(folder / "results.jsonl")
     assert len(results.by_key) == 2
-    results.forget({key for key, each in results.by_key.items() if each.is_bad})
+    results.forget(lambda each: each.is_bad)
     lines = (folder / "results.jsonl").read_text().splitlines()
     assert [json.loads(line)["tool"] for line in lines] == ["pull"]
     assert "1 refused by name" in summary([*results.by_key.values()])
@@ -146,7 +146,7 @@ def test_results_are_kept_counted_and_forgotten(folder, capsys):
 
 
 def test_the_table_has_a_row_for_each_group_and_their_sum(folder):
-    rows = table([*Results(folder / "results.jsonl").by_key.values()]).splitlines()
+    rows = table([*results_in(folder / "results.jsonl").by_key.values()]).splitlines()
     assert rows[0].startswith("| tool | server | known | cases | identical | refused by name |")
     assert rows[2].startswith("| pull | bad | nothing | 1 | 0 | 1 |")
     assert rows[3].startswith("| all |  |  | 2 | 0 | 1 |")
@@ -159,15 +159,15 @@ def test_the_table_has_a_row_for_each_group_and_their_sum(folder):
 
 def test_each_row_has_its_first_cases_before_any_has_its_next_ones(folder):
     """One row is ahead: the others come first, until they are as far."""
-    results = Results(folder / "results.jsonl")
+    results = results_in(folder / "results.jsonl")
     ahead = ["--tools", "aria2,curl", "--starts", "bad"]
     first = batches(options_of(ahead), results, set())
     of_row = [each for each in first if (each.tool, each.cases[0].known) == ("aria2", SIZE)]
     results.add(
-        [
+        *(
             Result("aria2", "bad", "size", case.words, 3000, "identical", "", 1, 2, "now")
             for case in (*of_row[0].cases, *of_row[1].cases)
-        ]
+        )
     )
     again = batches(options_of(ahead), results, set())
     began = [(each.tool, each.cases[0].known) for each in again]
@@ -186,7 +186,7 @@ def test_what_was_tried_while_the_code_changed_does_not_count(folder, monkeypatc
     monkeypatch.setattr("misbehaving.run.carry_out", lambda *_: [])
     main(["--folder", str(folder), "--tools", "curl", "--sample", "3"])
     assert "the code has changed, the last 3 cases do not count" in capsys.readouterr().out
-    assert len(Results(folder / "results.jsonl").by_key) == 2
+    assert len(results_in(folder / "results.jsonl").by_key) == 2
 
 
 def test_a_digest_tells_code_and_nothing_else():

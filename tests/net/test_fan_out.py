@@ -32,7 +32,7 @@ def test_every_name_has_one_outcome():
 
 
 def test_all_are_called_at_once():
-    meet = threading.Barrier(50, timeout=10)
+    meet = threading.Barrier(50, timeout=60)
     found = fan_out(map(str, range(50)), lambda _: meet.wait() >= 0)
     assert all(outcome.result() for outcome in found.values())
 
@@ -52,9 +52,9 @@ def test_without_threads_every_name_still_has_an_outcome(monkeypatch):
 
 def test_outcomes_come_as_they_are_there():
     told, slow = [], threading.Event()
-    Begun("slow", lambda _: slow.wait(10), told.append)
+    Begun("slow", lambda _: slow.wait(60), told.append)
     Begun("fast", lambda _: 1, told.append)
-    deadline_s = time.monotonic() + 5
+    deadline_s = time.monotonic() + 60
     while not told and time.monotonic() < deadline_s:
         time.sleep(0.01)
     assert [outcome.name for outcome in told] == ["fast"]

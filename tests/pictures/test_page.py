@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from instances.plotted import relayed, schedule_of, star
+from instances.watched_pages import wait_until
 
 import datacollect as dc
 from datacollect.pictures import moves, page
@@ -263,7 +264,7 @@ def test_time_is_zoomed_with_wheel_drag_keys_and_buttons_and_has_exact_values(op
 
     # The wheel zooms around the pointer: 5 s stays where it is.
     shown.mouse.wheel(0, -100)
-    shown.wait_for_function("document.getElementById('chart').dataset.to < 20")
+    wait_until(shown, "document.getElementById('chart').dataset.to < 20")
     assert view(shown) == pytest.approx([1, 17], abs=0.05)
 
     # Keys, and buttons.

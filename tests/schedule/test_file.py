@@ -220,7 +220,7 @@ def test_a_pipe_is_written_to_and_not_replaced(relayed, tmp_path):
     reader = threading.Thread(target=lambda: received.append(pipe.read_text()))
     reader.start()
     dc.direct(relayed).to_file(pipe)
-    reader.join(10)
+    reader.join(60)
     assert json.loads(received[0])["method"] == "direct"
     assert pipe.is_fifo()
 

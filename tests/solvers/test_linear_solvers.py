@@ -8,48 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges.linear_proofs import INF, assert_optimal, dense, highs, program_of
 from scipy.optimize import linprog
 
 from datacollect.errors import InfeasibleError, SolverError, TimeLimitError
 from datacollect.solvers.programs import LinearProgram, LinearSolution
-
-INF = np.inf
-
-
-def program_of(cost, lower, upper, row_lower, row_upper, matrix):
-    """A program from a dense matrix."""
-    matrix = np.asarray(matrix, dtype=float).reshape(len(row_lower), len(cost))
-    rows, columns = np.nonzero(matrix)
-    vectors = (np.asarray(side, dtype=float) for side in (cost, lower, upper, row_lower, row_upper))
-    return LinearProgram(*vectors, rows, columns, matrix[rows, columns])
-
-
-def dense(program):
-    matrix = np.zeros((program.n_rows, program.n_columns))
-    matrix[program.rows, program.columns] = program.values
-    return matrix
-
-
-def assert_optimal(program, solution, tolerance=1e-6):
-    """Feasible, and with its dual values a certificate that nothing is better.
-
-    Every row or column with a price (dual value, reduced cost) lies at the bound that the sign of
-    the price names: complementary slackness, from which optimality follows (Dantzig, 1963).
-    """
-    matrix = dense(program)
-    activity = matrix @ solution.x
-    reduced = program.cost - matrix.T @ solution.row_dual
-    for value, price, lower, upper in (
-        (activity, solution.row_dual, program.row_lower, program.row_upper),
-        (solution.x, reduced, program.lower, program.upper),
-    ):
-        room = tolerance * (1 + np.abs(value))
-        assert (value >= lower - room).all()
-        assert (value <= upper + room).all()
-        assert (np.abs(value - lower) <= room)[price > tolerance].all()
-        assert (np.abs(value - upper) <= room)[price < -tolerance].all()
-    assert solution.objective == pytest.approx(program.cost @ solution.x, abs=tolerance)
-
 
 # A diet: at least 8 units of protein and 10 of starch from beans (2 protein, 1 starch, price 3)
 # and rice (1 protein, 3 starch, price 4). Both rows bind: 2 b + r = 8, b + 3 r = 10: b = 14/5,
@@ -279,30 +242,6 @@ def test_a_generous_time_limit_changes_nothing(linear_solver):
     program = transport(10)
     limited = linear_solver.solve(program, time_limit_s=60.0)
     assert limited.objective == pytest.approx(linear_solver.solve(program).objective)
-
-
-def highs(program):
-    """HiGHS' verdict and objective.
-
-    Whether there is any solution is asked without costs: HiGHS' presolve, too, may say
-    "infeasible" of the unbounded, as of min -x with 0 <= x - y <= 1.
-    """
-    matrix, sides = dense(program), np.isfinite(program.row_upper)
-
-    def answer_for(cost):
-        return linprog(
-            cost,
-            A_ub=np.vstack([-matrix, matrix[sides]]),
-            b_ub=np.concatenate([-program.row_lower, program.row_upper[sides]]),
-            bounds=np.column_stack([program.lower, program.upper]),
-            method="highs",
-        )
-
-    answer = answer_for(program.cost)
-    if answer.status == 0:
-        return "optimal", answer.fun
-    feasible = answer_for(np.zeros(program.n_columns)).status == 0
-    return ("unbounded" if feasible else "infeasible"), None
 
 
 @settings(max_examples=40, deadline=None)

@@ -55,7 +55,7 @@ def test_a_slow_solve_ends_at_the_deadline():
     solver._stop_at_s = start_s + 0.3
     with pytest.raises(TimeLimitError, match="networkx: the time limit passed"):
         solver.min_cost_flow(network, supply)
-    assert 0.3 <= time.monotonic() - start_s < 5
+    assert 0.3 <= time.monotonic() - start_s < 20
     assert child._process.returncode is not None
 
 
@@ -147,10 +147,10 @@ def test_what_the_child_started_dies_with_it(tmp_path, monkeypatch):
     command = ("-c", starter, writer, str(signs_of_life))
     monkeypatch.setattr(limited, "_CHILD_COMMAND", command)
     start_s = time.monotonic()
-    solver = TimeLimitedFlow("pulp", start_s + 0.8)
+    solver = TimeLimitedFlow("pulp", start_s + 4.0)
     with pytest.raises(TimeLimitError):
         solver.max_flow(SMALL, 0, 1)
-    assert time.monotonic() - start_s < 20
+    assert time.monotonic() - start_s < 40
     size = signs_of_life.stat().st_size
     assert size > 0
     time.sleep(0.2)

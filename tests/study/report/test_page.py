@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from instances.made_sweeps import cells_in
 from instances.small_experiments import SCENARIO, experiment_of
+from instances.watched_pages import wait_until
 
 import datacollect as dc
 
@@ -107,8 +108,8 @@ def test_a_sweep_of_ones_own_reads_well_on_a_telephone(tmp_path, browser):
     for details in page.locator("details[data-file] > summary").all():
         details.click()
     # Tables are made as they are opened: the browser says so a moment later.
-    page.wait_for_function("document.querySelectorAll('table').length === 4")
-    page.wait_for_function("document.documentElement.scrollWidth === 390")
+    wait_until(page, "document.querySelectorAll('table').length === 4")
+    wait_until(page, "document.documentElement.scrollWidth === 390")
     found = page.evaluate(
         """() => {
             const boxes = [...document.querySelectorAll("table")].map(t => t.parentElement);

@@ -64,7 +64,7 @@ def over_tls(agent: RunningAgent, raw: bytes) -> bytes:
     """Send bytes over TLS, with a good ticket where that is asked; return the answer."""
     raw = raw.replace(b"<ticket>", source_ticket("S1").encode())
     with (
-        socket.create_connection(agent.address, timeout=5) as connection,
+        socket.create_connection(agent.address, timeout=60) as connection,
         client_context().wrap_socket(connection) as tls,
     ):
         tls.sendall(raw)
@@ -254,7 +254,7 @@ def test_old_tls_is_refused(agent):
     context = client_context()
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
     with (
-        socket.create_connection(agent.address, timeout=5) as connection,
+        socket.create_connection(agent.address, timeout=60) as connection,
         pytest.raises(ssl.SSLError),
     ):
         context.wrap_socket(connection)

@@ -112,7 +112,7 @@ def test_whoever_drips_is_let_go_in_time(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-        assert all(took_s < 3 for took_s in ended_s.values()), ended_s
+        assert all(took_s < 8 for took_s in ended_s.values()), ended_s
 
 
 @pytest.fixture(scope="module")

@@ -40,15 +40,16 @@ def test_a_source_that_drips_keeps_no_other_from_its_first_byte(
 ):
     """A byte every half second would never pass a time-out of system calls of one second."""
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, drips={target: 0.5})
-    limits = {"patience_s": 3.0, "timeout_s": 1.0}
+    limits = {"patience_s": 6.0, "timeout_s": 1.0}
     begun_s = time.monotonic()
     thread, answers = in_thread(collection_of(one, two, limits=limits), into)
-    assert appears(into / "S1/b") - begun_s < 2.5
+    appears(into / "S1/b")
+    assert not answers, "it waited for the other"
     thread.join(30)
     (answer,) = answers
     assert [entry.source for entry in answer.missing] == ["S2"]
     assert "the step took longer than" in answer.missing[0].why
-    assert time.monotonic() - begun_s < 8.0
+    assert time.monotonic() - begun_s < 25.0
 
 
 def test_what_is_listed_late_joins_what_is_under_way(agents, collection_of, into):
@@ -99,9 +100,9 @@ def test_a_hopeless_source_costs_patience_once(agents, collection_of, into):
     one, two = agents("S1", FILES), agents("S2", {"c": b"c"})
     two.stop()
     begun_s = time.monotonic()
-    answer = dc.pull(collection_of(one, two, limits={"patience_s": 3.0, "timeout_s": 1.0}), into)
+    answer = dc.pull(collection_of(one, two, limits={"patience_s": 6.0, "timeout_s": 1.0}), into)
     assert [entry.source for entry in answer.missing] == ["S2"]
-    assert 2.0 < time.monotonic() - begun_s < 5.0
+    assert 4.0 < time.monotonic() - begun_s < 11.0  # twice would be 12
 
 
 @pytest.mark.parametrize("what", ["fingerprint", "name", "ticket", "unknown host"])
@@ -117,9 +118,9 @@ def test_what_cannot_get_better_is_told_at_once_with_its_remedy(agents, collecti
         collection["agents"]["S2"]["url"] = "https://no-such-host.invalid:7443"
     told, begun_s = [], time.monotonic()
     answer = dc.pull(collection, into, tell=lambda line: told.append((time.monotonic(), line)))
-    assert time.monotonic() - begun_s < 12.0
+    assert time.monotonic() - begun_s < 28.0
     (line,) = [(at_s - begun_s, text) for at_s, text in told if "S2" in text]
-    assert line[0] < 3.0
+    assert line[0] < 20.0  # its patience is 30
     words = {
         "fingerprint": "compare with what it says when it starts",
         "name": "give it the name in its own file",

@@ -106,7 +106,7 @@ def test_killed_halfway_it_goes_on_and_what_changed_is_fetched_anew(tmp_path):
             wait_for_bytes(into, process)
         finally:
             process.send_signal(signal.SIGKILL)
-            process.wait(20)
+            process.wait(60)
     kept = status_of(into).recorded_bytes
     assert 0 < kept < len(stays) + len(changes)
     with nginx(tmp_path, port=server.port) as server:
