@@ -58,7 +58,7 @@ class Relayed:
         }
         return tree | ({"links": rows} if with_links else {})
 
-    def pull(self, method, *, with_links, patience_s=6.0, timeout_s=1.0):
+    def pull(self, method, *, with_links, patience_s=20.0, timeout_s=3.0):
         """Pull; fail where it does not end."""
         found = []
         tree = self.collection(with_links=with_links, patience_s=patience_s, timeout_s=timeout_s)
@@ -139,7 +139,7 @@ def test_the_direct_way_is_found_though_no_row_names_it(relayed):
 def test_behind_a_hostile_relay_is_named_or_there(relayed):
     found = relayed(BEHAVIOURS, direct=False)
     begun_s = time.monotonic()
-    answer = found.pull("adaptive", with_links="relays", patience_s=2.0)
+    answer = found.pull("adaptive", with_links="relays", patience_s=2.0, timeout_s=1.0)
     assert time.monotonic() - begun_s < 60
     found.require_true(answer)
     for source, relay in zip(found.sources, found.relays, strict=True):
