@@ -302,7 +302,10 @@ CSV = {
     "quote without end": (HEAD + '"S1,D,5\n', "line 2: must have 3 fields like the header, got 1"),
     "NUL": (HEAD + "S1,D,\0005\n", "line 2: must be text, got a NUL character"),
     "half of UTF-16": (HEAD.encode("utf-16")[:-1], "begins as UTF-16, but byte"),
-    "half of gzip": (gzip.compress(HEAD.encode(), mtime=0)[:-9], "a packed file that is cut off or damaged"),
+    "half of gzip": (
+        gzip.compress(HEAD.encode(), mtime=0)[:-9],
+        "a packed file that is cut off or damaged",
+    ),
     "Latin-1": ((HEAD + "Genève,D,5\n").encode("latin-1"), "line 2: must be UTF-8 text, got byte"),
     "periods without starts": (
         PERIODS + "S1,D,0,5\n",

@@ -46,7 +46,10 @@ def test_toml_is_toml_under_any_name(tmp_path, text):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (gzip.compress(TEXT.encode(), mtime=0)[:-9], r"a\.txt: a packed file that is cut off or damaged"),
+        (
+            gzip.compress(TEXT.encode(), mtime=0)[:-9],
+            r"a\.txt: a packed file that is cut off or damaged",
+        ),
         (b"\x1f\x8bnothing", r"a packed file that is cut off or damaged"),
         (b"BZh9nothing", r"a packed file that is cut off or damaged"),
         (TEXT.encode("utf-16")[:-1], r"a\.txt: begins as UTF-16, but byte 52 is none of it"),

@@ -239,7 +239,9 @@ def test_all_failed_tests_are_listed_at_once_and_can_be_passed_over(tmp_path):
     write(tmp_path, "3.log", json.dumps(result(3), indent=1)[:200], result(4))
     write(tmp_path, "5.json", "")
     write(tmp_path, "6.txt", "iperf3: error - unable to send control message")
-    (tmp_path / "7.json.gz").write_bytes(gzip.compress(json.dumps(result(7)).encode(), mtime=0)[:-9])
+    (tmp_path / "7.json.gz").write_bytes(
+        gzip.compress(json.dumps(result(7)).encode(), mtime=0)[:-9]
+    )
     (tmp_path / "8.json.gz").write_bytes(gzip.compress(json.dumps(result(8)).encode(), mtime=0))
     with pytest.raises(ProblemError) as caught:
         samples_from_iperf3(tmp_path)

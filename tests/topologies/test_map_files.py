@@ -171,7 +171,9 @@ def test_directed_edges_of_an_undirected_graph_lead_one_way(read):
 def test_graphml_is_graphml_in_its_own_encoding_under_any_name(read, encoding, name):
     inside = f'<node id="0"><data key="l">Zürich</data></node><node id="1"/><node id="2"/>{EDGES}'
     data = graphml(inside, encoding=encoding)
-    assert read(data, name).names[0] == read(gzip.compress(data, mtime=0), name).names[0] == "Zürich"
+    assert (
+        read(data, name).names[0] == read(gzip.compress(data, mtime=0), name).names[0] == "Zürich"
+    )
 
 
 @pytest.mark.parametrize(
