@@ -24,6 +24,7 @@ from datacollect.flow.routes import cut_parcels, whole_bytes
 from datacollect.methods.connection_routes import straight_routes
 from datacollect.methods.fair_transfers import AllAtOnce, RouteJob, fair_transfers
 from datacollect.methods.fewest_connections import fewest_connections, usable_links
+from datacollect.methods.file_cuts import with_cuts_at_files
 from datacollect.methods.instants import finish_s
 from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.making import schedule_of
@@ -31,7 +32,7 @@ from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import RouteBook
 from datacollect.methods.tolerances import PROVED
 from datacollect.methods.whole_connections import Hops
-from datacollect.methods.whole_numbers import Numbers, Task, best_numbers
+from datacollect.methods.whole_numbers import Numbers, Task, best_numbers, straight_numbers
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.transfers import Bottleneck, Transfers
 from datacollect.solvers.budget import Budget
@@ -83,22 +84,21 @@ def connected(
             "rates by connections span too many orders of magnitude; correct the fastest and the "
             "slowest"
         )
-    book = RouteBook(problem)
-    columns = _transfers(numbers, book)
-    as_is = _direct_as_is(problem, pools, usable, numbers)
-    transfers = (book.routes(), columns)
-    if as_is is not None and as_is[1].finish_s.max() < columns.finish_s.max():
-        transfers = as_is
     how = _EVERY if numbers.tried_all else _STEPS
-    schedule = _schedule(
-        problem,
-        transfers,
-        (bound_s, _bottleneck(problem, flow, connections)),
-        numbers.hops.chunk_s,
-        f"{how} by {budget.linear_solver().name}",
-        connections,
-    )
-    return require_room_for_chunks(problem, schedule)
+    plans = [
+        _schedule(
+            problem,
+            transfers,
+            (bound_s, _bottleneck(problem, flow, connections)),
+            numbers.hops.chunk_s,
+            f"{how} by {budget.linear_solver().name}",
+            connections,
+        )
+        for transfers in _ways_to_send(problem, numbers, usable, budget)
+    ]
+    # Of files whose boundaries routes keep to, too: straight routes of one source have none.
+    soonest = min(plans, key=lambda plan: next(with_cuts_at_files(problem, plan)).makespan_s)
+    return require_room_for_chunks(problem, soonest)
 
 
 def earliest_s(problem: Problem, connections: int, solver: Solver = "auto") -> float:
@@ -171,22 +171,31 @@ def _fewest(
     return ways
 
 
-def _direct_as_is(
-    problem: Problem, pools: Sequence[Pool], usable: BoolArray, numbers: Numbers
-) -> tuple[tuple[Route, ...], Transfers] | None:
-    """Return direct with one connection each, as `datacollect.methods.direct` plans it.
+def _ways_to_send(
+    problem: Problem, numbers: Numbers, usable: BoolArray, budget: Budget
+) -> Iterator[tuple[tuple[Route, ...], Transfers]]:
+    """Yield what was found, then direct: nobody who plans with connections should be later.
 
-    Its rates change when something ends: what follows may be faster than constant rates allow.
-    None where these cannot be better, or where it is not possible.
+    With files straight routes at their best, which need not be later by their cuts. And direct with
+    one connection each, as `datacollect.methods.direct` plans it: its rates change when something
+    ends, so that what follows may be faster than constant rates allow.
     """
+    book = RouteBook(problem)
+    columns = _transfers(numbers, book)
+    yield book.routes(), columns
+    straight = straight_numbers(numbers, budget) if problem.manifest is not None else None
+    if straight is not None:
+        book = RouteBook(problem)
+        columns = _transfers(straight, book)
+        yield book.routes(), columns
     hops = numbers.hops
-    ways = straight_routes(problem, pools, usable)
-    if len(ways) < len(pools) or not (len(hops.limit) or hops.wires):
-        return None
-    if not Hops(problem, pools, ways, hops.connections).fits(np.ones(len(ways), dtype=np.int64)):
-        return None
-    jobs = [RouteJob(pools[way.pool], way.hosts) for way in ways]
-    return fair_transfers(problem, jobs, 0.0, AllAtOnce())
+    ways = straight_routes(problem, hops.pools, usable)
+    if len(ways) < len(hops.pools) or not (len(hops.limit) or hops.wires):
+        return
+    each = Hops(problem, hops.pools, ways, hops.connections)
+    if each.fits(np.ones(len(ways), dtype=np.int64)):
+        jobs = [RouteJob(hops.pools[way.pool], way.hosts) for way in ways]
+        yield fair_transfers(problem, jobs, 0.0, AllAtOnce())
 
 
 # The schedule -------------------------------------------------------------------------------

@@ -39,8 +39,11 @@ def straight_routes(problem: Problem, pools: Sequence[Pool], usable: BoolArray) 
     """Return the straight way of each pool that has one."""
     end = problem.destination_index
     links = problem.link_indices([p.host for p in pools], [end] * len(pools))
-    open_ = (links >= 0) & usable[links]
-    return [Candidate(i, (p.host, end)) for i, p in enumerate(pools) if open_[i]]
+    return [
+        Candidate(i, (pool.host, end))
+        for i, (pool, link) in enumerate(zip(pools, links.tolist(), strict=True))
+        if link >= 0 and usable[link]
+    ]
 
 
 def _over_one_relay(problem: Problem, pools: Sequence[Pool], usable: BoolArray) -> list[Candidate]:

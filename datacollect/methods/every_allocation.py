@@ -7,8 +7,9 @@ link has a constant bandwidth, on no wire that gives to each connection.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,41 +23,54 @@ if TYPE_CHECKING:
     from datacollect.methods.whole_connections import Hops
     from datacollect.problem.problem import Problem
 
+# More routes than this are not listed, nor followed where so many ways have begun.
+MOST_ROUTES, MOST_BEGUN = 200, 5000
 
-def simple_routes(
-    problem: Problem, pools: Sequence[Pool], usable: BoolArray, most: int, longest: int
-) -> list[Candidate] | None:
-    """Return all ways over usable links that visit no host twice, None if more than `most`.
+
+def all_routes(
+    problem: Problem, pools: Sequence[Pool], usable: BoolArray, connections: int
+) -> tuple[list[Candidate], int] | None:
+    """Return all ways that visit no host twice, up to a length at which they are few enough.
 
     Parameters
     ----------
     problem : Problem
     pools : sequence of Pool
     usable : ndarray of bool, shape (n_links,)
-    most, longest : int
-        Ways, and hops of each.
+        Links that carry something.
+    connections : int
+        Every other pool needs one.
+
+    Returns
+    -------
+    tuple of (list of Candidate, int) or None
+        With the most hops that a way may have; None where some pool has no way then.
     """
     after: dict[int, list[int]] = {}
     for link in np.flatnonzero(usable).tolist():
         after.setdefault(int(problem.link_from[link]), []).append(int(problem.link_to[link]))
-    end = problem.destination_index
+    after.pop(problem.destination_index, None)
+    begun = [Candidate(number, (pool.host,)) for number, pool in enumerate(pools)]
     found: list[Candidate] = []
-    for number, pool in enumerate(pools):
-        for hosts in _ways(after, (pool.host,), end, longest):
-            found.append(Candidate(number, hosts))
-            if len(found) > most:
-                return None
-    return found
-
-
-def _ways(
-    after: dict[int, list[int]], hosts: tuple[int, ...], end: int, longest: int
-) -> Iterator[tuple[int, ...]]:
-    for host in after.get(hosts[-1], ()):
-        if host == end:
-            yield (*hosts, end)
-        elif host not in hosts and len(hosts) < longest:
-            yield from _ways(after, (*hosts, host), end, longest)
+    longest = 0
+    while begun and longest <= connections - len(pools):
+        if sum(len(after.get(way.hosts[-1], ())) for way in begun) > MOST_BEGUN:
+            break
+        onward = [
+            Candidate(way.pool, (*way.hosts, host))
+            for way in begun
+            for host in after.get(way.hosts[-1], ())
+            if host not in way.hosts
+        ]
+        ended = [way for way in onward if way.hosts[-1] == problem.destination_index]
+        if len(found) + len(ended) > MOST_ROUTES:
+            break
+        found += ended
+        begun = [way for way in onward if way.hosts[-1] != problem.destination_index]
+        longest += 1
+    if {way.pool for way in found} != set(range(len(pools))):
+        return None
+    return found, longest if begun else connections
 
 
 def n_allocations(hops: Hops) -> list[int]:
@@ -119,31 +133,49 @@ def every_allocation(hops: Hops, connections: int) -> IntArray:
     -------
     ndarray of int, shape (n_rows, n_hops)
     """
-    enough = _one_is_enough(hops)
-    order = np.argsort(hops.pool, kind="stable")
-    # What pools that follow need at least.
-    shortest = [int(hops.length[hops.pool == p].min()) for p in range(len(hops.size))]
-    rows = np.zeros((1, len(hops.route)), dtype=np.int64)
-    for position, route in enumerate(order.tolist()):
-        pool = int(hops.pool[route])
-        own = np.flatnonzero(hops.route == route)
+    enough = _one_is_enough(hops).tolist()
+    n_pools = len(hops.size)
+    # What other pools need at least.
+    shortest = [int(hops.length[hops.pool == pool].min()) for pool in range(n_pools)]
+    found: list[_Opened] = [_Opened(0, ())]
+    for pool in range(n_pools):
+        routes = np.flatnonzero(hops.pool == pool).tolist()
+        most = connections - sum(shortest) + shortest[pool]
+        own = [opened for opened in _of_routes(hops, routes, enough, most) if opened.total]
+        own.sort(key=lambda opened: opened.total)
+        totals = [opened.total for opened in own]
         most = connections - sum(shortest[pool + 1 :])
-        rows = _with_route(rows, own, enough[own], most)
-        if position + 1 == len(order) or hops.pool[order[position + 1]] != pool:
-            rows = rows[rows[:, hops.pool[hops.route] == pool].any(axis=1)]
-        rows = rows[hops.fit(rows)]
-    return rows[np.argsort(rows.sum(axis=1), kind="stable")]
+        found = [
+            _Opened(before.total + more.total, before.numbers + more.numbers)
+            for before in found
+            for more in own[: bisect_right(totals, most - before.total)]
+        ]
+    found.sort(key=lambda opened: opened.total)
+    row = np.repeat(np.arange(len(found)), [len(opened.numbers) for opened in found])
+    at = np.array([pair for opened in found for pair in opened.numbers], dtype=np.int64)
+    numbers = np.zeros((len(found), len(hops.route)), dtype=np.int64)
+    numbers[row, at[:, 0]] = at[:, 1]
+    return numbers[hops.fit(numbers)]
 
 
-def _with_route(rows: IntArray, own: IntArray, enough: BoolArray, most: int) -> IntArray:
-    """Return each row with the route closed, and with all numbers of its hops."""
-    parts, total = [rows], rows.sum(axis=1)
-    for opened in _numbers(enough.tolist(), most - int(total.min(initial=most))):
-        fitting = rows[total + sum(opened) <= most]
-        more = fitting.copy()
-        more[:, own] = opened
-        parts.append(more)
-    return np.concatenate(parts)
+class _Opened(NamedTuple):
+    """How many connections in all, and the hops that have some, each with its number."""
+
+    total: int
+    numbers: tuple[tuple[int, int], ...]
+
+
+def _of_routes(
+    hops: Hops, routes: Sequence[int], enough: Sequence[bool], most: int
+) -> Iterator[_Opened]:
+    """Yield all numbers on some routes, together at most so many; none at all, too."""
+    yield _Opened(0, ())
+    for position, route in enumerate(routes):
+        first, length = int(hops.first[route]), int(hops.length[route])
+        for opened in _numbers(enough[first : first + length], most):
+            total, own = sum(opened), tuple(enumerate(opened, first))
+            for rest in _of_routes(hops, routes[position + 1 :], enough, most - total):
+                yield _Opened(total + rest.total, own + rest.numbers)
 
 
 def _numbers(enough: Sequence[bool], most: int) -> Iterator[tuple[int, ...]]:

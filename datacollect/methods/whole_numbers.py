@@ -16,7 +16,8 @@ import numpy as np
 
 from datacollect.methods.connection_routes import as_flow, worthwhile_routes
 from datacollect.methods.connection_steps import Search, neighbours
-from datacollect.methods.every_allocation import every_allocation, n_allocations, simple_routes
+from datacollect.methods.divided_rates import best_rates
+from datacollect.methods.every_allocation import all_routes, every_allocation, n_allocations
 from datacollect.methods.soonest import soonest
 from datacollect.methods.straight_connections import best_straight
 from datacollect.methods.whole_connections import Candidate, Hops
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 
-# So many numbers at most are tried one and all, a few microseconds each, on so many routes.
+# So many numbers at most are tried one and all, a few microseconds each.
 MOST_ALLOCATIONS = 20_000
-MOST_ROUTES = 200
 # Linear programs, half a millisecond each, for all numbers; for neighbours in all, and at a time.
 MOST_PROGRAMS = 400
 MOST_NEARBY_PROGRAMS = 200
@@ -90,11 +90,12 @@ class Task:
     bound_s: float
     budget: Budget
 
-    def hops(self, candidates: Iterable[Candidate]) -> Hops:
+    def hops(self, candidates: Iterable[Candidate], default_s: float | None = None) -> Hops:
         """Return the hops of some routes; chunks are shorter where some are long."""
         routes = sorted(set(candidates))
         relays = max(len(route.hosts) - 2 for route in routes)
-        default_s = self.bound_s * CHUNK_PART * min(1.0, 2 / max(1, relays))
+        if default_s is None:
+            default_s = self.bound_s * CHUNK_PART * min(1.0, 2 / max(1, relays))
         chunk_s = default_s if self.chunk_s is None else self.chunk_s
         return Hops(self.problem, self.pools, routes, self.connections, chunk_s)
 
@@ -117,7 +118,7 @@ def best_numbers(task: Task, fewest: Sequence[Candidate], flow: ConnectionFlow) 
     if tried is not None:
         is_open = tried.n[tried.hops.first] > 0
         routes += [c for c, used in zip(tried.hops.candidates, is_open, strict=True) if used]
-    hops = task.hops(routes)
+    hops = task.hops(routes, None if tried is None else tried.hops.chunk_s)
     least = _numbers_of(hops, {way: [1] * (len(way.hosts) - 1) for way in fewest})
     starts = [least, best_straight(hops), as_flow(hops, flow, least)]
     if tried is not None:
@@ -135,20 +136,32 @@ def best_numbers(task: Task, fewest: Sequence[Candidate], flow: ConnectionFlow) 
     return Numbers(hops, found.n, found.best, tried_all=False)
 
 
+def straight_numbers(numbers: Numbers, budget: Budget) -> Numbers | None:
+    """Return the best numbers of straight routes alone, if every pool has one."""
+    n = best_straight(numbers.hops)
+    return (
+        None if n is None else Numbers(numbers.hops, n, best_rates(numbers.hops, n, budget), False)
+    )
+
+
 def _every(task: Task, n_pools: int) -> Numbers | None:
-    """Try all numbers, under a smaller budget where there are too many; None if it is too small."""
-    longest = task.connections - n_pools + 1
-    routes = simple_routes(task.problem, task.pools, task.usable, MOST_ROUTES, longest)
-    if routes is None:
-        return None
-    hops = task.hops(routes)
-    counts = n_allocations(hops)
-    budget = max(k for k, count in enumerate(counts) if count <= MOST_ALLOCATIONS)
-    numbers = every_allocation(hops, budget) if counts[budget] else np.zeros((0, 0), dtype=np.int64)
-    found = soonest(hops, numbers, task.budget, MOST_PROGRAMS)
+    """Try all numbers, under a smaller budget where there are too many; None if it is too small.
+
+    The smaller budget is the same for all larger ones.
+    """
+    found = all_routes(task.problem, task.pools, task.usable, task.connections)
     if found is None:
         return None
-    return Numbers(hops, found.n, found.best, found.proved and budget == task.connections)
+    routes, longest = found
+    hops = task.hops(routes)
+    counts = n_allocations(hops)[: longest + n_pools]
+    budget = max(k for k, count in enumerate(counts) if count <= MOST_ALLOCATIONS)
+    if counts[budget] == 0:
+        return None
+    best = soonest(hops, every_allocation(hops, budget), task.budget, MOST_PROGRAMS)
+    if best is None:
+        return None
+    return Numbers(hops, best.n, best.best, best.proved and budget == task.connections)
 
 
 def _nearby(hops: Hops, found: Found, budget: Budget) -> Found:
