@@ -185,10 +185,10 @@ def spared(hops: Hops, n: IntArray, now: Brought, wanted: int) -> list[IntArray]
 
 
 def neighbours(hops: Hops, n: IntArray) -> IntArray:
-    """Return numbers that differ from some by one more, by up to two less, or both.
+    """Return numbers that differ from some by little.
 
-    More is one on a hop, on all of a route, or a route that opens; less is one on a hop, on all of
-    a route, or a route that closes.
+    By one more, by up to two less, or both: on a hop, on all of a route, or a route that opens or
+    closes. Or by two routes at most that open in place of others of their pools.
 
     Returns
     -------
@@ -198,23 +198,33 @@ def neighbours(hops: Hops, n: IntArray) -> IntArray:
     unit = np.eye(len(n), dtype=np.int64)
     route = (hops.route == np.arange(len(hops.candidates))[:, np.newaxis]).astype(np.int64)
     is_open = n[hops.first] > 0
-    more = np.concatenate([unit[n > 0], route])
     fewest = np.minimum.reduceat(n, hops.first)
+    none = np.zeros((1, len(n)), dtype=np.int64)
+    more = np.concatenate([none, unit[n > 0], route])
     less = np.concatenate(
         [-unit[n > 1], -route[is_open & (fewest > 1) & (hops.length > 1)], -route[is_open] * n]
     )
-    none = np.zeros((1, len(n)), dtype=np.int64)
-    one, either = np.concatenate([none, more]), np.concatenate([none, less])
-    changes = (one[:, np.newaxis] + either).reshape(-1, len(n))
-    first, second = np.triu_indices(len(less))
-    twice = less[first] + less[second]
-    rest = max(0, MOST_NEIGHBOURS - len(changes)) // len(one)
-    changes = np.concatenate([changes, (one[:, np.newaxis] + twice[:rest]).reshape(-1, len(n))])
-    rows = n + changes[:MOST_NEIGHBOURS]
+    closes, opens = np.nonzero(
+        is_open[:, np.newaxis] & ~is_open & (hops.pool[:, np.newaxis] == hops.pool)
+    )
+    swaps = np.concatenate([none, route[opens] - route[closes] * n])
+    parts = [(more, np.concatenate([none, less])), (swaps, swaps), (more, _sums_of_two(less))]
+    changes = np.zeros((0, len(n)), dtype=np.int64)
+    for one, other in parts:
+        most = max(0, MOST_NEIGHBOURS - len(changes)) // max(1, len(one))
+        sums = (one[:, np.newaxis] + other[:most]).reshape(-1, len(n))
+        changes = np.concatenate([changes, sums])
+    rows = n + changes
     rows = rows[(rows >= 0).all(axis=1)]
     rows = rows[hops.fit(rows)]
     opened = (rows > 0).astype(np.int64)
     starts, ends = (f.reduceat(opened, hops.first, axis=1) for f in (np.minimum, np.maximum))
     whole: BoolArray = (starts == ends).all(axis=1) & (hops.of_pools(starts) > 0).all(axis=1)
     found: IntArray = rows[whole]
+    return found
+
+
+def _sums_of_two(changes: IntArray) -> IntArray:
+    first, second = np.triu_indices(len(changes))
+    found: IntArray = changes[first] + changes[second]
     return found

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datacollect.solvers.budget import Budget
 
 # So many numbers at most are tried one and all, a few microseconds each.
-MOST_ALLOCATIONS = 20_000
+MOST_ALLOCATIONS = 10_000
 # Linear programs, half a millisecond each, for all numbers; for neighbours in all, and at a time.
 MOST_PROGRAMS = 400
 MOST_NEARBY_PROGRAMS = 200
@@ -111,10 +111,13 @@ def best_numbers(task: Task, fewest: Sequence[Candidate], flow: ConnectionFlow) 
     flow : ConnectionFlow
         With parts of connections.
     """
-    tried = _every(task, len(fewest))
+    listed = all_routes(task.problem, task.pools, task.usable, task.connections)
+    tried = None if listed is None else _every(task, *listed)
     if tried is not None and tried.tried_all:
         return tried
     routes = [*fewest, *worthwhile_routes(task.problem, task.pools, task.usable, flow)]
+    if listed is not None and len(listed[0]) <= FEW_ROUTES:
+        routes += listed[0]
     if tried is not None:
         is_open = tried.n[tried.hops.first] > 0
         routes += [c for c, used in zip(tried.hops.candidates, is_open, strict=True) if used]
@@ -144,17 +147,13 @@ def straight_numbers(numbers: Numbers, budget: Budget) -> Numbers | None:
     )
 
 
-def _every(task: Task, n_pools: int) -> Numbers | None:
+def _every(task: Task, routes: Sequence[Candidate], longest: int) -> Numbers | None:
     """Try all numbers, under a smaller budget where there are too many; None if it is too small.
 
-    The smaller budget is the same for all larger ones.
+    The smaller budget is the same for all larger ones. Routes are all that have up to so many hops.
     """
-    found = all_routes(task.problem, task.pools, task.usable, task.connections)
-    if found is None:
-        return None
-    routes, longest = found
     hops = task.hops(routes)
-    counts = n_allocations(hops)[: longest + n_pools]
+    counts = n_allocations(hops)[: longest + len(task.pools)]
     budget = max(k for k, count in enumerate(counts) if count <= MOST_ALLOCATIONS)
     if counts[budget] == 0:
         return None

@@ -110,21 +110,28 @@ class Small:
 
     def numbers(self):
         """All numbers that leave every source a way and keep to hosts' limits."""
-        rows = np.zeros((1, len(self.hop)), dtype=np.int8)
+        starts = np.searchsorted(self.way_of, np.arange(len(self.ways)))
+        found = [(0, {})]
         for i in range(len(self.sources)):
             # The others need one at least.
-            most = self.most - (len(self.sources) - 1 - i)
+            most = self.most - (len(self.sources) - 1)
+            own = [(0, {})]
             for number in np.flatnonzero(self.source_of == i).tolist():
-                at = [h for h, way in enumerate(self.way_of) if way == number]
-                own = [[0] * len(at), *_at_least_one(len(at), self.most)]
-                parts = []
-                for opened in own:
-                    fitting = rows[rows.sum(axis=1) + sum(opened) <= most].copy()
-                    fitting[:, at] = opened
-                    parts.append(fitting)
-                rows = np.concatenate(parts)
-            own = [h for h, way in enumerate(self.way_of) if self.source_of[way] == i]
-            rows = rows[rows[:, own].any(axis=1)]
+                length, first = len(self.ways[number][1]) - 1, int(starts[number])
+                own += [
+                    (total + sum(opened), {**before, **dict(enumerate(opened, first))})
+                    for total, before in own
+                    for opened in _at_least_one(length, most - total)
+                ]
+            found = [
+                (total + more, {**before, **opened})
+                for total, before in found
+                for more, opened in own
+                if opened and total + more <= self.most - (len(self.sources) - 1 - i)
+            ]
+        rows = np.zeros((len(found), len(self.hop)), dtype=np.int8)
+        for row, (_, opened) in enumerate(found):
+            rows[row, list(opened)] = list(opened.values())
         for name, host in self.hosts.items():
             if "most_connections" in host:
                 at = [h for h, pair in enumerate(self.hop) if name in pair]
@@ -222,15 +229,14 @@ def soonest_s(tree, most, hops=9, known_s=math.inf):
     if len(small.limits) == 0:
         return min(float(alone_s.min()), known_s)
     best_s = known_s
-    alive = np.argsort(alone_s, kind="stable")
-    alive = alive[np.isfinite(alone_s[alive])]
-    while len(alive):
-        alive = alive[alone_s[alive] < best_s * (1 - SAME)]
-        if len(alive) == 0:
+    alive = np.isfinite(alone_s)
+    while True:
+        alive &= alone_s < best_s * (1 - SAME)
+        if not alive.any():
             break
-        row = alive[0]
+        row = int(np.where(alive, alone_s, np.inf).argmin())
         best_s = min(best_s, small.best_of(caps[row], best_s))
-        alive = alive[1:]
+        alive[row] = False
         # Sooner than that by a part that counts: whom do this row's prices forbid it?
         target_s = best_s * (1 - SAME)
         if target_s <= small.release.max():
@@ -238,5 +244,5 @@ def soonest_s(tree, most, hops=9, known_s=math.inf):
         _, pool, price = small.share(caps[row], target_s)
         wanted = pool @ (small.size / (target_s - small.release))
         way = np.maximum(pool[small.source_of] - price @ small.crossed, 0.0)
-        alive = alive[caps[alive] @ way + price @ small.limits >= wanted]
+        alive &= caps @ way + price @ small.limits >= wanted
     return best_s
