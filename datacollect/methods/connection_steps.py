@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 GAINS = 1e-9
 # Of those that can best do without a connection, so many are tried.
 DONORS = 4
-# Evaluations of numbers of connections, a few dozen microseconds each, after which search ends.
-MOST_TRIES = 2000
+# Evaluations of numbers of connections, some hundred microseconds each, after which search ends.
+MOST_TRIES = 1000
 # So many numbers around some are looked at, those with fewer changes first.
-MOST_NEIGHBOURS = 20_000
+MOST_NEIGHBOURS = 10_000
 
 
 class Search:

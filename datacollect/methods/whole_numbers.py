@@ -123,10 +123,11 @@ def best_numbers(task: Task, fewest: Sequence[Candidate], flow: ConnectionFlow) 
         routes += [c for c, used in zip(tried.hops.candidates, is_open, strict=True) if used]
     hops = task.hops(routes, None if tried is None else tried.hops.chunk_s)
     least = _numbers_of(hops, {way: [1] * (len(way.hosts) - 1) for way in fewest})
-    starts = [least, best_straight(hops), as_flow(hops, flow, least)]
+    straight = best_straight(hops)
+    starts = [least if straight is None else straight, as_flow(hops, flow, least)]
     if tried is not None:
         starts.append(_numbers_of(hops, _by_route(tried)))
-    fitting = [n for n in starts if n is not None and hops.fits(n)]
+    fitting = [n for n in starts if hops.fits(n)]
     finalists = [*fitting, *(Search(hops).improved(n) for n in fitting)]
     is_small = len(hops.candidates) <= FEW_ROUTES
     if is_small:
