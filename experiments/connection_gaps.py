@@ -115,11 +115,11 @@ def row_of(seed: int) -> dict[str, Any]:
     return row
 
 
-def read(path: Path = ROWS) -> list[dict[str, float]]:
+def read() -> list[dict[str, float]]:
     """Return the rows that are kept, by seed."""
-    if not path.exists():
+    if not ROWS.exists():
         return []
-    with path.open(newline="") as file:
+    with ROWS.open(newline="") as file:
         rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
     return sorted(rows, key=lambda row: row["seed"])
 
