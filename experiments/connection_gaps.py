@@ -157,7 +157,7 @@ def page(rows: list[dict[str, float]]) -> str:
         "two relays and eight connections, with limits of hosts, shared wires of both kinds, links",
         "constant and not, releases and `most_connections`, and compared plans with the best whole",
         f"numbers, which another program found by trying all of them. Of {none} problems both said",
-        "that nothing can arrive. The others:",
+        "that not all can arrive. The others:",
         "",
         "| makespan over | problems | equal | within 1.02 | within 1.10 | mean | 95 % | worst |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
