@@ -1,10 +1,11 @@
 """Plans with whole numbers of connections: routes, rates, and how many connections each hop has.
 
-Which routes are worth a connection a linear program over parts of connections tells, whose value is
-a lower bound (`datacollect.flow.connection_flow`). Whole numbers are searched from there, and from
-the best ones of sending directly, so that no direct plan with as many connections is faster
-(`datacollect.methods.whole_connections`). Rates are constant: every route runs from its data's
-release to its own end.
+Where there are few enough, all numbers of connections are tried
+(`datacollect.methods.every_allocation`). Else numbers are searched from several beginnings: what a
+linear program over parts of connections says, whose value is a lower bound
+(`datacollect.flow.connection_flow`), the best of sending directly, and the fewest with which data
+arrive at all (`datacollect.methods.whole_numbers`). Rates are constant: every route runs from its
+data's release to its own end.
 """
 
 from __future__ import annotations
@@ -20,37 +21,36 @@ from datacollect.flow.connection_flow import ConnectionFlow, fastest_flow
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.pools import pools_by_owner
 from datacollect.flow.routes import cut_parcels, whole_bytes
-from datacollect.methods.divided_rates import best_rates
+from datacollect.methods.connection_routes import straight_routes
+from datacollect.methods.fair_transfers import AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.fewest_connections import fewest_connections, usable_links
+from datacollect.methods.file_cuts import with_cuts_at_files
 from datacollect.methods.instants import finish_s
 from datacollect.methods.long_chunks import require_room_for_chunks
 from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED
 from datacollect.methods.pipeline import RouteBook
 from datacollect.methods.tolerances import PROVED
-from datacollect.methods.whole_connections import Candidate, Hops, filled, improved, shaken
+from datacollect.methods.whole_connections import Hops
+from datacollect.methods.whole_numbers import Numbers, Task, best_numbers, straight_numbers
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.transfers import Bottleneck, Transfers
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.arrays import BoolArray
     from datacollect.choices import Solver
     from datacollect.flow.pools import Pool
+    from datacollect.methods.whole_connections import Candidate
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
+    from datacollect.schedule.transfers import Route
 
 # How numbers are found.
 _STEPS = "steps from a linear program"
-# Relayed data wait for a chunk at each relay: this part of the lower bound, or of what is shorter.
-CHUNK_PART = 1e-3
-# Less than this part of a pool's data makes no route of its own.
-DUST = 1e-3
-# In problems with so few links all ways over one relay are looked at.
-FEW_LINKS = 60
-# With so few routes search begins again from each of them.
-FEW_ROUTES = 60
+_EVERY = "all numbers tried, a linear program"
 # The bound is looked for behind so many releases.
 MOST_RELEASES = 8
 
@@ -65,26 +65,40 @@ def connected(
     Raises
     ------
     InfeasibleError
-        There are fewer connections than routes that are needed, or data cannot arrive at all.
+        There are fewer connections than hops that are needed, or data cannot arrive at all.
     ProblemError
         `connections` is no whole number from 1 on, or bandwidths change.
     """
     _require(problem, connections)
     pools = pools_by_owner(problem)
     if not pools:
-        return _schedule(problem, Hops(problem, [], [], connections), None, 0.0, budget)
+        nothing = (), _transfers(None, RouteBook(problem))
+        return _schedule(problem, nothing, (0.0, NOTHING_TO_MOVE), 0.0, _STEPS, connections)
+    usable = usable_links(problem)
+    fewest = _fewest(problem, pools, usable, connections, budget)
     bound_s, flow = _bound(problem, pools, connections, budget)
-    if not np.isfinite(bound_s):
-        fluid_optimum(problem, budget)  # says why nothing arrives
-        raise InfeasibleError(
-            f"some data cannot arrive with {connections} connections and the hosts' "
-            "most_connections; allow more",
-            problem.sources,
+    task = Task(problem, pools, usable, connections, chunk_s, bound_s, budget)
+    numbers = best_numbers(task, fewest, flow) if np.isfinite(bound_s) else None
+    if numbers is None:
+        raise SolverError(
+            "rates by connections span too many orders of magnitude; correct the fastest and the "
+            "slowest"
         )
-    hops = Hops(problem, pools, _candidates(problem, pools, flow), connections)
-    n = _whole(hops, flow)
-    schedule = _schedule(problem, hops, n, bound_s, budget, chunk_s, flow)
-    return require_room_for_chunks(problem, schedule)
+    how = _EVERY if numbers.tried_all else _STEPS
+    plans = [
+        _schedule(
+            problem,
+            transfers,
+            (bound_s, _bottleneck(problem, flow, connections)),
+            numbers.hops.chunk_s,
+            f"{how} by {budget.linear_solver().name}",
+            connections,
+        )
+        for transfers in _ways_to_send(problem, numbers, usable, budget)
+    ]
+    # Of files whose boundaries routes keep to, too: straight routes of one source have none.
+    soonest = min(plans, key=lambda plan: next(with_cuts_at_files(problem, plan)).makespan_s)
+    return require_room_for_chunks(problem, soonest)
 
 
 def earliest_s(problem: Problem, connections: int, solver: Solver = "auto") -> float:
@@ -132,133 +146,56 @@ def _bound(
     return max([every.makespan_s, *(r + after(r).makespan_s for r in later.tolist())]), every
 
 
-# Routes -------------------------------------------------------------------------------------
-
-
-def _candidates(problem: Problem, pools: Sequence[Pool], flow: ConnectionFlow) -> list[Candidate]:
-    """Return the ways that data may take: straight, as the flow does, or the shortest."""
-    end = problem.destination_index
-    straight = problem.link_indices([p.host for p in pools], [end] * len(pools)) >= 0
-    found = [Candidate(i, (p.host, end)) for i, p in enumerate(pools) if straight[i]]
-    by_flow = _paths(problem, pools, flow)
-    found += [Candidate(i, hosts) for i, hosts in by_flow]
-    if problem.n_links <= FEW_LINKS:
-        found += _over_one_relay(problem, pools)
-    return sorted(set(found))
-
-
-def _over_one_relay(problem: Problem, pools: Sequence[Pool]) -> list[Candidate]:
-    end = problem.destination_index
-    links = set(zip(problem.link_from.tolist(), problem.link_to.tolist(), strict=True))
-    return [
-        Candidate(i, (pool.host, relay, end))
-        for i, pool in enumerate(pools)
-        for relay in range(problem.n_hosts)
-        if relay not in (pool.host, end) and {(pool.host, relay), (relay, end)} <= links
-    ]
-
-
-def _paths(
-    problem: Problem, pools: Sequence[Pool], flow: ConnectionFlow
-) -> list[tuple[int, tuple[int, ...]]]:
-    """Return the paths of a flow, the widest first; circles are left out."""
-    end, rates = problem.destination_index, flow.rate_bytes_per_s
-    out: dict[int, dict[int, float]] = {}
-    for link in np.flatnonzero(rates > 0).tolist():
-        tail, head = int(problem.link_from[link]), int(problem.link_to[link])
-        out.setdefault(tail, {})[head] = float(rates[link])
-    found = []
-    for number, pool in enumerate(pools):
-        left = pool.n_bytes / flow.makespan_s
-        least = DUST * left
-        while left > least:
-            path = _widest_first(out, pool.host, end)
-            if path is None:
-                break
-            width = min(left, *(out[a][b] for a, b in pairwise(path)))
-            for a, b in pairwise(path):
-                out[a][b] -= width
-                if out[a][b] <= least / len(pools):
-                    del out[a][b]
-            left -= width
-            found.append((number, path))
-    return found
-
-
-def _widest_first(out: dict[int, dict[int, float]], start: int, end: int) -> tuple[int, ...] | None:
-    """Follow the widest arc from each host; turn back where none leads on."""
-    path, dead = [start], set[int]()
-    while path[-1] != end:
-        onward = {h: w for h, w in out.get(path[-1], {}).items() if h not in path and h not in dead}
-        if onward:
-            path.append(max(onward, key=lambda h: (h == end, onward[h])))
-            continue
-        dead.add(path.pop())
-        if not path:
-            return None
-    return tuple(path)
-
-
-# Numbers ------------------------------------------------------------------------------------
-
-
-def _whole(hops: Hops, flow: ConnectionFlow) -> IntArray:
-    """Return the best numbers found, from several beginnings."""
-    starts = [s for s in (_straight(hops), _as_flow(hops, flow)) if hops.fits(s)]
-    if not starts:
-        least = int(_shortest(hops).sum())
-        names = sorted({hops.problem.names[c.hosts[0]] for c in hops.candidates})
+def _fewest(
+    problem: Problem,
+    pools: Sequence[Pool],
+    usable: BoolArray,
+    connections: int,
+    budget: Budget,
+) -> list[Candidate]:
+    """Return a way for each pool with the fewest connections, or say why there is none."""
+    ways = straight_routes(problem, pools, usable)
+    if len(ways) < len(pools) or problem.most_connections is not None:
+        try:
+            ways = fewest_connections(problem, pools, usable, budget)
+        except InfeasibleError:
+            fluid_optimum(problem, budget)  # says what cannot arrive however it is sent
+            raise
+    least = sum(len(way.hosts) - 1 for way in ways)
+    if least > connections:
         raise InfeasibleError(
-            f"{hops.connections} connections do not reach all data, whose shortest routes have "
-            f"{least} hops together, one connection each; allow {least}, or raise most_connections",
-            names,
+            f"{connections} connections do not reach all data, whose ways have at least {least} "
+            f"hops together, one connection each; allow {least}",
+            sorted({problem.names[pool.host] for pool in pools}),
         )
-    found = []
-    for start in starts:
-        hops.tries = 0
-        found.append(improved(hops, start))
-    best = min(found, key=lambda n: hops.brought(n).key)
-    return shaken(hops, best) if len(hops.candidates) <= FEW_ROUTES else best
+    return ways
 
 
-def _straight(hops: Hops) -> IntArray:
-    """Return the best numbers of straight routes alone, where every pool has one."""
-    length = np.bincount(hops.route, minlength=len(hops.candidates))
-    hops.may_open = length == 1
-    try:
-        return filled(hops, _shortest(hops))
-    finally:
-        hops.may_open = np.ones(len(length), dtype=bool)
+def _ways_to_send(
+    problem: Problem, numbers: Numbers, usable: BoolArray, budget: Budget
+) -> Iterator[tuple[tuple[Route, ...], Transfers]]:
+    """Yield what was found, then direct: nobody who plans with connections should be later.
 
-
-def _shortest(hops: Hops) -> IntArray:
-    """Return one connection for each hop of each pool's shortest route."""
-    n = np.zeros(len(hops.route), dtype=np.int64)
-    length = np.bincount(hops.route, minlength=len(hops.candidates))
-    for pool in range(len(hops.size)):
-        routes = np.flatnonzero(hops.pool == pool)
-        n[hops.route == routes[length[routes].argmin()]] = 1
-    return n
-
-
-def _as_flow(hops: Hops, flow: ConnectionFlow) -> IntArray:
-    """Round down what the flow has, one at least; routes with least are left out until it fits."""
-    rates = flow.rate_bytes_per_s
-    width = np.minimum.reduceat(rates[hops.link], hops.first)
-    width = np.where(width > 0, width, 0.0)
-    of_link = np.bincount(hops.link, width[hops.route], len(rates))[hops.link]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = flow.connections[hops.link] * width[hops.route] / of_link
-    n = np.where(width[hops.route] > 0, np.maximum(1, np.floor(np.nan_to_num(part) + 1e-6)), 0)
-    n = n.astype(np.int64)
-    for route in np.argsort(width, kind="stable").tolist():
-        if hops.fits(n):
-            break
-        others = (hops.pool == hops.pool[route]) & (n[hops.first] > 0)
-        if n[hops.first[route]] > 0 and others.sum() > 1:
-            n[hops.route == route] = 0
-    missing = np.bincount(hops.pool, n[hops.first] > 0, len(hops.size)) == 0
-    return np.where(missing[hops.pool[hops.route]], _shortest(hops), n)
+    With files straight routes at their best, which need not be later by their cuts. And direct with
+    one connection each, as `datacollect.methods.direct` plans it: its rates change when something
+    ends, so that what follows may be faster than constant rates allow.
+    """
+    book = RouteBook(problem)
+    columns = _transfers(numbers, book)
+    yield book.routes(), columns
+    straight = straight_numbers(numbers, budget) if problem.manifest is not None else None
+    if straight is not None:
+        book = RouteBook(problem)
+        columns = _transfers(straight, book)
+        yield book.routes(), columns
+    hops = numbers.hops
+    ways = straight_routes(problem, hops.pools, usable)
+    if len(ways) < len(hops.pools) or not (len(hops.limit) or hops.wires):
+        return
+    each = Hops(problem, hops.pools, ways, hops.connections)
+    if each.fits(np.ones(len(ways), dtype=np.int64)):
+        jobs = [RouteJob(hops.pools[way.pool], way.hosts) for way in ways]
+        yield fair_transfers(problem, jobs, 0.0, AllAtOnce())
 
 
 # The schedule -------------------------------------------------------------------------------
@@ -266,52 +203,45 @@ def _as_flow(hops: Hops, flow: ConnectionFlow) -> IntArray:
 
 def _schedule(
     problem: Problem,
-    hops: Hops,
-    n: IntArray | None,
-    bound_s: float,
-    budget: Budget,
-    chunk_s: float | None = None,
-    flow: ConnectionFlow | None = None,
+    transfers: tuple[tuple[Route, ...], Transfers],
+    bound: tuple[float, Bottleneck],
+    chunk_s: float,
+    solver: str,
+    connections: int,
 ) -> Schedule:
-    pools, connections = pools_by_owner(problem), hops.connections
-    rate = np.zeros(0) if n is None else best_rates(hops, n, budget)
-    if not (np.bincount(hops.pool, rate, len(pools)) > 0).all():
-        raise SolverError(
-            "rates by connections span too many orders of magnitude; correct the fastest and the "
-            "slowest"
-        )
-    used = [len(hops.candidates[r].hosts) - 1 for r in np.flatnonzero(rate > 0).tolist()]
-    most_hops = max(used, default=1)
-    chunk = bound_s * min(CHUNK_PART, 2 * CHUNK_PART / max(1, most_hops - 1))
-    chunk = chunk if chunk_s is None else chunk_s
-    book = RouteBook(problem)
-    columns = _transfers(hops, pools, rate, n, chunk, book)
     schedule = schedule_of(
         problem,
         COORDINATED,
-        (book.routes(), columns),
-        (bound_s, NOTHING_TO_MOVE if flow is None else _bottleneck(problem, flow, connections)),
-        chunk_s=chunk,
-        solver=_STEPS if flow is None else f"{_STEPS} by {budget.linear_solver().name}",
+        transfers,
+        bound,
+        chunk_s=chunk_s,
+        solver=solver,
         connections=connections,
     )
-    proved = schedule.makespan_s <= bound_s * (1 + PROVED) + (most_hops - 1) * chunk
+    relays = max((len(route.hosts) - 2 for route in transfers[0]), default=0)
+    bound_s = bound[0]
+    proved = schedule.makespan_s <= bound_s * (1 + PROVED) + relays * chunk_s
     return schedule.replace(
         lower_bound_s=min(bound_s, schedule.makespan_s), status=OPTIMAL if proved else HEURISTIC
     )
 
 
-def _transfers(
-    hops: Hops,
-    pools: Sequence[Pool],
-    rate: FloatArray,
-    n: IntArray | None,
-    chunk_s: float,
-    book: RouteBook,
-) -> Transfers:
+def _transfers(numbers: Numbers | None, book: RouteBook) -> Transfers:
     """Run every route from its pool's release at its own rate, a chunk later hop by hop."""
-    rows: list[tuple[int, int, int, int, float, float, int]] = []
-    for number, pool in enumerate(pools):
+    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "length_s", "streams")
+    rows = [] if numbers is None else list(_rows(numbers, book))
+    columns = dict(
+        zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True)
+    )
+    lengths_s = columns.pop("length_s")
+    return Transfers.build(finish_s=finish_s(columns["start_s"], lengths_s), **columns)
+
+
+def _rows(
+    numbers: Numbers, book: RouteBook
+) -> Iterator[tuple[int, int, int, int, float, float, int]]:
+    hops, rate = numbers.hops, numbers.best.rate_bytes_per_s
+    for number, pool in enumerate(hops.pools):
         routes = np.flatnonzero((hops.pool == number) & (rate > 0))
         length_s = pool.n_bytes / float(rate[routes].sum())
         # All end at once: that none is rounded up for nothing, the widest counts as last.
@@ -326,22 +256,14 @@ def _transfers(
                 for x in accumulate(p[2] for p in parts)
             ]
             first = int(hops.first[route])
-            assert n is not None
-            streams = n[first : first + len(hosts) - 1].tolist()
+            streams = numbers.n[first : first + len(hosts) - 1].tolist()
             for (parcel, offset, size), (start, end) in zip(
                 parts, pairwise([pool.release_s, *ends]), strict=True
             ):
                 at = book.number(parcel.source, hosts)
-                rows += [
-                    (at, hop, offset, size, start + hop * chunk_s, end - start, k)
-                    for hop, k in enumerate(streams)
-                ]
-    names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "length_s", "streams")
-    columns = dict(
-        zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True)
-    )
-    lengths_s = columns.pop("length_s")
-    return Transfers.build(finish_s=finish_s(columns["start_s"], lengths_s), **columns)
+                for hop, k in enumerate(streams):
+                    late_s = start + hop * hops.chunk_s
+                    yield at, hop, offset, size, late_s, end - start, k
 
 
 def _bottleneck(problem: Problem, flow: ConnectionFlow, connections: int) -> Bottleneck:

@@ -1,0 +1,33 @@
+"""The best numbers of straight routes, against all numbers."""
+
+import math
+
+import pytest
+from instances.connection_problems import crowded
+from judges.best_connections import soonest_s
+
+from datacollect.flow.pools import pools_by_owner
+from datacollect.methods.connection_routes import straight_routes
+from datacollect.methods.divided_rates import best_rates
+from datacollect.methods.fewest_connections import usable_links
+from datacollect.methods.straight_connections import best_straight
+from datacollect.methods.whole_connections import Hops
+from datacollect.solvers.budget import Budget
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_straight_numbers_end_sooner(seed):
+    problem, connections = crowded(seed, most_sources=7, most_hosts=8)
+    connections = max(connections, 9)
+    pools = pools_by_owner(problem)
+    routes = straight_routes(problem, pools, usable_links(problem))
+    best_s = soonest_s(problem.to_dict(), connections, hops=1)
+    n = None
+    if len(routes) == len(pools):
+        hops = Hops(problem, pools, routes, connections)
+        n = best_straight(hops)
+    if n is None:
+        assert math.isinf(best_s)
+        return
+    assert hops.fits(n)
+    assert best_rates(hops, n, Budget()).makespan_s == pytest.approx(best_s, rel=1e-6)
