@@ -80,8 +80,9 @@ def case(seed: int) -> str | None:
     rest.check(dc.remaining_problem(problem, dc.Progress.from_dict(progress, problem)))
     table = rest.transfers
     arriving = int(table.loc[table["to"] == "D", "bytes"].sum())
-    if arriving != int(left.total):
-        return f"{arriving} bytes arrive of {int(left.total)} that are left"
+    due = sum(pool.n_bytes for pool in left.pools)
+    if arriving != due:
+        return f"{arriving} bytes arrive of {due} that are left"
     if abs(rest.lower_bound_s - expected_s) > EXACT * max(expected_s, EXACT * end_s):
         return f"bound {rest.lower_bound_s}, by a program {expected_s}"
     latest_s = expected_s * (1 + STABILITY) * (1 + EXACT)
