@@ -74,7 +74,7 @@ def case(seed: int) -> str | None:
 def _values_fault(found: Case, relaxed, end_s: float) -> str | None:
     """Values are those of the problem in each stretch, within the time until the end."""
     for then in relaxed.values:
-        if not 0 <= then.from_s < then.to_s <= end_s * (1 + 1e-9):
+        if not 0 <= then.from_s <= then.to_s <= end_s * (1 + 1e-9):
             return f"{relaxed.name}: a stretch from {then.from_s} to {then.to_s} of {end_s}"
         if relaxed.resource.kind == "link":
             ends = relaxed.name.removeprefix("link ").replace("'", "").split(" -> ")
