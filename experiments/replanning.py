@@ -70,7 +70,7 @@ def row(case: Case, n_hosts: int, part: float, repeats: int) -> dict[str, object
     """Plan, let half of the time pass, change bandwidths, plan anew in both ways."""
     problem = case.make(n_hosts)
     slot_s = dc.lower_bound(problem)[0] / case.slots if case.slots else None
-    plan = dc.coordinated(problem, slot_s=slot_s)
+    plan = dc.coordinated(problem, slot_s=slot_s, settle_ties=False)
     half_s = plan.makespan_s / 2
     at_s = half_s if slot_s is None else slot_s * round(half_s / slot_s)
     progress = dc.Progress.from_schedule(problem, plan, at_s)
@@ -81,10 +81,13 @@ def row(case: Case, n_hosts: int, part: float, repeats: int) -> dict[str, object
     scratch = anew = plan
     for _ in range(repeats):
         first_s, _ = timed(
-            lambda new: dc.coordinated(new, slot_s=slot_s), dataclasses.replace(problem)
+            lambda new: dc.coordinated(new, slot_s=slot_s, settle_ties=False),
+            dataclasses.replace(problem),
         )
         scratch_s, scratch = timed(
-            lambda now: dc.coordinated(dc.remaining_problem(now, progress), slot_s=slot_s),
+            lambda now: dc.coordinated(
+                dc.remaining_problem(now, progress), slot_s=slot_s, settle_ties=False
+            ),
             problem.replace(bandwidth_bytes_per_s=bandwidth),
         )
         replan_s, anew = timed(

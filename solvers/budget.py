@@ -26,19 +26,24 @@ class Budget:
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
     stop_at_s : float or None
         A reading of `time.monotonic`; None without limit.
+    settle_ties : bool
+        Of plans that cost the same the same one is taken, whichever solver found the first.
     """
 
     solver: Solver = "auto"
     stop_at_s: float | None = None
+    settle_ties: bool = True
 
     @classmethod
-    def begin(cls, solver: Solver, time_limit_s: float | None = None) -> Budget:
+    def begin(
+        cls, solver: Solver, time_limit_s: float | None = None, *, settle_ties: bool = True
+    ) -> Budget:
         """Start the clock."""
         if time_limit_s is None:
-            return cls(solver)
+            return cls(solver, settle_ties=settle_ties)
         if not time_limit_s > 0:
             raise ProblemError(f"time_limit_s must be > 0, got {time_limit_s:g}; leave it out")
-        return cls(solver, time.monotonic() + time_limit_s)
+        return cls(solver, time.monotonic() + time_limit_s, settle_ties)
 
     def remaining_s(self) -> float | None:
         """Return seconds left, None without limit.

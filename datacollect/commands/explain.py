@@ -28,13 +28,19 @@ def explain(
     first for its method, what coordination would gain, and why it ends later than the lower bound.
     """
     from datacollect.explanation.explain import explain as find_explanation
+    from datacollect.methods.recurring import planned_to_the_end
 
     if schedule_file is None:
         problem, plan = read_problem(problem_file), None
     else:
         problem, plan = read_both(problem_file, schedule_file)
     with working("solving, and planning, with each constraint relaxed", lines=not as_json):
-        found = find_explanation(problem, plan, solver=solver.value)
+        _, found = planned_to_the_end(
+            problem,
+            lambda given: find_explanation(given, plan, solver=solver.value),
+            # Periods of a schedule's problem are listed as they were when it was made.
+            lambda found: found.lower_bound_s if plan is None else 0.0,
+        )
     if as_json:
         emit_json(found.to_dict())
     else:

@@ -44,6 +44,7 @@ def front(
     The price of the cheapest plan for each of several deadlines.
     """
     from datacollect.methods.money_front import front as find_front
+    from datacollect.methods.recurring import planned_to_the_end
 
     require_kept(output, problem_file)
     if output is not None and not output.lower().endswith((*PICTURES, ".csv")):
@@ -52,7 +53,9 @@ def front(
     require_new(output, force=force)
     problem = read_problem(problem_file)
     with working("planning for each deadline", lines=not as_json):
-        table = find_front(problem, solver=solver.value)
+        _, table = planned_to_the_end(
+            problem, lambda given: find_front(given, solver=solver.value), _latest_s
+        )
     if output is not None:
         _save(table, Path(output))
         note(f"saved to {output}")
@@ -60,6 +63,13 @@ def front(
         emit_json({"front": table.reset_index().to_dict("records")})
     else:
         _show(table)
+
+
+def _latest_s(table: pd.DataFrame) -> float:
+    """Return until when plans might move data: the last deadline, and the end of the cheapest."""
+    slack = max(value for value in map(float, table.index) if math.isfinite(value))
+    makespan_s = table["makespan_s"].astype(float)
+    return max(float(makespan_s.max()), (1 + slack) * float(makespan_s.iloc[0]))
 
 
 def _show(table: pd.DataFrame) -> None:

@@ -105,7 +105,10 @@ def plan(
     options = replace(options, solver=solver.value, derate=derate)
     with working("planning", lines=not as_json):
         problem, schedule = planned_to_the_end(
-            problem, lambda given: plan_by(given, options), lambda found: found.makespan_s
+            problem,
+            lambda given: plan_by(given, options),
+            # Until a deadline there may be a cheaper plan than one that ends with what is listed.
+            lambda found: max(found.makespan_s, found.deadline_s or 0.0),
         )
     if output is not None:
         schedule.to_file(output)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
+# Daily periods are listed for so many times a plan's makespan: one planned anew may end later.
+LATER = 2.0
+
 # By what part a constraint is relaxed.
 STEP = 0.1
 
@@ -34,6 +37,7 @@ class Anew:
     Attributes
     ----------
     problem : Problem
+        With daily periods, if there are any, listed for plans that end later, too.
     plan : Schedule
     solver : str
     options : MethodOptions or None
@@ -41,7 +45,8 @@ class Anew:
     """
 
     def __init__(self, problem: Problem, plan: Schedule, solver: Solver) -> None:
-        self.problem, self.plan, self.solver = problem, plan, solver
+        latest_s = max(LATER * plan.makespan_s, plan.deadline_s or 0.0)
+        self.problem, self.plan, self.solver = problem.until(latest_s), plan, solver
         self.options = options_like(plan, solver)
 
     @cached_property

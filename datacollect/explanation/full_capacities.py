@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.arrays import BoolArray, FloatArray, IntArray, ranges
-from datacollect.explanation.resources import TURNS, Resource
+from datacollect.explanation.resources import TURNS, Resource, Then, values_between
 from datacollect.explanation.tolerances import FULL
 from datacollect.methods.names import FAIR_METHODS
 from datacollect.methods.tolerances import SAME_INSTANT
@@ -92,20 +92,13 @@ class FullCapacities:
         kind = int(np.searchsorted(self.bases, number, side="right")) - 1
         return Resource(KINDS[kind], number - self.bases[kind])
 
-    def values(self, number: int, from_s: float, to_s: float) -> FloatArray:
-        """Return a resource's values in the periods between two instants."""
+    def values(self, number: int, from_s: float, to_s: float) -> tuple[Then, ...]:
+        """Return a resource's values between two instants."""
         resource = self.resource_of(number)
         if resource.kind == "turns":
             assert self.plan.turns is not None
-            return np.array([float(self.plan.turns.at_a_time)])
-        if resource.kind == "release":
-            return self.problem.release_s[[resource.number]]
-        if resource.kind != "link":
-            return self._constants[[number - self.problem.n_links]]
-        periods_s = self.problem.periods_s
-        begin = int(np.searchsorted(periods_s, from_s + self.tolerance_s, side="right")) - 1
-        end = int(np.searchsorted(periods_s, to_s - self.tolerance_s))
-        return self.problem.bandwidth_bytes_per_s[begin : max(end, begin + 1), number]
+            return (Then(float(from_s), float(to_s), float(self.plan.turns.at_a_time)),)
+        return values_between(self.problem, resource, from_s, to_s, self.tolerance_s)
 
     def _capacity(self, resource: IntArray, stretch: IntArray) -> FloatArray:
         problem = self.problem

@@ -9,16 +9,18 @@ Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). Of other plans every full
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from datacollect.explanation.full_capacities import FullCapacities
-from datacollect.explanation.resources import RATES, TURNS, Resource, resource_name, value_text
+from datacollect.explanation.resources import TURNS, Resource, Then, resource_name, values_text
 from datacollect.explanation.tolerances import FULL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.explanation.full_capacities import Holds
     from datacollect.problem.problem import Problem
@@ -34,8 +36,8 @@ class Limit:
     resource : Resource
         Kind ``"turns"``: the host waits for its turn.
     name : str
-    least, most : float
-        Its value, which a forecast may change meanwhile: bytes per second; bytes of storage; the
+    values : tuple of Then
+        Its value, each time that a forecast changes it: bytes per second; bytes of storage; the
         release, in seconds; how many hosts send at once.
     from_s, to_s : float
         In between it holds back some of `sources` at every instant, pauses in which pipelines
@@ -46,22 +48,25 @@ class Limit:
 
     resource: Resource
     name: str
-    least: float
-    most: float
+    values: tuple[Then, ...]
     from_s: float
     to_s: float
     sources: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """What it is, in words, with its value."""
-        kind = self.resource.kind
-        if kind == "turns":
-            return f"turns ({self.most:.0f} at a time)"
-        if self.most == 0 and kind in RATES:
-            return f"{self.name} (no bandwidth)"
-        values = dict.fromkeys(value_text(kind, value) for value in (self.least, self.most))
-        return f"{self.name} ({' to '.join(values)})"
+        """What it is, in words, with its values."""
+        return f"{self.name} ({values_text(self.resource.kind, self.values)})"
+
+    @property
+    def least(self) -> float:
+        """The least of its values."""
+        return min(then.value for then in self.values)
+
+    @property
+    def most(self) -> float:
+        """The largest of its values."""
+        return max(then.value for then in self.values)
 
     @property
     def held_s(self) -> float:
@@ -77,7 +82,20 @@ class Limit:
             "most": self.most,
             "from_s": self.from_s,
             "to_s": self.to_s,
+            "values": [asdict(then) for then in self.values],
         }
+
+
+def together(limits: Sequence[Limit]) -> Limit:
+    """Return as one what a constraint does at several times: all its values, all whom it holds."""
+    values = {then: None for limit in limits for then in limit.values}
+    return replace(
+        limits[0],
+        values=tuple(sorted(values, key=lambda then: then.from_s)),
+        from_s=min(limit.from_s for limit in limits),
+        to_s=max(limit.to_s for limit in limits),
+        sources=tuple(dict.fromkeys(name for limit in limits for name in limit.sources)),
+    )
 
 
 @dataclass(frozen=True)
@@ -198,8 +216,7 @@ def _limit(
     return Limit(
         resource,
         "turns" if resource == TURNS else resource_name(full.problem, resource),
-        float(values.min()),
-        float(values.max()),
+        values,
         float(from_s),
         float(to_s),
         tuple(full.problem.names[host] for host in hosts),

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.explanation.again import STEP
+from datacollect.explanation.plan_limits import together
 from datacollect.explanation.resources import (
     RATES,
     TURNS,
+    Relaxed,
     Resource,
-    relaxed_tree,
+    most_through,
     resource_name,
-    resource_value,
+    values_between,
+    varies,
 )
 from datacollect.explanation.tolerances import SAME
 from datacollect.flow.optimum import fluid_optimum
@@ -55,13 +58,10 @@ class PlanRelaxation:
 
     Attributes
     ----------
-    resources : tuple of Resource
-        Kind ``"turns"`` stands for turns that hosts of a direct plan take.
-    names : tuple of str
-    now : tuple of float
-        Bytes per second; bytes of storage; release in seconds; how many send at once.
-    steps : tuple of float
-        By how much each is relaxed: a tenth; turns: one more host at once.
+    relaxed : tuple of Relaxed
+        Each with its values while it binds in the plan, or all of them where it does not. Kind
+        ``"turns"`` stands for turns that hosts of a direct plan take. Steps are a tenth, of a link
+        in every period; turns: one more host at once.
     saves_s, saves_unlimited_s : float or None
         Seconds that these steps save, and no limit at all: no release, all at once. Below 0: it
         ends later, as sharing fairly may. None: the method finds no plan.
@@ -69,14 +69,21 @@ class PlanRelaxation:
         What is saved of what a plan with a deadline minimises; None for other plans.
     """
 
-    resources: tuple[Resource, ...]
-    names: tuple[str, ...]
-    now: tuple[float, ...]
-    steps: tuple[float, ...]
+    relaxed: tuple[Relaxed, ...]
     saves_s: float | None
     saves_unlimited_s: float | None
     saves_cost: float | None = None
     saves_cost_unlimited: float | None = None
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """What is relaxed."""
+        return tuple(one.resource for one in self.relaxed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The same in words."""
+        return tuple(one.name for one in self.relaxed)
 
     @property
     def helps(self) -> bool:
@@ -87,7 +94,7 @@ class PlanRelaxation:
     def to_dict(self) -> dict[str, Any]:
         """Return a plain tree."""
         return {
-            "resources": relaxed_tree(self.resources, self.names, self.now, self.steps),
+            "resources": [one.to_dict() for one in self.relaxed],
             "saves_s": self.saves_s,
             "saves_unlimited_s": self.saves_unlimited_s,
             "saves_cost": self.saves_cost,
@@ -169,10 +176,10 @@ def advise_plan(anew: Anew, limits: PlanLimits, advice: Advice) -> PlanAdvice:
     if not anew.is_same:
         return PlanAdvice(why_not=anew.difference)
     groups, n_candidates = _candidates(anew, limits, advice)
-    tried = [_relaxation(anew, group) for group in groups]
+    tried = [_relaxation(anew, limits, group) for group in groups]
     together = _last_together(anew, limits) if plan.method in FAIR_METHODS else ()
     if len(together) > 1 and not any(found.helps for found in tried):
-        tried.append(_relaxation(anew, together))
+        tried.append(_relaxation(anew, limits, together))
     return PlanAdvice(tuple(sorted(tried, key=_rank)), n_candidates)
 
 
@@ -250,8 +257,8 @@ def _fullest(binds: Iterable[Limit]) -> list[Resource]:
     """Return what is full, capacities by the bytes that they carry while they are, then others."""
     size: dict[Resource, float] = {}
     for limit in binds:
-        is_rate = limit.resource.kind in RATES
-        carried = limit.most * limit.held_s if is_rate else limit.held_s
+        kind = limit.resource.kind
+        carried = most_through(kind, limit.values) if kind in RATES else limit.held_s
         size[limit.resource] = size.get(limit.resource, 0.0) + carried
     return sorted(size, key=lambda resource: (resource.kind not in RATES, -size[resource]))
 
@@ -259,23 +266,26 @@ def _fullest(binds: Iterable[Limit]) -> list[Resource]:
 # Gains ----------------------------------------------------------------------------------------
 
 
-def _relaxation(anew: Anew, resources: tuple[Resource, ...]) -> PlanRelaxation:
-    problem, turns = anew.problem, anew.plan.turns
-    names, now, steps = [], [], []
-    for resource in resources:
-        if resource == TURNS:
-            assert turns is not None
-            names.append("turns")
-            now.append(float(turns.at_a_time))
-            steps.append(1.0)
-            continue
-        names.append(resource_name(problem, resource))
-        now.append(resource_value(problem, resource))
-        steps.append(STEP * now[-1])
+def _relaxation(anew: Anew, limits: PlanLimits, resources: tuple[Resource, ...]) -> PlanRelaxation:
     saves_s, saves_cost = _saved(anew, anew.relaxed(resources, without_limit=False))
     most_s, most_cost = _saved(anew, anew.relaxed(resources, without_limit=True))
-    named = (resources, tuple(names), tuple(now), tuple(steps))
-    return PlanRelaxation(*named, saves_s, most_s, saves_cost, most_cost)
+    named = tuple(_named(anew, limits, resource) for resource in resources)
+    return PlanRelaxation(named, saves_s, most_s, saves_cost, most_cost)
+
+
+def _named(anew: Anew, limits: PlanLimits, resource: Resource) -> Relaxed:
+    """Say what is relaxed, with its values while it binds, or all of them where it does not."""
+    found = [limit for limit in limits.binds if limit.resource == resource]
+    if found:
+        values = together(found).values
+    else:
+        values = values_between(anew.problem, resource, 0.0, anew.plan.makespan_s)
+    if resource == TURNS:
+        return Relaxed(resource, "turns", values, (1.0,) * len(values))
+    name = resource_name(anew.problem, resource)
+    steps = tuple(STEP * then.value for then in values)
+    changes = varies(anew.problem, resource, anew.plan.makespan_s)
+    return Relaxed(resource, name, values, steps, changes)
 
 
 def _saved(anew: Anew, plan: Schedule | None) -> tuple[float | None, float | None]:

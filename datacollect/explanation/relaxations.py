@@ -9,19 +9,23 @@ resource may gain anything alone: then pairs are tried, one resource of each cut
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from datacollect.explanation.resources import (
     RATES,
+    Relaxed,
     Resource,
+    Then,
     ample_bytes_per_s,
+    joined,
+    most_through,
     relaxed,
-    relaxed_tree,
     resource_name,
-    resource_value,
     unlimited,
+    values_between,
+    varies,
 )
 from datacollect.explanation.tolerances import NEGLIGIBLE, PROGRAM_NEGLIGIBLE
 from datacollect.flow.arrival_curve import arrival_curve
@@ -30,8 +34,6 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from datacollect.flow.arrival_bounds import Bound
     from datacollect.flow.arrival_curve import ArrivalCurve
     from datacollect.flow.layered import LayeredNetwork
@@ -54,31 +56,33 @@ class Relaxation:
 
     Attributes
     ----------
-    resources : tuple of Resource
-    names : tuple of str
-        The same in words.
-    now : tuple of float
-        Bytes per second; bytes of storage; release in seconds.
-    steps : tuple of float
-        By how much each is relaxed: 1 Mbit/s (a link: in every period in which it carries
-        anything), 1 GB, up to 1 s earlier.
+    relaxed : tuple of Relaxed
+        Each with its values while it crosses the binding cut. Steps are 1 Mbit/s (a link: in every
+        period in which it has bandwidth), 1 GB, up to 1 s earlier.
     saves_s : float
         Seconds that these steps save.
     saves_unlimited_s : float
         Seconds saved if the resources had no limit at all, or data were there from time 0.
     """
 
-    resources: tuple[Resource, ...]
-    names: tuple[str, ...]
-    now: tuple[float, ...]
-    steps: tuple[float, ...]
+    relaxed: tuple[Relaxed, ...]
     saves_s: float
     saves_unlimited_s: float
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """What is relaxed."""
+        return tuple(one.resource for one in self.relaxed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The same in words."""
+        return tuple(one.name for one in self.relaxed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain tree."""
         return {
-            "resources": relaxed_tree(self.resources, self.names, self.now, self.steps),
+            "resources": [one.to_dict() for one in self.relaxed],
             "saves_s": self.saves_s,
             "saves_unlimited_s": self.saves_unlimited_s,
         }
@@ -140,11 +144,12 @@ def advise(problem: Problem, curve: ArrivalCurve, budget: Budget) -> Advice:
         The problem's own.
     """
     candidates = _candidates(problem, curve)
-    tried = _largest(problem, candidates)
-    alone = [_relaxation(problem, (resource,), budget) for resource in tried]
+    tried = _largest(candidates)
+    alone = [_relaxation(problem, {one: candidates[one]}, budget) for one in tried]
     pairs: list[Relaxation] = []
     if alone and not any(found.saves_unlimited_s for found in alone):
-        pairs = [_relaxation(problem, pair, budget) for pair in _pairs(problem, tried, budget)]
+        both = _pairs(problem, candidates, tried, budget)
+        pairs = [_relaxation(problem, pair, budget) for pair in both]
     return Advice(_ranked(alone), _ranked(pairs), len(candidates))
 
 
@@ -155,33 +160,79 @@ def _ranked(found: list[Relaxation]) -> tuple[Relaxation, ...]:
 # Candidates -----------------------------------------------------------------------------------
 
 
-def _candidates(problem: Problem, curve: ArrivalCurve) -> list[Resource]:
-    """Find what crosses the bound that is tight at the end."""
+# What binds, and with which values.
+_Candidates: TypeAlias = "dict[Resource, tuple[Then, ...]]"
+
+
+def _candidates(problem: Problem, curve: ArrivalCurve) -> _Candidates:
+    """Find what crosses the bound that is tight at the end, with its values where it does."""
     if curve.network is None:
-        return []
+        return {}
     network, bound = curve.network, curve.bounds[-1]
-    links = network.link[bound.arcs]
-    found = [Resource("link", link) for link in np.unique(links[links != NO_LINK]).tolist()]
-    found += [Resource("shared", number) for number in sorted({n for n, _ in bound.shared})]
-    found += _host_limits(problem, network, bound.arcs[links == NO_LINK])
-    found += _missing_storage(problem, network, bound)
+    end_s = float(curve.time_s[-1])
+    crossing = _crossing_links(network, bound)
+    for number, piece in sorted(bound.shared):
+        crossing.setdefault(Resource("shared", number), set()).add(piece)
+    crossing |= _host_rates(problem, network, bound)
+    found = {
+        resource: _values_in_pieces(problem, network, resource, pieces, end_s)
+        for resource, pieces in crossing.items()
+    }
     behind = bound.behind
     late = {pool.host for pool in network.pools if pool.release_s > 0 and behind[pool.node]}
-    return found + [Resource("release", host) for host in sorted(late)]
+    others = [
+        *_full_storage(network, bound),
+        *_missing_storage(problem, network, bound),
+        *(Resource("release", host) for host in sorted(late)),
+    ]
+    return found | {one: values_between(problem, one, 0.0, end_s) for one in others}
 
 
-def _host_limits(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> list[Resource]:
-    found = set()
-    limited = np.isfinite(network.rate_bytes_per_s) | np.isfinite(network.room_bytes)
-    for arc in arcs[limited[arcs]].tolist():
-        if network.stored[arc]:
-            kind = "storage"
-        else:  # gates are numbered after all hosts' nodes; an uplink leads into one
-            kind = (
-                "uplink" if network.tail[arc] < problem.n_hosts * network.n_pieces else "downlink"
-            )
-        found.add((kind, int(network.node_host[network.tail[arc]])))
-    return [Resource(kind, host) for kind, host in sorted(found)]
+def _crossing_links(network: LayeredNetwork, bound: Bound) -> dict[Resource, set[int]]:
+    """Find links that cross, and the pieces of time in which they do."""
+    arcs = bound.arcs[network.link[bound.arcs] != NO_LINK]
+    found: dict[Resource, set[int]] = {}
+    order = arcs[np.argsort(network.link[arcs], kind="stable")]
+    for link, piece in zip(
+        network.link[order].tolist(), network.piece[order].tolist(), strict=True
+    ):
+        found.setdefault(Resource("link", link), set()).add(piece)
+    return found
+
+
+def _host_rates(
+    problem: Problem, network: LayeredNetwork, bound: Bound
+) -> dict[Resource, set[int]]:
+    """Find hosts' limits that cross, and the pieces of time in which they do."""
+    found: dict[Resource, set[int]] = {}
+    arcs = bound.arcs[network.link[bound.arcs] == NO_LINK]
+    for arc in arcs[np.isfinite(network.rate_bytes_per_s[arcs])].tolist():
+        # Gates are numbered after all hosts' nodes; an uplink leads into one.
+        up = network.tail[arc] < problem.n_hosts * network.n_pieces
+        resource = Resource("uplink" if up else "downlink", _host_before(network, arc))
+        found.setdefault(resource, set()).add(int(network.piece[arc]))
+    return dict(sorted(found.items(), key=lambda item: (item[0].kind, item[0].number)))
+
+
+def _full_storage(network: LayeredNetwork, bound: Bound) -> list[Resource]:
+    arcs = bound.arcs[network.stored[bound.arcs] & np.isfinite(network.room_bytes[bound.arcs])]
+    return [Resource("storage", host) for host in sorted({_host_before(network, a) for a in arcs})]
+
+
+def _host_before(network: LayeredNetwork, arc: int) -> int:
+    return int(network.node_host[network.tail[arc]])
+
+
+def _values_in_pieces(
+    problem: Problem, network: LayeredNetwork, resource: Resource, pieces: set[int], end_s: float
+) -> tuple[Then, ...]:
+    """Return a constraint's values in some pieces of time."""
+    ends = [*network.starts_s.tolist(), end_s]
+    return joined(
+        then
+        for piece in sorted(pieces)
+        for then in values_between(problem, resource, ends[piece], ends[piece + 1])
+    )
 
 
 def _missing_storage(problem: Problem, network: LayeredNetwork, bound: Bound) -> list[Resource]:
@@ -194,9 +245,9 @@ def _missing_storage(problem: Problem, network: LayeredNetwork, bound: Bound) ->
     return found
 
 
-def _largest(problem: Problem, candidates: Iterable[Resource]) -> list[Resource]:
-    """Keep the largest of each sort; rates fill up what the others leave."""
-    by_size = sorted(candidates, key=lambda resource: -resource_value(problem, resource))
+def _largest(candidates: _Candidates) -> list[Resource]:
+    """Keep the largest of each sort, by what crosses there; rates fill up what the others leave."""
+    by_size = sorted(candidates, key=lambda one: -most_through(one.kind, candidates[one]))
     others = [resource for resource in by_size if resource.kind not in RATES]
     rates = [resource for resource in by_size if resource.kind in RATES]
     others = others[: max(MOST_CANDIDATES // 2, MOST_CANDIDATES - len(rates))]
@@ -204,55 +255,60 @@ def _largest(problem: Problem, candidates: Iterable[Resource]) -> list[Resource]
 
 
 def _pairs(
-    problem: Problem, tried: list[Resource], budget: Budget
-) -> list[tuple[Resource, Resource]]:
+    problem: Problem, candidates: _Candidates, tried: list[Resource], budget: Budget
+) -> list[_Candidates]:
     """Pair a resource of the binding cut with one of the cut that binds once it is relaxed."""
-    pairs: dict[frozenset[Resource], tuple[Resource, Resource]] = {}
+    pairs: dict[frozenset[Resource], _Candidates] = {}
     for first in tried[:MOST_FIRSTS]:
-        changed = relaxed(problem, first, _step(problem, first))
-        seconds = [
-            resource
-            for resource in _candidates(changed, arrival_curve(changed, budget))
-            if resource != first
-        ]
-        for second in _largest(changed, seconds)[:MOST_SECONDS]:
-            pairs.setdefault(frozenset((first, second)), (first, second))
+        changed = relaxed(problem, first, _step(candidates[first], first))
+        seconds = _candidates(changed, arrival_curve(changed, budget))
+        seconds.pop(first, None)
+        for second in _largest(seconds)[:MOST_SECONDS]:
+            pair = {first: candidates[first], second: seconds[second]}
+            pairs.setdefault(frozenset(pair), pair)
     return list(pairs.values())
 
 
 # Gains ----------------------------------------------------------------------------------------
 
 
-def _relaxation(problem: Problem, resources: tuple[Resource, ...], budget: Budget) -> Relaxation:
-    most_s = _saved_s(problem, resources, budget, without_limit=True)
+def _relaxation(problem: Problem, binding: _Candidates, budget: Budget) -> Relaxation:
+    before_s = fluid_optimum(problem, budget).makespan_s
+    most_s = _saved_s(problem, binding, budget, without_limit=True)
     return Relaxation(
-        resources,
-        tuple(resource_name(problem, resource) for resource in resources),
-        tuple(resource_value(problem, resource) for resource in resources),
-        tuple(_step(problem, resource) for resource in resources),
+        tuple(
+            Relaxed(
+                resource,
+                resource_name(problem, resource),
+                values,
+                (_step(values, resource),) * len(values),
+                varies(problem, resource, before_s),
+            )
+            for resource, values in binding.items()
+        ),
         # What no limit at all does not help, a step does not either.
-        _saved_s(problem, resources, budget, without_limit=False) if most_s else 0.0,
+        _saved_s(problem, binding, budget, without_limit=False) if most_s else 0.0,
         most_s,
     )
 
 
 def _saved_s(
-    problem: Problem, resources: tuple[Resource, ...], budget: Budget, *, without_limit: bool
+    problem: Problem, binding: _Candidates, budget: Budget, *, without_limit: bool
 ) -> float:
     before_s = fluid_optimum(problem, budget).makespan_s
     ample = ample_bytes_per_s(problem, before_s)
     changed = problem
-    for resource in resources:
+    for resource, values in binding.items():
         changed = (
             unlimited(changed, resource, ample)
             if without_limit
-            else relaxed(changed, resource, _step(problem, resource))
+            else relaxed(changed, resource, _step(values, resource))
         )
     saved_s = before_s - fluid_optimum(changed, budget).makespan_s
     part = PROGRAM_NEGLIGIBLE if problem.shared else NEGLIGIBLE
     return saved_s if saved_s > part * before_s else 0.0
 
 
-def _step(problem: Problem, resource: Resource) -> float:
+def _step(values: tuple[Then, ...], resource: Resource) -> float:
     step = STEPS[resource.kind]
-    return min(step, resource_value(problem, resource)) if resource.kind == "release" else step
+    return min(step, values[0].value) if resource.kind == "release" else step

@@ -11,11 +11,14 @@ import numpy as np
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from datacollect.problem.problem import Problem
 
 RATES = ("link", "uplink", "downlink", "shared")
+
+# So many values of what varies are listed, each with its hours.
+MOST_VALUES_SHOWN = 3
 
 # What has no limit carries all data in this part of the makespan.
 UNLIMITED_PART = 1e-6
@@ -48,6 +51,15 @@ class Resource:
 TURNS = Resource("turns", 0)
 
 
+@dataclass(frozen=True)
+class Then:
+    """A constraint's value between two instants: bytes per second; bytes of storage; seconds."""
+
+    from_s: float
+    to_s: float
+    value: float
+
+
 def resource_name(problem: Problem, resource: Resource) -> str:
     """Return what people call it.
 
@@ -67,11 +79,70 @@ def resource_name(problem: Problem, resource: Resource) -> str:
     )
 
 
-def resource_value(problem: Problem, resource: Resource) -> float:
-    """Return the present value: bytes per second, bytes, or seconds; of a forecast the last."""
+def values_between(
+    problem: Problem, resource: Resource, from_s: float, to_s: float, slack_s: float = 0.0
+) -> tuple[Then, ...]:
+    """Return a constraint's values between two instants: of a forecast one for each change.
+
+    Parameters
+    ----------
+    slack_s : float
+        Periods that reach no further than this into the time between the two do not count.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> hosts = [dc.Host("S", 9), dc.Host("D")]
+    >>> links = [dc.Link("S", "D", [1.0, 1.0, 2.0])]
+    >>> problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0, 2, 4])
+    >>> [(t.from_s, t.to_s, t.value) for t in values_between(problem, Resource("link", 0), 1, 6)]
+    [(1.0, 4.0, 1.0), (4.0, 6.0, 2.0)]
+    """
     number = resource.number
-    if resource.kind == "link":
-        return float(problem.bandwidth_bytes_per_s[-1, number])
+    if resource.kind != "link":
+        return (Then(float(from_s), float(to_s), _constant(problem, resource)),)
+    periods_s = problem.periods_s
+    begin = max(int(np.searchsorted(periods_s, from_s + slack_s, side="right")) - 1, 0)
+    end = max(int(np.searchsorted(periods_s, to_s - slack_s)), begin + 1)
+    edges = [float(from_s), *periods_s[begin + 1 : end].tolist(), float(to_s)]
+    values = problem.bandwidth_bytes_per_s[begin:end, number].tolist()
+    return joined(Then(*each) for each in zip(edges, edges[1:], values, strict=False))
+
+
+def varies(problem: Problem, resource: Resource, until_s: float) -> bool:
+    """Whether a constraint changes before an instant."""
+    return len({then.value for then in values_between(problem, resource, 0.0, until_s)}) > 1
+
+
+def joined(values: Iterable[Then]) -> tuple[Then, ...]:
+    """Join neighbours between which a value does not change."""
+    found: list[Then] = []
+    for then in values:
+        if found and (found[-1].to_s, found[-1].value) == (then.from_s, then.value):
+            found[-1] = replace(found[-1], to_s=then.to_s)
+        else:
+            found.append(then)
+    return tuple(found)
+
+
+def most_through(kind: str, values: Sequence[Then]) -> float:
+    """Return what a constraint lets through while it binds, by which several are compared.
+
+    Bytes of what is a rate; of anything else its value.
+    """
+    if kind in RATES:
+        return sum(then.value * (then.to_s - then.from_s) for then in values)
+    return max(then.value for then in values)
+
+
+def main_value(kind: str, values: Sequence[Then]) -> float:
+    """Return the value with which a constraint lets most through."""
+    return max(values, key=lambda then: most_through(kind, [then])).value
+
+
+def _constant(problem: Problem, resource: Resource) -> float:
+    """Return the value of what no forecast changes."""
+    number = resource.number
     if resource.kind == "shared":
         return float(problem.shared[number].bandwidth_bytes_per_s)
     return float(getattr(problem, HOST_COLUMNS[resource.kind])[number])
@@ -85,7 +156,39 @@ def value_text(kind: str, value: float) -> str:
     """
     if kind == "storage":
         return format_bytes(value)
+    if kind == "turns":
+        return f"{value:.0f} at a time"
+    if kind in RATES and value == 0:
+        return "no bandwidth"
     return format_duration(value) if kind == "release" else format_rate(value)
+
+
+def values_text(kind: str, values: Sequence[Then], *, hours: bool = False) -> str:
+    """Write a constraint's values for people: of several from when to when each counts.
+
+    With `hours` also of a single one.
+
+    >>> values_text("link", [Then(0.0, 60.0, 1e6), Then(60.0, 90.0, 1e3)])
+    '8 Mbit/s from 0 s to 1 min 00 s, 8 kbit/s from 1 min 00 s to 1 min 30 s'
+    """
+    by_text: dict[str, list[Then]] = {}
+    for then in values:
+        by_text.setdefault(value_text(kind, then.value), []).append(then)
+    if len(by_text) == 1 and not hours:
+        return next(iter(by_text))
+    in_order = sorted(values, key=lambda then: then.from_s)
+    if len(values) <= MOST_VALUES_SHOWN:
+        return ", ".join(
+            f"{value_text(kind, then.value)} from {format_duration(then.from_s)} to "
+            f"{format_duration(then.to_s)}"
+            for then in in_order
+        )
+    ends = (value_text(kind, edge(then.value for then in values)) for edge in (min, max))
+    longest, when = max(by_text.items(), key=lambda item: sum(t.to_s - t.from_s for t in item[1]))
+    lasts = format_duration(sum(then.to_s - then.from_s for then in when))
+    span = f"{format_duration(in_order[0].from_s)} to {format_duration(in_order[-1].to_s)}"
+    stretches = f"{' to '.join(dict.fromkeys(ends))} from {span} in {len(values)} stretches"
+    return stretches if len(by_text) == 1 else f"{stretches}, {longest} for {lasts}"
 
 
 def relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
@@ -93,7 +196,7 @@ def relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
     if resource.kind == "link":
         now = problem.bandwidth_bytes_per_s[:, resource.number]
         return _with_link(problem, resource.number, np.where(now > 0, now + step, 0.0))
-    value = resource_value(problem, resource)
+    value = _constant(problem, resource)
     return _with_value(
         problem, resource, value - step if resource.kind == "release" else value + step
     )
@@ -112,21 +215,61 @@ def relaxed_by_part(problem: Problem, resource: Resource, part: float) -> Proble
     if resource.kind == "link":
         now = problem.bandwidth_bytes_per_s[:, resource.number]
         return _with_link(problem, resource.number, now * (1 + part))
-    step = part * resource_value(problem, resource)
+    step = part * _constant(problem, resource)
     return relaxed(problem, resource, math.ceil(step) if resource.kind == "storage" else step)
 
 
-def relaxed_tree(
-    resources: Sequence[Resource],
-    names: Sequence[str],
-    now: Sequence[float],
-    steps: Sequence[float],
-) -> list[dict[str, Any]]:
-    """Return what is relaxed, its value now and by how much, as a plain tree."""
-    return [
-        {"kind": resource.kind, "name": name, "now": value, "step": step}
-        for resource, name, value, step in zip(resources, names, now, steps, strict=True)
-    ]
+@dataclass(frozen=True)
+class Relaxed:
+    """A constraint that is relaxed.
+
+    Attributes
+    ----------
+    resource : Resource
+    name : str
+    values : tuple of Then
+        Its values while it binds, in order.
+    steps : tuple of float
+        By how much it is relaxed with each value; of a link also in periods in which it does not
+        bind.
+    varies : bool
+        Whether it has other values, too.
+    """
+
+    resource: Resource
+    name: str
+    values: tuple[Then, ...]
+    steps: tuple[float, ...]
+    varies: bool = False
+
+    @property
+    def now(self) -> float:
+        """The value with which it lets most through while it binds."""
+        return main_value(self.resource.kind, self.values)
+
+    @property
+    def step(self) -> float:
+        """By how much that is relaxed."""
+        return self.steps[[then.value for then in self.values].index(self.now)]
+
+    @property
+    def text(self) -> str:
+        """What it is, in words, with its values."""
+        values = values_text(self.resource.kind, self.values, hours=self.varies)
+        return f"{self.name} ({values})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain tree."""
+        return {
+            "kind": self.resource.kind,
+            "name": self.name,
+            "now": self.now,
+            "step": self.step,
+            "binds": [
+                {"from_s": then.from_s, "to_s": then.to_s, "now": then.value, "step": step}
+                for then, step in zip(self.values, self.steps, strict=True)
+            ],
+        }
 
 
 def unlimited(problem: Problem, resource: Resource, ample_bytes_per_s: float) -> Problem:

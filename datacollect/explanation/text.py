@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from datacollect.explanation.plan_limits import together
 from datacollect.explanation.plan_relaxations import AS_THE_BOUND
 from datacollect.explanation.resources import value_text
 from datacollect.explanation.tolerances import SAME
@@ -146,22 +146,19 @@ def _limit_lines(binds: Sequence[Limit]) -> Iterable[str]:
 
 def _limits_text(limits: list[Limit]) -> str:
     """Say when one constraint binds, and whom it holds back."""
-    from_s, to_s = min(limit.from_s for limit in limits), max(limit.to_s for limit in limits)
-    span = f"{format_duration(from_s)} to {format_duration(to_s)}"
+    whole = together(limits)
+    span = f"{format_duration(whole.from_s)} to {format_duration(whole.to_s)}"
     if len(limits) > 1:
         span += f", {len(limits)} times"
-    sources = list(dict.fromkeys(source for limit in limits for source in limit.sources))
-    who, several = name_hosts(sources), len(sources) > 1
-    kind = limits[0].resource.kind
+    who, several = name_hosts(whole.sources), len(whole.sources) > 1
+    kind = whole.resource.kind
     if kind == "release":
         return f"{span}: {who} is not released yet"
     if kind == "turns":
         return (
             f"{span}: {who} wait{'' if several else 's'} for {'turns' if several else 'its turn'}"
         )
-    least, most = min(limit.least for limit in limits), max(limit.most for limit in limits)
-    constraint = replace(limits[0], least=least, most=most)
-    return f"{span}: {constraint.text} holds back {who}"
+    return f"{span}: {whole.text} holds back {who}"
 
 
 def _advice_of_plan_lines(plan: PlanExplanation) -> Iterable[str]:
@@ -186,17 +183,13 @@ def _advice_of_plan_lines(plan: PlanExplanation) -> Iterable[str]:
 
 
 def _plan_relaxation_text(found: PlanRelaxation, deadline: Deadline | None) -> str:
-    kinds = [resource.kind for resource in found.resources]
-    parts = zip(kinds, found.names, found.now, strict=True)
-    what = " with ".join(
-        f"turns ({now:.0f} at a time)" if kind == "turns" else f"{name} ({value_text(kind, now)})"
-        for kind, name, now in parts
-    )
+    kinds = [one.resource.kind for one in found.relaxed]
+    what = " with ".join(one.text for one in found.relaxed)
     step, limitless = "10% more", "no limit at all"
     if kinds == ["release"]:
         step, limitless = "10% earlier", "at once"
     elif kinds == ["turns"]:
-        step, limitless = f"{found.now[0] + 1:.0f} at a time", "all at once"
+        step, limitless = f"{found.relaxed[0].now + 1:.0f} at a time", "all at once"
     if len(kinds) > 1:
         step += " of each"
     return f"{what}: {step} {_gain_text(found, deadline)}, {limitless} " + _gain_text(
@@ -253,11 +246,10 @@ def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:
 
 def _relaxation_text(alike: list[Relaxation]) -> str:
     first, *others = alike
-    parts = zip(first.resources, first.names, first.now, strict=True)
-    what = " with ".join(f"{name} ({value_text(r.kind, now)})" for r, name, now in parts)
+    what = " with ".join(one.text for one in first.relaxed)
     if others:
         what += f", or {'another' if len(others) == 1 else f'one of {len(others)} others'} like it"
-    steps = [_step_text(r.kind, step) for r, step in zip(first.resources, first.steps, strict=True)]
+    steps = [_step_text(one.resource.kind, one.step) for one in first.relaxed]
     step = f"{steps[0]}{' each' * (len(steps) > 1)}" if len(set(steps)) == 1 else ", ".join(steps)
     most = format_duration(first.saves_unlimited_s)
     least = format_duration(alike[-1].saves_unlimited_s)

@@ -102,7 +102,9 @@ def arrival_curve(problem: Problem, budget: Budget) -> ArrivalCurve:
         return ArrivalCurve(np.zeros(1), np.zeros(1), (), None, ())
     end_s = fluid_optimum(problem, budget).makespan_s
     starts = breakpoints_s(problem)
-    timeline = Timeline(starts[starts < end_s], end_s)
+    # What is released last may have arrived before a float can tell the next instant.
+    last_s = max(parcel.release_s for parcel in problem.parcels)
+    timeline = Timeline(starts[(starts < end_s) | (starts <= last_s)], end_s)
     network = layered_network(problem, timeline.starts_s)
     tight_at = tight_bounds(problem, network, timeline, budget)
     stretches = _lower_envelope(problem, network, timeline, tight_at)

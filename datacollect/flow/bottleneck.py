@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ NOTHING_TO_MOVE = Bottleneck("none", (), "Nothing is to be moved.")
 
 
 MOST_LINKS_NAMED = 3
+
+# So many stretches of time are told one by one, with what crosses a cut in each.
+MOST_SPANS_TOLD = 3
 
 
 def name_hosts(names: Sequence[str], most: int = 5) -> str:
@@ -101,7 +104,7 @@ def cut_bottleneck(problem: Problem, found: Quickest) -> Bottleneck:
     kind = "source" if len(holders) == 1 else "hosts"
     if into_destination.all() and _holds_everything(network, cut):
         kind = "destination"
-    text = _cut_text(problem, network, found.lengths_s, crossing, holders, rate)
+    text = _cut_text(problem, network, found.lengths_s, crossing, holders)
     return Bottleneck(kind, _names(problem, sources), text)
 
 
@@ -115,23 +118,19 @@ def _cut_text(
     lengths_s: FloatArray,
     crossing: np.ndarray,
     holders: Sequence[int],
-    rate_bytes_per_s: float,
 ) -> str:
     names = [problem.names[host] for host in holders]
     subject = f"Host {names[0]!r}" if len(names) == 1 else f"Hosts {name_hosts(names)} together"
-    last = network.n_pieces - 1
-    when = (
-        "" if network.n_pieces == 1 else f" from {format_duration(float(network.starts_s[-1]))} on"
-    )
-    text = f"{subject} can send at most {format_rate(rate_bytes_per_s)}{when}"
-    via = _ways_out(problem, network, crossing[network.piece[crossing] == last])
-    if via:
-        text += f" ({via})"
-    earlier = crossing[network.piece[crossing] < last]
-    if len(earlier):
-        moved = float(network.capacity_bytes(lengths_s)[earlier].sum())
-        text += f", and at most {format_bytes(moved)} before"
+    spans = _spans(problem, network, crossing)
+    earlier = crossing[network.piece[crossing] < network.n_pieces - 1]
     limited = earlier[network.stored[earlier]]
+    if len(spans) <= MOST_SPANS_TOLD and not len(limited):
+        text = f"{subject} can send {_spans_text(spans)}"
+    else:
+        text = f"{subject} can send at most {format_rate(spans[-1].rate_bytes_per_s)}"
+        text += f" from {format_duration(spans[-1].from_s)} on{_in_brackets(spans[-1].ways)}"
+        moved = float(network.capacity_bytes(lengths_s)[earlier].sum())
+        text += f", and at most {format_bytes(moved)} before{_range_text(network, earlier)}"
     if len(limited):
         relays = sorted({problem.names[network.node_host[network.tail[i]]] for i in limited})
         text += f", of which storage at {name_hosts(relays)} is part"
@@ -145,8 +144,70 @@ def _cut_text(
     return text + "."
 
 
+class _Span(NamedTuple):
+    """A stretch of time in which what crosses a cut stays as it is."""
+
+    from_s: float
+    rate_bytes_per_s: float
+    ways: str
+
+
+def _spans(problem: Problem, network: LayeredNetwork, crossing: np.ndarray) -> list[_Span]:
+    """Say at which rate, and where, data cross a cut from each change on; of many the last."""
+    with_rate = crossing[np.isfinite(network.rate_bytes_per_s[crossing])]
+    with_rate = with_rate[np.argsort(network.piece[with_rate], kind="stable")]
+    edges = np.searchsorted(network.piece[with_rate], np.arange(network.n_pieces + 1)).tolist()
+    found: list[_Span] = []
+    before: list[bytes] = []
+    for piece in reversed(range(network.n_pieces)):
+        arcs = with_rate[edges[piece] : edges[piece + 1]]
+        hosts = network.node_host[network.tail[arcs]]
+        what = (network.rate_bytes_per_s[arcs], network.link[arcs], hosts)
+        same = [column.tobytes() for column in what]
+        from_s = float(network.starts_s[piece])
+        if same == before:
+            found[-1] = found[-1]._replace(from_s=from_s)
+            continue
+        if len(found) > MOST_SPANS_TOLD:
+            break
+        rate = float(network.rate_bytes_per_s[arcs].sum())
+        found.append(_Span(from_s, rate, _ways_out(problem, network, arcs)))
+        before = same
+    return found[::-1]
+
+
+def _spans_text(spans: Sequence[_Span]) -> str:
+    """Say what crosses in each stretch of time, and where: once, if it is always the same."""
+    alike = len({span.ways for span in spans if span.ways}) <= 1
+    parts = []
+    for number, span in enumerate(spans):
+        rate = format_rate(span.rate_bytes_per_s) if span.rate_bytes_per_s else "nothing"
+        is_last = number == len(spans) - 1
+        if not is_last:
+            rate += f" until {format_duration(spans[number + 1].from_s)}"
+        elif number:
+            rate += f" from {format_duration(span.from_s)} on"
+        parts.append(rate + ("" if alike and not is_last else _in_brackets(span.ways)))
+    most = "at most " if any(span.rate_bytes_per_s for span in spans) else ""
+    return f"{most}{' and '.join([', '.join(parts[:-1])] * (len(parts) > 1) + parts[-1:])}"
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _range_text(network: LayeredNetwork, arcs: np.ndarray) -> str:
+    """Say between which rates data cross before the last piece of time."""
+    with_rate = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]
+    rates = np.zeros(network.n_pieces - 1)
+    np.add.at(rates, network.piece[with_rate], network.rate_bytes_per_s[with_rate])
+    if not rates.any():
+        return ""
+    return f" ({' to '.join(dict.fromkeys(map(format_rate, (rates.min(), rates.max()))))})"
+
+
 def _ways_out(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> str:
-    """Describe the arcs that cross in the last piece: links, uplinks, downlinks."""
+    """Describe the arcs that cross in a piece of time: links, uplinks, downlinks."""
     parts = []
     links = network.link[arcs]
     used = np.unique(links[links != NO_LINK]).tolist()

@@ -13,6 +13,8 @@ from datacollect.flow.few_arcs import cheapest_flow
 from datacollect.flow.fewer_links import ArcCosts, on_fewer_links
 from datacollect.flow.preference import arc_costs, path_costs
 from datacollect.flow.quickest import ScaledFlow
+from datacollect.flow.ties import settled
+from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from datacollect.flow.layered import LayeredNetwork
     from datacollect.flow.quickest import Quickest
     from datacollect.problem.problem import Problem
-    from datacollect.solvers.networks import FlowSolver
+    from datacollect.solvers.budget import Budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class CheapestFlow:
 
 
 def cheapest_by_preference(
-    problem: Problem, found: Quickest, prefer: Preference, solver: FlowSolver
+    problem: Problem, found: Quickest, prefer: Preference, budget: Budget
 ) -> CheapestFlow:
     """Return the cheapest flow that empties all pools in the pieces of `found`.
 
@@ -67,14 +69,17 @@ def cheapest_by_preference(
     InfeasibleError
         The pieces are too short.
     """
-    network, lengths = found.network, found.lengths_s
+    network, lengths, solver = found.network, found.lengths_s, budget.flow_solver()
     scaled = found.scaled or ScaledFlow(network, solver)
     costs = path_costs(problem, prefer, lengths, network.n_nodes)
     cost, supplied = arc_costs(costs, network, network.piece), scaled.supplied(lengths)
     units = cheapest_flow(supplied, cost, solver, scaled.active.copy())
+    if budget.settle_ties:
+        columns = (network.tail, network.head, supplied.capacity, cost)
+        units = settled(FlowNetwork(network.n_nodes, *columns), units, solver)
     if network.n_pieces > 1:
         found_costs = ArcCosts(cost, costs.first_weight)
-        units = on_fewer_links(supplied, network.link, found_costs, solver, units)
+        units = on_fewer_links(supplied, network.link, found_costs, budget, units)
     flow_bytes: FloatArray = units / scaled.scale
     unit_bytes = 1 / scaled.scale
     return CheapestFlow(

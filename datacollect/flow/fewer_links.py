@@ -15,13 +15,14 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, TimeLimitError
 from datacollect.flow.layered import NO_LINK
+from datacollect.flow.ties import settled
 from datacollect.flow.tolerances import SAME_COST
 from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
     from datacollect.arrays import IntArray
     from datacollect.flow.few_arcs import SupplyNetwork
-    from datacollect.solvers.networks import FlowSolver
+    from datacollect.solvers.budget import Budget
 
 
 # Half of the links in use seldom suffice; of the others an eighth may be too many in the end.
@@ -44,7 +45,7 @@ class ArcCosts(NamedTuple):
 
 
 def on_fewer_links(
-    network: SupplyNetwork, link: IntArray, costs: ArcCosts, solver: FlowSolver, flow: IntArray
+    network: SupplyNetwork, link: IntArray, costs: ArcCosts, budget: Budget, flow: IntArray
 ) -> IntArray:
     """Return a flow that costs as much as a cheapest one, on fewer links where that is found.
 
@@ -55,7 +56,7 @@ def on_fewer_links(
         The link that an arc stands for, in one piece of time of several; or `NO_LINK`.
     costs : ArcCosts
         What must not grow, and what is to be small besides.
-    solver : FlowSolver
+    budget : Budget
     flow : ndarray of int64, shape (n_arcs,)
         A cheapest flow of all supplies.
 
@@ -82,7 +83,7 @@ def on_fewer_links(
         n_kept = (too_few + enough) // 2
         arcs = open_arcs[rank[link[open_arcs]] < n_kept]
         try:
-            found = _cheapest_on(network, arcs, costs.every, solver)
+            found = _cheapest_on(network, arcs, costs.every, budget)
         except TimeLimitError:
             return flow  # as good as any
         if found is None or costs.of_first_wish(found) > least_cost:
@@ -93,14 +94,17 @@ def on_fewer_links(
 
 
 def _cheapest_on(
-    network: SupplyNetwork, arcs: IntArray, cost: IntArray, solver: FlowSolver
+    network: SupplyNetwork, arcs: IntArray, cost: IntArray, budget: Budget
 ) -> IntArray | None:
     """Return the cheapest flow of all supplies on some arcs; None if they do not suffice."""
     balance = network.supply.copy()
     balance[network.sink] -= int(network.supply.sum())
     columns = (network.tail[arcs], network.head[arcs], network.capacity[arcs], cost[arcs])
+    part = FlowNetwork(network.n_nodes, *columns)
     try:
-        found = solver.min_cost_flow(FlowNetwork(network.n_nodes, *columns), balance)
+        found = budget.flow_solver().min_cost_flow(part, balance)
+        if budget.settle_ties:
+            found = settled(part, found, budget.flow_solver())
     except InfeasibleError:
         return None
     flow = np.zeros(len(network.tail), dtype=np.int64)

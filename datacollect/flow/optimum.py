@@ -79,7 +79,7 @@ class FluidOptimum:
         return self.makespan_s if found is None else found.makespan_s
 
 
-_optima: WeakKeyDictionary[Problem, dict[str, FluidOptimum]] = WeakKeyDictionary()
+_optima: WeakKeyDictionary[Problem, dict[tuple[str, bool], FluidOptimum]] = WeakKeyDictionary()
 _optima_lock = threading.Lock()
 
 
@@ -116,12 +116,13 @@ def lower_bound(problem: Problem, *, solver: Solver = "auto") -> tuple[float, Bo
 
 def fluid_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
     """Find the fluid optimum; remembered per problem, since every method reports it."""
+    key = budget.solver, budget.settle_ties
     with _optima_lock:
-        known = _optima.setdefault(problem, {}).get(budget.solver)
+        known = _optima.setdefault(problem, {}).get(key)
     if known is None:
         known = _find_optimum(problem, budget)
         with _optima_lock:
-            _optima.setdefault(problem, {})[budget.solver] = known
+            _optima.setdefault(problem, {})[key] = known
     return known
 
 
@@ -149,7 +150,7 @@ def _optimum_of_one_kind(problem: Problem, budget: Budget) -> FluidOptimum:
         return FluidOptimum(0.0, NOTHING_TO_MOVE, solver="none")
     flow_solver = budget.flow_solver()
     starts = breakpoints_s(problem)
-    two_hops = two_hop_optimum(problem, flow_solver) if len(starts) == 1 else None
+    two_hops = two_hop_optimum(problem, budget) if len(starts) == 1 else None
     if two_hops is not None:
         lengths = np.array([two_hops.makespan_s])
         plan = FluidPlan(starts, lengths, two_hops.pools, two_hops.paths, flow_solver.name)

@@ -16,6 +16,7 @@ from datacollect.flow.preference import DEFAULT
 from datacollect.flow.quickest import Quickest
 from datacollect.flow.routes import decompose, without_loops
 from datacollect.flow.shared.cheapest import cheapest_with_shared
+from datacollect.flow.short_chains import short_paths
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray
@@ -76,15 +77,19 @@ def fluid_paths(
         found = cheapest_with_shared(problem, starts, guard_s, pieces, budget, prefer, end_s, known)
     else:
         try:
-            found = cheapest_by_preference(problem, pieces, prefer, budget.flow_solver())
+            found = cheapest_by_preference(problem, pieces, prefer, budget)
         except InfeasibleError:
             raise _too_early(problem, pieces.makespan_s) from None
     network, lengths = found.network, found.lengths_s
     if end_s is not None:
         lengths = np.append(lengths[:-1], _needed_s(problem, found))
     unlimited = np.isinf(problem.storage_bytes).tolist()
-    flow = found.flow_bytes if found.units is None else found.units
-    split = without_dust(found, decompose(network, network.piece, flow))
+    if found.units is None or not budget.settle_ties:
+        flow = found.flow_bytes if found.units is None else found.units
+        split = decompose(network, network.piece, flow)
+    else:
+        split = short_paths(network, found.units)
+    split = without_dust(found, split)
     paths = [without_loops(path, unlimited) for path in split]
     return FluidPlan(network.starts_s, lengths, network.pools, paths, found.solver, found.gap)
 

@@ -11,7 +11,7 @@ two.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from datacollect.flow.bottleneck import destination_bottleneck, never_ends, source_bottleneck
 from datacollect.flow.pools import pools_by_host
 from datacollect.flow.routes import PathFlow
+from datacollect.flow.ties import settled
 from datacollect.flow.tolerances import SAME_CUT, TWO_HOP_ROOM
 from datacollect.solvers.networks import CAPACITY_SUM_LIMIT, FlowNetwork
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
     from datacollect.schedule.transfers import Bottleneck
-    from datacollect.solvers.networks import FlowSolver
+    from datacollect.solvers.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class TwoHopOptimum:
     paths: list[PathFlow]
 
 
-def two_hop_optimum(problem: Problem, solver: FlowSolver) -> TwoHopOptimum | None:
+def two_hop_optimum(problem: Problem, budget: Budget) -> TwoHopOptimum | None:
     """Return the optimum, or None where two hops do not suffice or other limits apply."""
     if problem.shared or problem.n_links == 0 or _has_host_limits(problem):
         return None
@@ -57,7 +58,14 @@ def two_hop_optimum(problem: Problem, solver: FlowSolver) -> TwoHopOptimum | Non
         raise never_ends(problem)
     room = direct * (makespan_s * (1 + TWO_HOP_ROOM))
     excess = np.maximum(supply - room, 0.0)
-    relayed = _place_excess(problem, solver, excess, np.maximum(room - supply, 0.0), makespan_s)
+    spare = np.maximum(room - supply, 0.0)
+    relayed = None
+    if budget.settle_ties:
+        # What tolerance alone leaves is hardly room: who took it would seem to be held back.
+        firm = np.where(spare > 2 * TWO_HOP_ROOM * room, spare, 0.0)
+        relayed = _place_excess(problem, budget, excess, firm, makespan_s)
+    if relayed is None:
+        relayed = _place_excess(problem, budget, excess, spare, makespan_s)
     if relayed is None:
         return None
     sources, relays, amounts = relayed
@@ -118,7 +126,7 @@ def _largest_simple_cut(
 
 def _place_excess(
     problem: Problem,
-    solver: FlowSolver,
+    budget: Budget,
     excess: FloatArray,
     spare: FloatArray,
     makespan_s: float,
@@ -152,9 +160,15 @@ def _place_excess(
         np.concatenate([head, sources, ends[1]]),
         np.ceil(capacity * scale).astype(np.int64),
     )
+    solver = budget.flow_solver()
     flow = solver.max_flow(network, n, n + 1)
     entering = slice(len(links), len(links) + len(sources))
     if (flow[entering] < network.capacity[entering]).any():
         return None
+    if budget.settle_ties and (_direct_bandwidth(problem)[sources] == 0).any():
+        # Who has no direct link may hurry, by how much depends on the relays.
+        flow = settled(
+            replace(network, cost=np.zeros(network.n_arcs, dtype=np.int64)), flow, solver
+        )
     used = np.flatnonzero(flow[: len(links)])
     return tail[used].astype(np.int64), head[used].astype(np.int64), flow[used] / scale

@@ -121,7 +121,10 @@ def _samples(
         found["time_s"] = rows.numbers("time_s", least=-np.inf)
     bandwidth = next(column for column in BYTES_PER_S if rows.has(column))
     measured = rows.numbers(bandwidth, may_lack=np.ones(len(succeeded), dtype=bool))
-    found["bandwidth_bytes_per_s"] = measured * BYTES_PER_S[bandwidth]
+    with np.errstate(over="ignore"):  # refused in the next line
+        found["bandwidth_bytes_per_s"] = measured * BYTES_PER_S[bandwidth]
+    beyond = np.isinf(found["bandwidth_bytes_per_s"])
+    rows.reject(beyond, bandwidth, "be at most 1.7e308 bytes per second")
     failed = ~succeeded | ~(measured > 0)
     reasons = {bandwidth: failed}
     for column in OPTIONAL_COLUMNS:

@@ -104,6 +104,8 @@ class ExecutionOptions:
                     time_limit_s=self.time_limit_s,
                     derate=derate,
                     finish=self.finish or EARLY,
+                    # What was simulated once comes out again.
+                    settle_ties=False,
                 )
         known = ", ".join((*METHODS, ADAPTIVE))
         raise ProblemError(f"method.name must be one of {known}, got {name or self.name!r}")

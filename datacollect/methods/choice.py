@@ -90,7 +90,9 @@ def candidate(problem: Problem, options: MethodOptions) -> Schedule:
         case CoordinatedOptions():
             from datacollect.methods.coordinated import coordinated_candidate
 
-            budget = Budget.begin(options.solver, options.time_limit_s)
+            budget = Budget.begin(
+                options.solver, options.time_limit_s, settle_ties=options.settle_ties
+            )
             return coordinated_candidate(problem, options, budget)
 
 

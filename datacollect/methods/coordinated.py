@@ -54,6 +54,7 @@ def coordinated(
     derate: float = NOT_DERATED,
     most_transfers: int | None = None,
     connections: int | None = None,
+    settle_ties: bool = True,
 ) -> Schedule:
     """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
 
@@ -98,6 +99,10 @@ def coordinated(
         heuristic, never slower than direct with as many, whose `gap` is counted from the optimum
         with parts of connections. Pipelined, for bandwidths that do not change; excludes all other
         options but `chunk_s`, `solver` and `time_limit_s`.
+    settle_ties : bool
+        Of plans that cost the same take the same one whichever solver computes, by short
+        pipelines. False: the first that the solver finds, which may end some chunks earlier or
+        later. So simulated runs plan, whose published results are to come out again.
 
     Returns
     -------
@@ -146,8 +151,9 @@ def coordinated(
         most_transfers,
         finish,
         connections,
+        settle_ties,
     )
-    budget = Budget.begin(solver, time_limit_s)
+    budget = Budget.begin(solver, time_limit_s, settle_ties=settle_ties)
     plan = partial(coordinated_candidate, options=options, budget=budget)
     # To end as early as possible comes first; among such plans as much as possible arrives early.
     otherwise = None

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 SLACK = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 
+# Links of least price times periods: beyond this no more days are listed.
+MOST_LISTED = 1_000_000
+
 # A deadline that leaves time for everything, in multiples of the earliest makespan.
 FAR = 1e6
 
@@ -65,7 +68,8 @@ def front(
     -----
     In the last row every byte takes a path of least price, and the makespan is the earliest at
     which that is possible. Where such paths exist for a while only (forecasts), it is that of one
-    plan of least price.
+    plan of least price. Where bandwidths recur every day, that row has as many days as it needs;
+    for later deadlines list more of them (`Problem.until`).
 
     Examples
     --------
@@ -132,7 +136,10 @@ def _cheapest_by(problem: Problem, deadline_s: float, solver: Solver) -> tuple[f
 
 
 def _cheapest_of_all(problem: Problem, earliest_s: float, budget: Budget) -> tuple[float, float]:
-    """Return the earliest end by paths of least price alone, and that price."""
+    """Return the earliest end by paths of least price alone, and that price.
+
+    Where bandwidths recur every day, as many days are listed as that takes.
+    """
     price = _least_price_per_gb(problem)
     assert problem.price_per_gb is not None
     through = problem.price_per_gb + price[problem.link_to]
@@ -142,9 +149,20 @@ def _cheapest_of_all(problem: Problem, earliest_s: float, budget: Budget) -> tup
     try:
         makespan_s = fluid_optimum(cheap, budget).attained_s
     except InfeasibleError:
+        longer = _with_more_days(problem, int(on_path.sum()))
+        if longer is not None:
+            return _cheapest_of_all(longer, earliest_s, budget)
         return _cheapest_by(problem, FAR * earliest_s, budget.solver)
     money = sum(price[parcel.host] * parcel.n_bytes for parcel in problem.parcels)
     return makespan_s, float(money) / BYTES_PER_GB
+
+
+def _with_more_days(problem: Problem, n_links: int) -> Problem | None:
+    """Return the problem with twice as many days listed; None where nothing recurs, or too much."""
+    if problem.daily is None or 2 * problem.n_periods * n_links > MOST_LISTED:
+        return None
+    longer = problem.until(2 * problem.daily.until_s)
+    return None if longer is problem else longer
 
 
 def _least_price_per_gb(problem: Problem) -> FloatArray:

@@ -67,6 +67,7 @@ class CoordinatedOptions:
     most_transfers: int | None = None
     finish: Finish = EARLY
     connections: int | None = None
+    settle_ties: bool = True
 
     @classmethod
     def like(cls, schedule: Schedule, solver: Solver) -> CoordinatedOptions:

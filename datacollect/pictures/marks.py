@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,7 +117,12 @@ def _binds(problem: Problem, schedule: Schedule) -> tuple[tuple[Binding, ...], s
 
 
 def _together(limits: list[Limit]) -> Binding:
-    """Return what binds several times, with all its values."""
-    least, most = min(limit.least for limit in limits), max(limit.most for limit in limits)
-    text = replace(limits[0], least=least, most=most).text
+    """Return what binds several times, with the ends of its values."""
+    from datacollect.explanation.resources import value_text
+
+    kind, name = limits[0].resource.kind, limits[0].name
+    # The picture shows when; which value when, `explain` says.
+    ends = (min(limit.least for limit in limits), max(limit.most for limit in limits))
+    values = dict.fromkeys(value_text(kind, value) for value in ends)
+    text = f"{name} ({' to '.join(values)})"
     return Binding(text, tuple(sorted((limit.from_s, limit.to_s) for limit in limits)))

@@ -140,10 +140,11 @@ def _long(
     """Return hosts' names and the problem's columns of links from a long table."""
     bandwidth_column = _check_columns(links)
     names, tail, head = _ends(links, host_list, backlog)
-    bandwidth = (
-        numbers_of(links[bandwidth_column], f"links: {bandwidth_column}")
-        * BYTES_PER_S[bandwidth_column]
-    )
+    with np.errstate(over="ignore"):  # what becomes infinite is refused by the rules of problems
+        bandwidth = (
+            numbers_of(links[bandwidth_column], f"links: {bandwidth_column}")
+            * BYTES_PER_S[bandwidth_column]
+        )
     rates = {
         key: numbers_of(links[key], f"links: {key}") if key in links else None
         for key in RATE_COLUMNS

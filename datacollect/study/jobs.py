@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from datacollect.scenario.setting import Setting
     from datacollect.study.experiment import Experiment
     from datacollect.study.store import RunStore
+
+# Rows of fluid runs are kept once this much time has passed since some were.
+KEEP_S = 1.0
 
 # What does not change what a scenario builds.
 NOT_BUILT = ("name", "method", "estimates")
@@ -106,13 +110,40 @@ def work(job: SweepJob) -> Finished:
             "install them there"
         )
     finished = Finished(kept=job.store.is_here())
-    for group in job.groups:
-        with _maker(job, group, finished) as maker:
-            for way in group.ways:
-                maker.make(way)
-    if job.experiment.engine == "fluid" and finished.kept and finished.rows:
-        job.store.write_rows(finished.rows)
+    rows = _RowKeeper(job, finished)
+    try:
+        for group in job.groups:
+            with _maker(job, group, finished) as maker:
+                for way in group.ways:
+                    maker.make(way)
+                    rows.keep_in_time()
+    finally:
+        rows.keep()  # also where the sweep is interrupted
     return finished
+
+
+class _RowKeeper:
+    """Keeps rows of fluid runs, of quick ones many in a file; runs in ns-3 have files of their own.
+
+    Rows of a worker that does not see the folder are kept by the sweep.
+    """
+
+    def __init__(self, job: SweepJob, finished: Finished) -> None:
+        self._store, self._finished = job.store, finished
+        self._is_ours = job.experiment.engine == "fluid" and finished.kept
+        self._n_kept, self._kept_s = 0, time.monotonic()
+
+    def keep_in_time(self) -> None:
+        """Keep what is new, if the last time is long ago."""
+        if time.monotonic() - self._kept_s >= KEEP_S:
+            self.keep()
+
+    def keep(self) -> None:
+        """Keep what is new."""
+        new = self._finished.rows[self._n_kept :]
+        if self._is_ours and new:
+            self._store.write_rows(new)
+        self._n_kept, self._kept_s = len(self._finished.rows), time.monotonic()
 
 
 def keep(finished: Finished, store: RunStore, engine: str) -> None:

@@ -26,8 +26,9 @@ RunId: TypeAlias = tuple[Labels, Labels, int]
 # A lost job is handed out again so often.
 MOST_ATTEMPTS = 3
 
-# Fluid runs of a job: their rows share a file.
-FLUID_RUNS = 200
+# Fluid runs of a job at most, and the seconds that it is to take about: a sweep tells how far it is
+# by jobs, and with a worker a job is lost.
+FLUID_RUNS, JOB_S = 200, 5.0
 
 
 @dataclass
@@ -122,8 +123,11 @@ class SweepPlan:
     # What goes out --------------------------------------------------------------------------
 
     def next_job(self, n_workers: int) -> tuple[Group, ...]:
-        """Return the groups of the next job; none where nothing is to do for now."""
-        most = 1
+        """Return the groups of the next job; none where nothing is to do for now.
+
+        As long as nobody knows how long runs take, one group.
+        """
+        most, left_s = 1, JOB_S if self._spent else 0.0
         if self.experiment.engine == "fluid":
             n_todo = sum(map(len, self._todo.values()))
             share = math.ceil(n_todo / n_workers)
@@ -131,11 +135,12 @@ class SweepPlan:
         groups: list[Group] = []
         for setting in sorted(self._settings, key=self.cost, reverse=True):
             todo = self._todo[setting]
-            while todo and len(groups) < most:
+            while todo and len(groups) < most and (not groups or left_s > 0):
                 alone = todo[0] in self._attempts
                 if alone and groups:
                     return tuple(groups)
                 groups.append(todo.pop(0))
+                left_s -= self.cost(setting) * len(groups[-1].ways)
                 self._out[setting] += 1
                 if alone:
                     return tuple(groups)

@@ -95,3 +95,28 @@ def test_the_command_speaks_of_the_method(examples, capsys):
     assert best["saves_unlimited_s"] == pytest.approx(1000.0)
     assert best["resources"][0]["step"] == pytest.approx(250_000.0)
     assert other["saves_s"] == 0.0
+
+
+def test_days_are_listed_until_the_earliest_end(tmp_path, capsys):
+    """100 Mbit/s for an hour a day, else nothing: 100 hours of them are 100 days.
+
+    By its mean, 24 times less, one would list 200 days; K's link makes it half.
+    """
+    tree = {
+        "destination": "D",
+        "start": "2026-11-22T08:00:00+01:00",
+        "daily_periods": ["08:00", "09:00"],
+        "hosts": {"S": {"backlog_bytes": 36 * 10**9}, "K": {"backlog_bytes": 1}, "D": {}},
+        "links": [
+            {"from": "S", "to": "K", "bandwidth_bytes_per_s": [1.25e6, 0]},
+            {"from": "K", "to": "D", "bandwidth_bytes_per_s": [1.25e8, 1.25e8]},
+        ],
+    }
+    (tmp_path / "daily.json").write_text(json.dumps(tree))
+    assert run(["explain", str(tmp_path / "daily.json"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # 4.5 GB each day: the eighth hour ends it.
+    assert found["lower_bound_s"] == pytest.approx(7 * 86_400 + 3600)
+    (link,) = found["relax"]["alone"][0]["resources"]
+    assert link["name"] == "link 'S' -> 'K'"
+    assert [then["from_s"] for then in link["binds"]] == [day * 86_400 for day in range(8)]

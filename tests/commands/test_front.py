@@ -90,3 +90,33 @@ def test_the_picture_has_hours_and_names_every_point():
     texts = [text.get_text() for text in axes.texts]
     assert texts[:4] == ["+0%", "+50%", "+100%", "cheapest"]
     assert axes.get_xlim()[0] > 0
+
+
+def test_days_are_listed_until_the_last_deadline(here, capsys):
+    """20 Mbit/s that cost, by day; 1 Mbit/s that is free, by night: each later night saves money.
+
+    12 GB: in 80 minutes at 2.5 MB/s, or 10 hours of each night at 125 kB/s: 4.5 GB.
+    """
+    tree = {
+        "destination": "D",
+        "start": "2026-11-22T08:00:00+01:00",
+        "daily_periods": ["08:00", "22:00"],
+        "hosts": {"S": {"backlog_bytes": 12_000_000_000}, "D": {}, "K": {"storage_bytes": 0}},
+        "links": [
+            {"from": "S", "to": "D", "bandwidth_bytes_per_s": [2.5e6, 0], "price_per_gb": 1},
+            {"from": "S", "to": "K", "bandwidth_bytes_per_s": [0, 125e3]},
+            {"from": "K", "to": "D", "bandwidth_bytes_per_s": [0, 125e3]},
+        ],
+    }
+    (here / "daily.json").write_text(json.dumps(tree))
+    assert run(["front", "daily.json", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["front"]
+    # Nights begin after 14 h and 38 h; the third, after 62 h, sends what two have left.
+    last_s = 62 * 3600 + 3e9 / 125e3
+    assert rows[-1]["makespan_s"] == pytest.approx(last_s)
+    assert rows[-1]["money"] == 0.0
+
+    # In three nights all is free, but for what relays' chunks cost.
+    deadline = str(72 * 3600)
+    assert run(["plan", "daily.json", "--prefer", "money", "--deadline", deadline, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["money"] == pytest.approx(0.0, abs=0.01)

@@ -109,7 +109,10 @@ def test_an_outage_holds_back():
     (limit,) = plan_limits(problem, dc.direct(problem)).of_source["S"].limits
     assert (limit.from_s, limit.to_s) == pytest.approx((0.0, 3.0))
     assert (limit.least, limit.most) == (0.0, 2e6)
-    assert limit.text == "link 'S' -> 'D' (0 bit/s to 16 Mbit/s)"
+    assert limit.text == (
+        "link 'S' -> 'D' (8 Mbit/s from 0 s to 1 s, no bandwidth from 1 s to 2 s, 16 Mbit/s from "
+        "2 s to 3 s)"
+    )
 
 
 def test_the_narrowest_hop_of_a_route():

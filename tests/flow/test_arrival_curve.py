@@ -189,3 +189,12 @@ def test_it_is_the_most_that_can_have_arrived(problem, part):
 @given(problem=problems(most_hosts=3), part=st.floats(0.01, 0.99))
 def test_shared_bottlenecks_too(problem, part):
     agrees_with_the_oracle(problem, part)
+
+
+def test_what_arrives_within_the_instant_of_its_release_has_a_curve():
+    """A byte at 10 TB/s, released after 1e9 s: 1e-13 s more are no other float."""
+    hosts = [dc.Host("A", 10**6), dc.Host("B", 1, release_s=1e9), dc.Host("D")]
+    ways = [dc.Link("A", "D", 1e3), dc.Link("B", "D", 1e13)]
+    found = dc.explain(dc.Problem.from_hosts(hosts, ways, "D"))
+    assert found.lower_bound_s == 1e9
+    assert found.binds[-1].to_s == 1e9

@@ -16,7 +16,7 @@ from datacollect.flow.few_arcs import SupplyNetwork
 from datacollect.flow.fewer_links import ArcCosts, on_fewer_links
 from datacollect.flow.layered import with_room_for_returns
 from datacollect.problem.problem import Problem
-from datacollect.solvers.choice import load_flow_solver
+from datacollect.solvers.budget import Budget
 
 
 def two_pieces_of_parallel_links(n_links: int) -> tuple[SupplyNetwork, np.ndarray]:
@@ -41,7 +41,7 @@ def test_links_of_one_piece_serve_the_other(solver):
     network, link = two_pieces_of_parallel_links(40)
     flow = np.repeat([4, 0, 0, 4], 20)
     same = np.ones(80, dtype=np.int64)
-    found = on_fewer_links(network, link, ArcCosts(same, 1), load_flow_solver(solver), flow)
+    found = on_fewer_links(network, link, ArcCosts(same, 1), Budget(solver), flow)
     assert found[:40].sum() == found[40:].sum() == 80
     assert len(np.unique(link[found > 0])) <= 22
 
@@ -51,7 +51,7 @@ def test_what_costs_more_is_not_taken(solver):
     network, link = two_pieces_of_parallel_links(40)
     flow = np.repeat([4, 0, 0, 4], 20)
     cost = np.repeat([1, 2, 2, 1], 20)
-    found = on_fewer_links(network, link, ArcCosts(cost, 1), load_flow_solver(solver), flow)
+    found = on_fewer_links(network, link, ArcCosts(cost, 1), Budget(solver), flow)
     assert found.tolist() == flow.tolist()
 
 

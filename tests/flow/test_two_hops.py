@@ -17,9 +17,7 @@ import datacollect as dc
 from datacollect.flow.two_hops import two_hop_optimum
 from datacollect.problem.hosts import Held, Host
 from datacollect.problem.problem import Problem
-from datacollect.solvers.choice import load_flow_solver
-
-ORTOOLS = load_flow_solver("ortools")
+from datacollect.solvers.budget import Budget
 
 
 def amounts(problem, optimum):
@@ -33,7 +31,7 @@ def amounts(problem, optimum):
 def test_the_rest_beyond_the_direct_link_goes_through_a_relay(solver):
     """6 MB at 1 MB/s directly and 2 MB/s through K: 2 s, all that leaves S is full."""
     problem = relay()
-    optimum = two_hop_optimum(problem, load_flow_solver(solver))
+    optimum = two_hop_optimum(problem, Budget(solver))
     assert optimum.makespan_s == pytest.approx(2.0)
     assert optimum.bottleneck.kind == "source"
     assert amounts(problem, optimum) == pytest.approx({"S D": 2 * MB, "S K D": 4 * MB})
@@ -46,7 +44,7 @@ def test_what_fits_on_direct_links_stays_there(solver):
         links("A -> D 3e6, A -> B 9e6, B -> A 9e6, B -> D 1e6"),
         "D",
     )
-    optimum = two_hop_optimum(problem, load_flow_solver(solver))
+    optimum = two_hop_optimum(problem, Budget(solver))
     assert optimum.makespan_s == pytest.approx(2.0)
     assert optimum.bottleneck.kind == "destination"
     found = amounts(problem, optimum)
@@ -56,7 +54,7 @@ def test_what_fits_on_direct_links_stays_there(solver):
 def test_sources_without_a_direct_link_use_relays_only(solver):
     """A and B, 4 MB each, meet at K: 2 MB/s to D, 4 s."""
     problem = shared_relay()
-    optimum = two_hop_optimum(problem, load_flow_solver(solver))
+    optimum = two_hop_optimum(problem, Budget(solver))
     assert optimum.makespan_s == pytest.approx(4.0)
     assert amounts(problem, optimum) == pytest.approx({"A K D": 4 * MB, "B K D": 4 * MB})
 
@@ -68,7 +66,7 @@ def test_one_relay_may_take_all_the_rest_to_the_last_byte(solver):
         links("A -> C 2, B -> C 1, B -> D 1, C -> D 2"),
         "D",
     )
-    optimum = two_hop_optimum(problem, load_flow_solver(solver))
+    optimum = two_hop_optimum(problem, Budget(solver))
     assert optimum.makespan_s == pytest.approx(10 / 3)
     found = amounts(problem, optimum)
     assert found == pytest.approx({"B D": 10 / 3, "A C D": 5, "B C D": 5 / 3})
@@ -81,7 +79,7 @@ def test_a_sources_links_may_be_full_to_the_last_byte(solver):
         links("A -> D 5, B -> D 1, E -> A 2, E -> B 1"),
         "D",
     )
-    optimum = two_hop_optimum(problem, load_flow_solver(solver))
+    optimum = two_hop_optimum(problem, Budget(solver))
     assert optimum.makespan_s == pytest.approx(1 / 3)
     found = amounts(problem, optimum)
     assert found == pytest.approx({"A D": 1, "E A D": 2 / 3, "E B D": 1 / 3})
@@ -95,7 +93,7 @@ def test_held_data_start_where_they_lie():
         "D",
         held=[Held("K", "S", 0, 8)],
     )
-    optimum = two_hop_optimum(problem, ORTOOLS)
+    optimum = two_hop_optimum(problem, Budget("ortools"))
     assert optimum.makespan_s == pytest.approx(2.0)
     assert amounts(problem, optimum) == pytest.approx({"S D": 2, "K D": 8})
 
@@ -103,7 +101,7 @@ def test_held_data_start_where_they_lie():
 def test_a_tie_is_told_as_the_destinations():
     """One source with one link: its own cut is the destination's."""
     problem = Problem.from_hosts([Host("S", 10), Host("D")], links("S -> D 4"), "D")
-    assert two_hop_optimum(problem, ORTOOLS).bottleneck.kind == "destination"
+    assert two_hop_optimum(problem, Budget("ortools")).bottleneck.kind == "destination"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +130,7 @@ def test_a_tie_is_told_as_the_destinations():
     ],
 )
 def test_where_two_hops_or_links_alone_do_not_tell_it_stays_silent(problem):
-    assert two_hop_optimum(problem, ORTOOLS) is None
+    assert two_hop_optimum(problem, Budget("ortools")) is None
 
 
 @st.composite
@@ -200,7 +198,7 @@ def test_it_answers_exactly_where_direct_links_and_one_relay_each_reach_the_boun
         and simple_s >= bound_s * (1 - 1e-12)
         and _relays_have_room(problem, bound_s)
     )
-    optimum = two_hop_optimum(problem, ORTOOLS)
+    optimum = two_hop_optimum(problem, Budget("ortools"))
     assert (optimum is not None) == expected
     if optimum is not None:
         assert optimum.makespan_s == pytest.approx(bound_s, rel=1e-12)
@@ -233,7 +231,7 @@ def test_large_full_meshes_need_no_more_than_two_hops():
         backlog = np.where(np.arange(n) < n // 4, rng.integers(10**8, 10**9, n), 0)
         rates = rng.lognormal(0, 1, (n, n)) * 1e6
         problem = Problem.from_matrix([*(f"h{i}" for i in range(n - 1)), "D"], rates, backlog, "D")
-        optimum = two_hop_optimum(problem, ORTOOLS)
+        optimum = two_hop_optimum(problem, Budget("ortools"))
         assert optimum.makespan_s == pytest.approx(
             backlog.sum() / np.delete(rates[:, -1], n - 1).sum(), rel=1e-12
         )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pandas as pd
+import pytest
 from instances.small_experiments import experiment_of, set_small_jobs, without_times
 
 import datacollect as dc
+from datacollect.study import jobs
+from datacollect.study.plan import SweepPlan
 
 
 def test_workers_that_do_not_see_the_folder_hand_their_results_over(tmp_path, serial, monkeypatch):
@@ -17,3 +22,47 @@ def test_workers_that_do_not_see_the_folder_hand_their_results_over(tmp_path, se
     monkeypatch.undo()
     again = dc.sweep(experiment_of(), tmp_path, workers=0)
     pd.testing.assert_frame_equal(again, table)
+
+
+def test_what_an_interrupted_job_has_made_is_kept(tmp_path, monkeypatch):
+    """Ctrl-C in the sixth of twelve runs, the third of a job of many: five stay."""
+    numbers, carry_out = count(1), jobs.carry_out
+
+    def interrupted(*args, **options):
+        if next(numbers) == 6:
+            raise KeyboardInterrupt
+        return carry_out(*args, **options)
+
+    monkeypatch.setattr(jobs, "carry_out", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dc.sweep(experiment_of(), tmp_path, workers=0)
+    assert len(pd.read_parquet(tmp_path / "results.parquet")) == 5
+    told = []
+    monkeypatch.undo()
+    dc.sweep(experiment_of(), tmp_path, workers=0, progress=told.append)
+    assert (told[0].kept, told[-1].done) == (5, 12)
+
+
+def test_rows_of_a_job_that_goes_on_are_kept_in_the_meantime(tmp_path, monkeypatch):
+    """A worker that is killed in its last run has kept those before: here it is asked in it."""
+    experiment, kept = experiment_of(), []
+    monkeypatch.setattr(jobs, "KEEP_S", 0.0)
+    carry_out = jobs.carry_out
+
+    def looking(*args, **options):
+        kept.append(len(list(tmp_path.glob("shards/*.parquet"))))
+        return carry_out(*args, **options)
+
+    monkeypatch.setattr(jobs, "carry_out", looking)
+    monkeypatch.setattr(SweepPlan, "next_job", all_at_once)
+    dc.sweep(experiment, tmp_path, workers=0)
+    assert kept == list(range(12))
+
+
+def all_at_once(plan, n_workers):
+    """Hand out all that is to do as one job."""
+    groups = [group for todo in plan._todo.values() for group in todo]
+    for setting, todo in plan._todo.items():
+        plan._out[setting] += len(todo)
+        todo.clear()
+    return tuple(groups)

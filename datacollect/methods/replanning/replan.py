@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.flow.bottleneck import name_hosts
+from datacollect.flow.bottleneck import name_hosts, never_ends
 from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import fluid_optimum, lower_bound
 from datacollect.flow.quickest import NeverArrives
@@ -212,10 +212,15 @@ def _in_slots(
 
 def _proved_optimum(remaining: Problem, old_links: IntArray, budget: Budget) -> ProvedOptimum:
     try:
-        return proved_optimum(remaining, old_links, 0.0, budget)
+        # An end beyond all numbers is infinite.
+        with np.errstate(over="ignore"):
+            optimum = proved_optimum(remaining, old_links, 0.0, budget)
     except NeverArrives:
         lower_bound(remaining, solver=budget.solver)  # says which data cannot arrive
         raise
+    if not np.isfinite(optimum.found.makespan_s):
+        raise never_ends(remaining)
+    return optimum
 
 
 def _pipelined(
