@@ -15,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.errors import ProblemError, SimulationError
+from datacollect.installation import command_for_extra
 from datacollect.study.jobs import Finished, SweepJob, work
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class DaskCluster:
             from distributed import Client
         except ImportError:
             raise SimulationError(
-                "Dask is not installed: pip install 'datacollect[dask]'; or use --workers"
+                f"Dask is not installed: {command_for_extra('dask')}; or use --workers"
             ) from None
         self._address = address
         try:

@@ -400,7 +400,7 @@ def no_ns3(monkeypatch):
     def missing():
         from datacollect.errors import SimulationError
 
-        raise SimulationError("ns-3 is not installed: pip install 'datacollect[ns3]'")
+        raise SimulationError("ns-3 is not installed: pip install 'clone[ns3]'")
 
     monkeypatch.setattr("datacollect.simulation.ns3.process.check_installed", missing)
 
@@ -408,7 +408,7 @@ def no_ns3(monkeypatch):
 def test_without_ns3_both_remedies_are_said(here, call, no_ns3):
     code, out, err = call("simulate", "scenario_small.toml")
     assert (code, out) == (3, "")
-    assert "pip install 'datacollect[ns3]'" in err
+    assert "pip install 'clone[ns3]'" in err
     assert "or use the fluid engine: --engine fluid" in err
 
 

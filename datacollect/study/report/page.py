@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError
+from datacollect.installation import command_for_extra
 from datacollect.study.report.figures import (
     COLOURS,
     DOT_CHART,
@@ -78,7 +79,7 @@ def plotly_script() -> str:
         return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
     except (ModuleNotFoundError, FileNotFoundError):
         raise DatacollectError(
-            "the report's page needs plotly: pip install 'datacollect[report]'"
+            f"the report's page needs plotly: {command_for_extra('report')}"
         ) from None
 
 
