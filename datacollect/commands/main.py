@@ -18,6 +18,7 @@ import typer
 
 from datacollect.commands.agent import agent
 from datacollect.commands.check import check
+from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
 from datacollect.commands.console import emit, note
 from datacollect.commands.estimate import estimate
@@ -71,9 +72,11 @@ def root(
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(agent, pull, status),
+    *(pull, status),
 ):
     app.command()(command)
+app.add_typer(agent, name="agent")
+app.add_typer(collection, name="collection")
 app.add_typer(keys, name="keys")
 
 
