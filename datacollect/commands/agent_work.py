@@ -1,11 +1,11 @@
-"""What the commands of agents do, however their arguments were read."""
+"""What the commands of agents and of keys do, however their arguments were read."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from datacollect.commands.console import emit, emit_json, note
+from datacollect.commands.streams import emit, emit_json, note
 from datacollect.errors import ProblemError
 from datacollect.kinds import shown
 
@@ -73,3 +73,27 @@ def _places(texts: Sequence[str]) -> dict[str, str]:
         if places.setdefault(name, place) != place:
             raise ProblemError(f"--relay-to names {shown(name)} twice; keep one")
     return places
+
+
+def new_key(file: str, *, as_json: bool) -> None:
+    """Make a private key and print its public half."""
+    from datacollect.net.keys import new_private_key, write_private_key
+
+    key = new_private_key()
+    write_private_key(file, key)
+    note(f"saved to {file}; keep it to yourself, and write this into the agents' collectors:")
+    _show(file, key.public, as_json=as_json)
+
+
+def show_key(file: str, *, as_json: bool) -> None:
+    """Print the public half of a private key."""
+    from datacollect.net.keys import read_private_key
+
+    _show(file, read_private_key(file).public, as_json=as_json)
+
+
+def _show(file: str, public: str, *, as_json: bool) -> None:
+    if as_json:
+        emit_json({"file": file, "public": public})
+    else:
+        emit(public)

@@ -220,7 +220,8 @@ def _raise_open_files() -> None:
 
 
 def _version() -> str:
-    try:
-        return version("datacollect")
-    except PackageNotFoundError:
-        return "unknown"
+    # Where only the agent is installed, its distribution has a name of its own.
+    for name in ("datacollect", "datacollect-agent"):
+        with suppress(PackageNotFoundError):
+            return version(name)
+    return "unknown"
