@@ -75,11 +75,16 @@ def test_packages_come_in_versions_that_fit(monkeypatch):
     assert arguments(command_for_package("other")) == ["other"]
 
 
-def test_the_pip_is_the_one_of_this_python(monkeypatch):
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+def test_the_pip_is_the_one_of_this_python(monkeypatch, tmp_path):
+    for name in ("ours", "others"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pip").touch(mode=0o755)
+    python = str(tmp_path / "ours" / "python")
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setenv("PATH", str(tmp_path / "ours"))
     assert command_for_package("other") == "pip install other"
-    monkeypatch.setenv("PATH", "/usr/bin")
-    assert command_for_package("other") == f"{sys.executable} -m pip install other"
+    monkeypatch.setenv("PATH", str(tmp_path / "others"))
+    assert command_for_package("other") == f"{python} -m pip install other"
 
 
 def test_no_other_place_makes_such_a_command():
