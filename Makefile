@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -115,6 +115,14 @@ explore: $(VENV)/.installed-test ## random cases of all families, other ones eac
 mutants: $(VENV)/.installed-mutants ## change the judge, fair shares, controllers: do tests notice (MUTANTS)?
 	$(BIN)/python tests/mutants.py $(if $(filter all,$(MUTANTS)),,--sample $(MUTANTS))
 
+# Options of pex (https://docs.pex-tool.org), as for another Python or platform:
+# PEX='--python python3.12', PEX='--complete-platform FILE'.
+PEX ?=
+
+agent: $(VENV)/.installed-agent ## an agent in one file that runs where Python is, and its wheel, in dist
+	$(BIN)/python docs/agent/build.py dist --pyz $(PEX)
+	@echo 'The agent is in $(CURDIR)/dist/datacollect-agent.pyz'
+
 lint: $(VENV)/.installed-lint ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -165,6 +173,7 @@ $(VENV)/.installed: $(SETUP) | $(BIN)/pip
 	$(call install,.)
 
 $(VENV)/.installed-test: EXTRAS := test,fast
+$(VENV)/.installed-agent: EXTRAS := agent
 $(VENV)/.installed-mutants: EXTRAS := mutants
 $(VENV)/.installed-lint: EXTRAS := lint
 $(VENV)/.installed-docs: EXTRAS := docs,fast

@@ -12,7 +12,7 @@ over time of the first seed with most flows goes to results/base_study_storage.c
 docs/figures/base_study.png from both and runs nothing; --table prints the tables of
 docs/simulation_base.md.
 
-Needs `pip install 'datacollect[ns3]'`; about 3 minutes of CPU time and 500 MB per seed.
+Needs `pip install '.[ns3]'` in a clone; about 3 minutes of CPU time and 500 MB per seed.
 """
 
 from __future__ import annotations

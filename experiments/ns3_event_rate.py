@@ -8,7 +8,7 @@ start-up and driven by a Python controller, once by g++ -O2 and a C++ loop. The 
 events, processor time, and the ratio of the two rates (the median of repetitions, taken in turns,
 so that a busy machine slows both). Events and makespans have to agree exactly.
 
-Needs `pip install 'datacollect[ns3]'` and g++.
+Needs `pip install '.[ns3]'` in a clone and g++.
 """
 
 from __future__ import annotations

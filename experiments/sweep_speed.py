@@ -10,7 +10,7 @@ default ns-3 has a fiftieth of the data and 20 background flows, so that what ev
 besides weighs much: the study's runs (``--scale 0.1 --flows 60``) are longer.
 
 Ratios hold on a machine with nothing else to do and two processors. Processor time is also told,
-which others' work hardly changes. Needs Linux and `pip install 'datacollect[ns3,report]'`.
+which others' work hardly changes. Needs Linux and `pip install '.[ns3,report]'` in a clone.
 """
 
 from __future__ import annotations

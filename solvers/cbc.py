@@ -28,6 +28,7 @@ from datacollect.errors import (
     SolverUnavailableError,
     TimeLimitError,
 )
+from datacollect.installation import command_for_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,5 +205,5 @@ def _cbc_path() -> str:
             return path
     raise SolverUnavailableError(
         "solver 'pulp' needs the program cbc, which PuLP 3 brings along and PuLP 4 does not; "
-        "install it with: pip install 'pulp[cbc]'"
+        f"install it with: {command_for_package('pulp')}"
     )

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from datacollect.errors import ProblemError, SolverUnavailableError, nearest_hint
+from datacollect.installation import command_for_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,21 +28,20 @@ class _Backend(NamedTuple):
     module: str
     class_name: str
     package: str
-    install: str
 
 
 # Fastest first, as measured for maximum flows on full meshes.
 _FLOW_BACKENDS = {
-    "ortools": _Backend("ortools", "OrToolsFlow", "ortools", "pip install ortools"),
-    "lemon": _Backend("lemon", "LemonFlow", "pylmcf", "pip install 'datacollect[fast]'"),
-    "networkx": _Backend("networkx", "NetworkxFlow", "networkx", "pip install networkx"),
-    "pulp": _Backend("pulp", "PulpFlow", "pulp", "pip install pulp"),
+    "ortools": _Backend("ortools", "OrToolsFlow", "ortools"),
+    "lemon": _Backend("lemon", "LemonFlow", "pylmcf"),
+    "networkx": _Backend("networkx", "NetworkxFlow", "networkx"),
+    "pulp": _Backend("pulp", "PulpFlow", "pulp"),
 }
 _MIN_COST_ORDER = ("lemon", "ortools", "networkx", "pulp")
 
 _LINEAR_BACKENDS = {
-    "ortools": _Backend("glop", "Glop", "ortools", "pip install ortools"),
-    "pulp": _Backend("pulp", "PulpCbc", "pulp", "pip install pulp"),
+    "ortools": _Backend("glop", "Glop", "ortools"),
+    "pulp": _Backend("pulp", "PulpCbc", "pulp"),
 }
 # The names that linear solvers give themselves.
 _LINEAR_ALIASES = {"glop": "ortools", "cbc": "pulp"}
@@ -171,7 +171,8 @@ def _auto_flow_names() -> tuple[str, str]:
     fastest = _first_found(_FLOW_BACKENDS, _FLOW_BACKENDS)
     cheapest = _first_found(_FLOW_BACKENDS, _MIN_COST_ORDER)
     if fastest is None or cheapest is None:
-        raise SolverUnavailableError("no flow solver is installed: pip install ortools")
+        command = command_for_package("ortools")
+        raise SolverUnavailableError(f"no flow solver is installed: {command}")
     return fastest, cheapest
 
 
@@ -221,6 +222,6 @@ def _load(name: str, backend: _Backend) -> object:
             raise KeyboardInterrupt from error
         raise SolverUnavailableError(
             f"solver {name!r} needs the package {backend.package}, which cannot be imported "
-            f"({error}); install it with: {backend.install}"
+            f"({error}); install it with: {command_for_package(backend.package)}"
         ) from error
     return getattr(module, backend.class_name)()

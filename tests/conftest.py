@@ -30,6 +30,7 @@ NO_MYPY = "no mypy here: pip install 'datacollect[lint]'"
 NO_NS3 = "no ns-3 here: pip install 'datacollect[ns3]'"
 NO_DASK = "no Dask here: pip install 'datacollect[dask]'"
 NO_PROC = "no /proc here, which shows a process's children"
+NO_SYSTEMD = "no systemd-analyze here: apt install systemd"
 NO_NAMESPACES = (
     "no test bed here: it needs Linux, gcc, iproute2, and root or namespaces for ordinary users"
 )
@@ -49,7 +50,7 @@ SKIPS_ALLOWED_IN_CI = (
     *(NO_MEASURED_DATA, NO_CHROMIUM, NO_NS3, NO_PROC, NO_NAMESPACES, OTHER_PLATFORM),
     *(NO_ARIA2, NO_MYPY, NO_RCLONE, NO_RSYNC, NO_CURL, NO_OPENSSL, NO_NGINX),
     *(NO_TRACING, NO_IPV6, NO_APACHE, NO_RCLONE_S3, NO_XROOTD, NO_GFAL2, NO_BUSYBOX),
-    NO_ROOT,
+    *(NO_ROOT, NO_SYSTEMD),
 )
 
 # No deadline: how long one example takes on a busy machine says nothing about the code. The same

@@ -24,7 +24,7 @@ from judges.imports import (
 )
 
 # Extras of `setup.cfg` that nobody has who only uses the package.
-OF_DEVELOPERS = {"test", "mutants", "lint", "docs", "dev"}
+OF_DEVELOPERS = {"test", "agent", "mutants", "lint", "docs", "dev"}
 
 # Each room, a folder of the package, and the rooms that it imports from. From bottom to top: no
 # row names a later one. Modules that lie in no folder are the root, leaves that anyone may use.

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError, ProblemError
+from datacollect.installation import command_for_package
 from datacollect.topologies.maps import Line, MapOptions, Site, topology_of_map
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
 
@@ -61,7 +62,7 @@ def from_topohub(
     except ImportError as error:
         raise DatacollectError(
             f"network {name!r}: the package topohub is not installed ({error}); "
-            "install it with: pip install topohub"
+            f"install it with: {command_for_package('topohub')}"
         ) from None
     try:
         tree = topohub.get(name)

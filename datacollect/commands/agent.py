@@ -1,17 +1,37 @@
-"""The command ``datacollect agent``."""
+"""The commands ``datacollect agent AGENT`` and ``datacollect agent init``."""
 
 from __future__ import annotations
 
-import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit, note
-from datacollect.commands.options import Json
+from datacollect.commands.agent_work import init_agent, serve
+from datacollect.commands.help_option import Command, Group
+from datacollect.commands.options import Force, Json
+
+HELP = ("-h", "--help")
+RUN = "run"
 
 
-def agent(
+class FileOrCommand(Group):
+    """Commands, of which the first is meant where none is named: ``agent AGENT`` runs it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the first command before what is no command's name."""
+        is_named = bool(args) and (args[0] in self.commands or args[0] in HELP)
+        return super().parse_args(ctx, args if is_named else [RUN, *args])
+
+
+agent = typer.Typer(
+    help="Run a host's agent, or set one up: agent AGENT is short for agent run AGENT.",
+    cls=FileOrCommand,
+    rich_markup_mode=None,
+)
+
+
+@agent.command(RUN, cls=Command)
+def run(
     agent_file: Annotated[str, typer.Argument(metavar="AGENT", help="File of the agent, TOML.")],
     as_json: Json = False,
 ) -> None:
@@ -20,18 +40,60 @@ def agent(
     Says when it is ready; its log goes to standard error, a JSON object per line. Ends on SIGTERM
     after what is under way, at once if told again; rereads collectors on SIGHUP.
     """
-    from datacollect.transfer.agent.config import AgentConfig
-    from datacollect.transfer.agent.run import Agent, run_agent
+    serve(agent_file, as_json=as_json)
 
-    config = AgentConfig.from_file(agent_file)
-    running = Agent(config, note)
 
-    def ready() -> None:
-        if as_json:
-            # In one line: whoever has started it waits for it.
-            facts = {"name": config.name, "url": running.url, "fingerprint": running.fingerprint}
-            emit(json.dumps(facts))
-        else:
-            emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
+@agent.command(cls=Command)
+def init(
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="The host's name in collections.")
+    ],
+    collector: Annotated[
+        list[str],
+        typer.Option("--collector", metavar="KEY", help="Public key of a collector; repeatable."),
+    ],
+    folder: Annotated[
+        str | None, typer.Option("--serve", metavar="DIR", help="Folder that is served.")
+    ] = None,
+    relay_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relay-to", metavar="NAME=HOST:PORT", help="A host to relay to; repeatable."
+        ),
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen", metavar="HOST:PORT", help="Where it listens, by default 0.0.0.0:7443."
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="HOST",
+            help="How collectors reach it, by default the name that this host has.",
+        ),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Its file, by default NAME.toml."),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write an agent's file, make its certificate, and print the line that the collector takes.
 
-    run_agent(running, ready)
+    On the collector's host: datacollect collection add LINE. The same again changes nothing.
+    """
+    init_agent(
+        name,
+        collector,
+        serve=folder,
+        relay_to=relay_to or (),
+        listen=listen,
+        address=address,
+        file=file,
+        force=force,
+        as_json=as_json,
+    )

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import shutil
 import sys
 import textwrap
 import threading
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.commands.streams import emit, emit_json, note
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
+
+# Commands find here all that writes; what needs the standard library alone lies in `streams`.
+__all__ = [
+    "emit",
+    "emit_facts",
+    "emit_json",
+    "emit_table",
+    "emit_text",
+    "note",
+    "note_text",
+    "on_terminal",
+    "progress_shown",
+    "rich_console",
+    "telling",
+    "working",
+]
 
 # Progress shows once something takes longer.
 PATIENCE_S = 1.0
@@ -33,44 +47,10 @@ LEAST_COLUMN = 12
 # But for tables with so many of them that they would not fit otherwise.
 BARE_COLUMN = 4
 
-# What a shell reports of a program that wrote into a closed pipe.
-CLOSED_PIPE_EXIT_CODE = 141
-
-
-def emit(text: str) -> None:
-    """Write a line, or several, to standard output; end quietly where nobody reads any more."""
-    if sys.stdout is None:  # started with >&-
-        raise ProblemError(
-            "standard output: is closed; open it, or send it to /dev/null where nobody reads it"
-        )
-    try:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-    except OSError as error:
-        # Python flushes once more on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise SystemExit(CLOSED_PIPE_EXIT_CODE) from None
-        message = f"standard output: cannot be written: {error.strerror}"
-        raise NotWrittenError(message, error.errno) from None
-
-
-def note(text: str) -> None:
-    """Write a line to standard error; where that is closed or full, nobody can be told."""
-    with suppress(OSError):
-        if sys.stderr is not None:
-            sys.stderr.write(text + "\n")
-            sys.stderr.flush()
-
 
 def note_text(text: str) -> None:
     """Write a sentence to standard error, broken into lines that fit."""
     note(_wrapped(text, 0))
-
-
-def emit_json(tree: Mapping[str, Any]) -> None:
-    """Write one JSON object to standard output; numbers that JSON lacks become null."""
-    emit(json.dumps(_finite(tree), ensure_ascii=False, allow_nan=False, indent=2))
 
 
 def emit_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> None:
@@ -298,13 +278,3 @@ def _wrapped(text: str, indent: int, *, break_long_words: bool = False) -> str:
 def _one_line(text: str) -> str:
     """Escape control characters: names of hosts are others' text, and may not steer a terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value

@@ -18,8 +18,9 @@ import typer
 
 from datacollect.commands.agent import agent
 from datacollect.commands.check import check
+from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
-from datacollect.commands.console import CLOSED_PIPE_EXIT_CODE, emit, note
+from datacollect.commands.console import emit, note
 from datacollect.commands.estimate import estimate
 from datacollect.commands.example import example
 from datacollect.commands.explain import explain
@@ -37,6 +38,7 @@ from datacollect.commands.report import report
 from datacollect.commands.schema import schema
 from datacollect.commands.simulate import simulate
 from datacollect.commands.status import status
+from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
 from datacollect.errors import FULL, DatacollectError, nearest_hint
 
@@ -74,9 +76,11 @@ def root(
 for command in (
     *(plan, compare, check, pulls, plot, schema, example, estimate),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(agent, pull, status),
+    *(pull, status),
 ):
     app.command(cls=Command)(command)
+app.add_typer(agent, name="agent")
+app.add_typer(collection, name="collection")
 app.add_typer(keys, name="keys")
 
 

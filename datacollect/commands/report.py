@@ -20,6 +20,7 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
+from datacollect.installation import command_for_extra
 from datacollect.units import counted, format_significant
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def report(
     n_besides = len(found.files) - (found.page is not None)
     emit_facts(
         [
-            ("page", str(found.page or "none; for one pip install 'datacollect[report]'")),
+            ("page", str(found.page or f"none; for one: {command_for_extra('report')}")),
             ("besides", f"{n_besides} pictures and tables in {found.folder}"),
         ]
     )

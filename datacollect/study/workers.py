@@ -17,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datacollect.errors import ProblemError, SimulationError
+from datacollect.installation import command_for_extra
 from datacollect.study.jobs import Finished, SweepJob, work
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class DaskCluster:
             from distributed import Client, Security
         except ImportError:
             raise SimulationError(
-                "Dask is not installed: pip install 'datacollect[dask]'; or use --workers"
+                f"Dask is not installed: {command_for_extra('dask')}; or use --workers"
             ) from None
         self._address = address
         security: Any = Security  # their types are incomplete

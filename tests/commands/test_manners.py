@@ -28,6 +28,8 @@ seeds = {least = 1, most = 1, batch = 1}
 axes = [{name = "flows", key = "background.flows", values = [0]}]
 """
 
+AGENT = ("--name", "N", "--serve", "into", "--collector", KEY.public, "--address", "n.example")
+
 # Every command as it is used, without --json and -o.
 COMMANDS = {
     "plan": ("plan", "figure1.toml"),
@@ -50,6 +52,9 @@ COMMANDS = {
     "keys new": ("keys", "new", "new.key"),
     "keys show": ("keys", "show", "own.key"),
     "agent": ("agent", "agent.toml"),
+    "agent init": ("agent", "init", *AGENT),
+    "collection new": ("collection", "new", "-o", "other.toml", "--key", "own.key"),
+    "collection add": ("collection", "add", "S2", "https://s2.example:1", f"sha256:{'0' * 64}"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
 }
@@ -148,7 +153,9 @@ def test_help_says_whether_o_is_a_file_or_a_folder(name, call):
     assert (said is not None) == (COMMANDS[name][0] in {n.split()[0] for n in WRITES} | {"sweep"})
 
 
-@pytest.mark.parametrize("name", [n for n in COMMANDS if n not in (*SLOW, "schema", "agent")])
+@pytest.mark.parametrize(
+    "name", [n for n in COMMANDS if n not in (*SLOW, "schema", "agent", "agent init")]
+)
 def test_tables_fit_80_columns(name, here, call):
     _, out, _ = call(*COMMANDS[name])
     assert max(map(len, out.splitlines()), default=0) <= 80
@@ -400,7 +407,7 @@ def no_ns3(monkeypatch):
     def missing():
         from datacollect.errors import SimulationError
 
-        raise SimulationError("ns-3 is not installed: pip install 'datacollect[ns3]'")
+        raise SimulationError("ns-3 is not installed: pip install 'clone[ns3]'")
 
     monkeypatch.setattr("datacollect.simulation.ns3.process.check_installed", missing)
 
@@ -408,7 +415,7 @@ def no_ns3(monkeypatch):
 def test_without_ns3_both_remedies_are_said(here, call, no_ns3):
     code, out, err = call("simulate", "scenario_small.toml")
     assert (code, out) == (3, "")
-    assert "pip install 'datacollect[ns3]'" in err
+    assert "pip install 'clone[ns3]'" in err
     assert "or use the fluid engine: --engine fluid" in err
 
 

@@ -336,7 +336,7 @@ class TestCbcAlone:
         from datacollect.solvers import cbc
 
         monkeypatch.setattr(cbc.shutil, "which", lambda _: None)
-        with pytest.raises(SolverError, match=r"pip install 'pulp\[cbc\]'"):
+        with pytest.raises(SolverError, match=r"pip install 'PuLP<4,>=2\.9'"):
             cbc.run_cbc(DIET, None)
 
     def test_a_cbc_that_breaks_off_is_quoted(self, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from datacollect.errors import SolverUnavailableError
 from datacollect.solvers.choice import _Backend, _load
 
-BACKEND = _Backend("module", "Class", "package", "pip install package")
+BACKEND = _Backend("module", "Class", "package")
 
 
 def failing(cause):

@@ -61,5 +61,5 @@ def test_unknown_names_are_refused(names_asked):
 
 def test_without_the_package_the_message_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "topohub", None)  # makes its import fail
-    with pytest.raises(DatacollectError, match=r"not installed .*: pip install topohub"):
+    with pytest.raises(DatacollectError, match=r"not installed .*: .*pip install 'topohub>=1.5'"):
         from_topohub("topozoo/Abilene", rate_bytes_per_s=5.0)

@@ -15,7 +15,7 @@ import numpy as np
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
 from datacollect.flow.bottleneck import never_arrives
 from datacollect.flow.layered import breakpoints_s, with_room_for_returns
-from datacollect.flow.least import least
+from datacollect.flow.least import NoneSuffices, least
 from datacollect.flow.preference import DEFAULT, path_costs
 from datacollect.methods.making import schedule_of
 from datacollect.methods.names import COORDINATED
@@ -46,6 +46,8 @@ from datacollect.solvers.networks import reachable
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from datacollect.arrays import BoolArray, IntArray
     from datacollect.choices import Preference
     from datacollect.flow.optimum import FluidOptimum
@@ -122,8 +124,8 @@ def _plan(
 
     status = HEURISTIC if prefer == "storage" and _may_lie_at_owner(problem) else OPTIMAL
     if allowed is None:
-        part, flow = attempt(fewest) or least(
-            attempt, max(fewest + 1, slots_at_least(problem, slot_s, budget))
+        part, flow = attempt(fewest) or _with_fewest(
+            attempt, max(fewest + 1, slots_at_least(problem, slot_s, budget)), problem, slot_s
         )
         n_slots = part.graph.n_slots
         if n_slots > fewest and might_need_fewer(problem, slot_s, n_slots, links, budget):
@@ -132,7 +134,7 @@ def _plan(
         found = attempt(allowed) if allowed >= fewest else None
         if found is None:
             least_slots = max(fewest, allowed + 1, slots_at_least(problem, slot_s, budget))
-            earliest, _ = least(attempt, least_slots)
+            earliest, _ = _with_fewest(attempt, least_slots, problem, slot_s)
             raise _too_early(optimum, deadline_s or 0.0, slot_s, earliest.graph.n_slots)
         part, flow = found
     lengths = np.full(part.graph.n_slots, slot_s)
@@ -148,6 +150,24 @@ def _plan(
     except TimeLimitError:
         # The flow is complete; only the preference is not met.
         return part.graph, flow, TIME_LIMIT, optimum.solver
+
+
+def _with_fewest(
+    attempt: Callable[[int], Found | None], first: int, problem: Problem, slot_s: float
+) -> Found:
+    """Return what comes of the fewest slots that suffice, from a first number on.
+
+    Once nothing changes any more, slots in which nothing moves can be left out, and no byte has to
+    pass a host twice. So many more slots help nobody; where bytes are few that is soon.
+    """
+    last = slots_until(float(breakpoints_s(problem)[-1]), slot_s)
+    most = max(first, last) + problem.total_bytes * problem.n_hosts
+    try:
+        return least(attempt, first, most)
+    except NoneSuffices:
+        raise _never_in_slots(
+            problem, slot_s, sorted({parcel.host for parcel in problem.parcels})
+        ) from None
 
 
 def _may_lie_at_owner(problem: Problem) -> bool:

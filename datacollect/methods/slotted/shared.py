@@ -180,12 +180,13 @@ def _worth_adding(
     """Keys of the most attractive absent arcs; none if they promise less than solvers attain."""
     graph = part.graph
     price = found.node_price.copy()
+    tolls = -found.row_price.reshape(-1, graph.n_slots)
     # Nodes without a way on have no price of their own: too high to send there, so that ways on
-    # are attractive.
+    # are attractive, whatever they cost and whichever tolls they pay.
     lost = ~reachable(network.n_nodes, network.head, network.tail, network.sink)
     largest_cost = float(max(costs.link.max(initial=0), 1)) + float(costs.arrival.max(initial=0))
-    price[lost] = float(price[~lost].max()) + largest_cost
-    tolls = -found.row_price.reshape(-1, graph.n_slots)
+    largest_toll = float(tolls.max(axis=1, initial=0.0).sum())
+    price[lost] = float(price[~lost].max()) + largest_cost + largest_toll
     keys, worth = attractive(part, costs, price, tolls)
     value = abs(float(found.flow_bytes @ cost)) or network.total_bytes
     if float(worth.sum()) <= ATTAINED * value:

@@ -17,6 +17,7 @@ from multiprocessing.reduction import send_handle
 from typing import IO, TYPE_CHECKING
 
 from datacollect.errors import SimulationError
+from datacollect.installation import command_for_extra
 from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Result
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from datacollect.simulation.run import OnProgress
 
 NS3_VERSION = "3.44.post0"
-INSTALL = "pip install 'datacollect[ns3]'"
 
 # Loading takes about 3 s; a busy machine may need a multiple.
 START_TIMEOUT_S = 120.0
@@ -42,12 +42,12 @@ def check_installed() -> None:
     """
     needs = "it needs a C++ compiler, 500 MB and about 75 s"
     if any(importlib.util.find_spec(name) is None for name in ("ns3", "cppyy")):
-        raise SimulationError(f"ns-3 is not installed: {INSTALL} ({needs})")
+        raise SimulationError(f"ns-3 is not installed: {command_for_extra('ns3')} ({needs})")
     version = metadata.version("ns3")
     if version != NS3_VERSION:
         raise SimulationError(
             f"ns3 must be version {NS3_VERSION}, got {version}; versions differ in their results: "
-            f"{INSTALL}"
+            f"{command_for_extra('ns3')}"
         )
 
 

@@ -84,7 +84,12 @@ class AgentConfig:
         """
         tree = read_tree(path)
         with naming(document_name(path)):
-            return _config(AGENT.read(tree, ""), Path(path), folder_of(path).resolve())
+            return cls.from_tree(tree, path)
+
+    @classmethod
+    def from_tree(cls, tree: Any, path: str | PathLike[str]) -> AgentConfig:
+        """Return what the tree of an agent's file says that stands, or will, at a path."""
+        return _config(AGENT.read(tree, ""), Path(path), folder_of(path).resolve())
 
 
 def read_collectors(path: str | PathLike[str]) -> frozenset[str]:

@@ -12,13 +12,14 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name, write_owned
-from datacollect.errors import DatacollectError, NotWrittenError, ProblemError, TransferError
+from datacollect.documents import document_name
+from datacollect.errors import DatacollectError, ProblemError, TransferError
 from datacollect.kinds import shown
 from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
-from datacollect.net.tls import fingerprint_of_file, make_certificate, server_context
+from datacollect.net.tls import fingerprint_of_file, server_context
 from datacollect.transfer.agent import events
+from datacollect.transfer.agent.certificate import make_own_certificate
 from datacollect.transfer.agent.config import AgentConfig, read_collectors
 from datacollect.transfer.agent.core import AgentCore
 from datacollect.transfer.agent.files import Folder
@@ -69,7 +70,7 @@ class Agent:
 
     def _set_up(self, config: AgentConfig, log: Callable[[str], None]) -> None:
         self._config = config
-        _make_certificate(config)
+        make_own_certificate(config)
         tls = server_context(config.certificate, config.key)
         self.fingerprint = fingerprint_of_file(config.certificate)
         listener = _listener(config)
@@ -173,25 +174,6 @@ def _require_linux() -> None:
         raise ProblemError("agents need Linux, whose kernel passes bytes on; run it on such a host")
 
 
-def _make_certificate(config: AgentConfig) -> None:
-    """Make the agent's own certificate at its first start."""
-    if not config.own_certificate or (config.certificate.exists() and config.key.exists()):
-        return
-    certificate, key = make_certificate(config.name, config.listen[0])
-    try:
-        for path, data, mode in (
-            (config.key, key, 0o600),
-            (config.certificate, certificate, 0o644),
-        ):
-            write_owned(path, data, mode=mode)
-    except OSError as error:
-        raise NotWrittenError(
-            f"{document_name(config.key)}: cannot be written: {error.strerror}; the agent's "
-            "certificate is kept there: name another folder as state",
-            error.errno,
-        ) from None
-
-
 def _listener(config: AgentConfig) -> socket.socket:
     host, port = config.listen
     where = f"listen: {host_port_text(host, port)}"
@@ -238,7 +220,8 @@ def _raise_open_files() -> None:
 
 
 def _version() -> str:
-    try:
-        return version("datacollect")
-    except PackageNotFoundError:
-        return "unknown"
+    # Where only the agent is installed, its distribution has a name of its own.
+    for name in ("datacollect", "datacollect-agent"):
+        with suppress(PackageNotFoundError):
+            return version(name)
+    return "unknown"

@@ -114,7 +114,8 @@ class Collection:
             }
         if not hosts:
             raise ProblemError(
-                "agents: there is nothing to collect from; add [agents.NAME] with a url"
+                "agents: there is nothing to collect from; `datacollect collection add` adds what "
+                "`datacollect agent init` prints on a host"
             )
         limits = Limits(**(values["limits"] or LIMITS.read({}, "limits")))
         size = limits.piece_bytes

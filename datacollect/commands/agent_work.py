@@ -1,0 +1,99 @@
+"""What the commands of agents and of keys do, however their arguments were read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from datacollect.commands.streams import emit, emit_json, note
+from datacollect.errors import ProblemError
+from datacollect.kinds import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def serve(agent_file: str, *, as_json: bool) -> None:
+    """Run the agent of a file until it is told to end; say when it is ready."""
+    from datacollect.transfer.agent.config import AgentConfig
+    from datacollect.transfer.agent.run import Agent, run_agent
+
+    config = AgentConfig.from_file(agent_file)
+    running = Agent(config, note)
+
+    def ready() -> None:
+        if as_json:
+            # In one line: whoever has started it waits for it.
+            facts = {"name": config.name, "url": running.url, "fingerprint": running.fingerprint}
+            emit(json.dumps(facts))
+        else:
+            emit(f"{config.name} is ready at {running.url}, fingerprint {running.fingerprint}")
+
+    run_agent(running, ready)
+
+
+def init_agent(
+    name: str,
+    collectors: Sequence[str],
+    *,
+    serve: str | None,
+    relay_to: Sequence[str],
+    listen: str | None,
+    address: str | None,
+    file: str | None,
+    force: bool,
+    as_json: bool,
+    start: str = "datacollect agent",
+) -> None:
+    """Set an agent up and print the line that introduces it."""
+    from datacollect.transfer.agent.setting_up import DEFAULT_LISTEN, AgentSetting, set_up_agent
+
+    setting = AgentSetting(
+        name, collectors, serve, _places(relay_to), listen or DEFAULT_LISTEN, address
+    )
+    path, introduction = set_up_agent(setting, file, force=force)
+    note(f"{path} is there; start the agent with: {start} {path}")
+    if as_json:
+        facts = {"name": name, "url": introduction.url, "fingerprint": introduction.fingerprint}
+        emit_json({**facts, "file": str(path)})
+    else:
+        note("on the collector's host: datacollect collection add, followed by this line:")
+        emit(str(introduction))
+
+
+def _places(texts: Sequence[str]) -> dict[str, str]:
+    """Return addresses by name, from ``NAME=HOST:PORT``."""
+    places: dict[str, str] = {}
+    for text in texts:
+        name, equals, place = text.partition("=")
+        if not equals:
+            raise ProblemError(
+                f"--relay-to must be NAME=HOST:PORT, got {shown(text)}; as S2=s2.example:7443"
+            )
+        if places.setdefault(name, place) != place:
+            raise ProblemError(f"--relay-to names {shown(name)} twice; keep one")
+    return places
+
+
+def new_key(file: str, *, as_json: bool) -> None:
+    """Make a private key and print its public half."""
+    from datacollect.net.keys import new_private_key, write_private_key
+
+    key = new_private_key()
+    write_private_key(file, key)
+    note(f"saved to {file}; keep it to yourself, and write this into the agents' collectors:")
+    _show(file, key.public, as_json=as_json)
+
+
+def show_key(file: str, *, as_json: bool) -> None:
+    """Print the public half of a private key."""
+    from datacollect.net.keys import read_private_key
+
+    _show(file, read_private_key(file).public, as_json=as_json)
+
+
+def _show(file: str, public: str, *, as_json: bool) -> None:
+    if as_json:
+        emit_json({"file": file, "public": public})
+    else:
+        emit(public)

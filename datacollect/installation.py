@@ -1,0 +1,102 @@
+"""How this installation came about, and the commands that add to it what is missing.
+
+The package is on no index, so that a command with its bare name would fetch a stranger's, or
+nothing: a clone, or the file that was installed, is named instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+DISTRIBUTION = "datacollect"
+
+
+def command_for_extra(extra: str) -> str:
+    """Return the command that installs an extra of this package, such as ``report``.
+
+    Where the source of this installation is gone, or was an index, the command names what the
+    extra consists of.
+
+    >>> command_for_extra("report").partition("pip ")[2].startswith("install ")
+    True
+    """
+    source = _source()
+    if source is None:
+        return _command(*_requirements_of(extra))
+    folder, options = source
+    return _command(*options, f"{folder}[{extra}]")
+
+
+def command_for_package(package: str) -> str:
+    """Return the command that installs a package in a version that this one can use.
+
+    >>> command_for_package("ortools").endswith("'ortools>=9.15'")
+    True
+    """
+    known = (_of_extra(requirement)[0] for requirement in _requirements())
+    wanted = _plain(package)
+    return _command(next((text for text in known if _plain(_name(text)) == wanted), package))
+
+
+def _command(*arguments: str) -> str:
+    """Return a call of the pip that installs where this program runs."""
+    pip = shutil.which("pip")
+    is_ours = pip is not None and Path(pip).parent == Path(sys.executable).parent
+    program = ["pip"] if is_ours else [sys.executable, "-m", "pip"]
+    return shlex.join([*program, "install", *arguments])
+
+
+def _source() -> tuple[str, tuple[str, ...]] | None:
+    """Return what was installed, a folder or a wheel that is still there, and pip's options.
+
+    What pip keeps of it: https://packaging.python.org/specifications/direct-url/.
+    """
+    # In a clone the folder of a build may come first: it does not know where it was installed from.
+    for found in metadata.distributions(name=DISTRIBUTION):
+        text = found.read_text("direct_url.json")
+        if text is None:
+            continue
+        kept = json.loads(text)
+        parts = urlsplit(kept["url"])
+        path = Path(unquote(parts.path))
+        if parts.scheme == "file" and path.exists():
+            is_editable = kept.get("dir_info", {}).get("editable", False)
+            return str(path), ("--editable",) if is_editable else ()
+    # Run from a clone that nobody has installed.
+    clone = Path(__file__).resolve().parents[1]
+    return (str(clone), ()) if (clone / "setup.cfg").is_file() else None
+
+
+def _requirements() -> list[str]:
+    try:
+        return metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:  # copied from somewhere
+        return []
+
+
+def _requirements_of(extra: str) -> list[str]:
+    pairs = map(_of_extra, _requirements())
+    return [text for text, found in pairs if found == extra] or [f"/path/of/clone[{extra}]"]
+
+
+def _of_extra(requirement: str) -> tuple[str, str | None]:
+    """Split a line of the metadata into the requirement itself and the extra that has it."""
+    text, _, marker = requirement.partition(";")
+    extra = re.search(r"extra == [\"']([^\"']+)[\"']", marker)
+    return text.strip(), extra[1] if extra else None
+
+
+def _name(requirement: str) -> str:
+    found = re.match(r"[\w.-]+", requirement)
+    return found[0] if found else requirement
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,164 @@
+"""Build the distribution ``datacollect-agent``: what agents need of this package, and no more.
+
+    python docs/agent/build.py FOLDER [--pyz [PEX'S OPTIONS]]
+
+writes ``FOLDER/datacollect_agent-VERSION-py3-none-any.whl`` and, by pex,
+``FOLDER/datacollect-agent.pyz``, in which all that it needs lies too. The wheel holds the program's
+module and all that it imports, found by reading the sources, so that nobody keeps a list. What it
+is called, its version and the versions of what it needs are those of `setup.cfg`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from configparser import ConfigParser
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = "datacollect"
+PROGRAM = "datacollect-agent"
+ENTRY = "datacollect.commands.agent_alone"
+
+DESCRIPTION = """\
+The agent of a host in a datacollect collection: serves its folder over TLS, and relays for others.
+It is part of the package `datacollect`; where that is installed, this is not needed.
+"""
+
+PROJECT = """\
+[build-system]
+requires = {requires}
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "{program}"
+version = "{version}"
+description = "The agent of a host in a datacollect collection"
+readme = "README.md"
+requires-python = "{python}"
+license = "{licence}"
+license-files = ["LICENSE"]
+dependencies = {needed}
+
+[project.scripts]
+{program} = "{entry}:main"
+
+[tool.setuptools]
+packages = {packages}
+include-package-data = false
+"""
+
+
+def path_of(module: str) -> Path | None:
+    """Return the source of a module of ours, by its full name."""
+    stem = REPOSITORY.joinpath(*module.split("."))
+    paths = (stem.with_suffix(".py"), stem / "__init__.py")
+    return next((path for path in paths if path.is_file()), None)
+
+
+def imported(path: Path) -> set[str]:
+    """Return what a source imports when it runs: names for types alone do not count."""
+    return {
+        name for node in ast.iter_child_nodes(ast.parse(path.read_text())) for name in _in(node)
+    }
+
+
+def _in(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    if isinstance(node, ast.ImportFrom):
+        # What follows `import` is a module, or a name within one.
+        inner = {f"{node.module}.{alias.name}" for alias in node.names}
+        return {str(node.module), *inner}
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return set()
+    return {name for child in ast.iter_child_nodes(node) for name in _in(child)}
+
+
+def closure(entry: str = ENTRY) -> tuple[dict[str, Path], set[str]]:
+    """Return our modules that a module needs, itself too, and the packages of others."""
+    modules: dict[str, Path] = {}
+    others: set[str] = set()
+    wanted = {entry}
+    while wanted:
+        name = wanted.pop()
+        path = path_of(name)
+        if not name.startswith(f"{PACKAGE}.") and name != PACKAGE:
+            others.add(name.partition(".")[0])
+        elif path is not None and name not in modules:
+            modules[name] = path
+            wanted |= imported(path)
+            wanted.add(name.rpartition(".")[0] or PACKAGE)
+    return modules, others - set(sys.stdlib_module_names)
+
+
+def stage(folder: Path) -> None:
+    """Write the sources of the distribution."""
+    modules, others = closure()
+    for path in modules.values():
+        target = folder / path.relative_to(REPOSITORY)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    shutil.copyfile(REPOSITORY / "LICENSE", folder / "LICENSE")
+    (folder / "README.md").write_text(DESCRIPTION)
+    packages = sorted(name for name, path in modules.items() if path.name == "__init__.py")
+    (folder / "pyproject.toml").write_text(project(others, packages))
+
+
+def project(others: set[str], packages: list[str]) -> str:
+    """Return the project's file, from what `setup.cfg` says."""
+    config = ConfigParser()
+    config.read(REPOSITORY / "setup.cfg", encoding="utf-8")
+    metadata, options = config["metadata"], config["options"]
+    lines = [line for line in options["install_requires"].splitlines() if line[:1].isalpha()]
+    needed = {line: re.match(r"[\w.-]+", line)[0] for line in lines}  # type: ignore[index]
+    build = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    return PROJECT.format(
+        requires=re.search(r"requires = (\[[^]]*\])", build)[1],  # type: ignore[index]
+        program=PROGRAM,
+        version=metadata["version"],
+        python=options["python_requires"],
+        licence=metadata["license_expression"],
+        needed=json.dumps([line for line, name in needed.items() if name in others]),
+        entry=ENTRY,
+        packages=json.dumps(packages),
+    )
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel in a folder and return its path."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    with tempfile.TemporaryDirectory() as source, tempfile.TemporaryDirectory() as built:
+        stage(Path(source))
+        subprocess.run([*pip, "--wheel-dir", built, source], check=True)
+        (wheel,) = Path(built).iterdir()
+        folder.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(wheel, folder))
+
+
+def build_pyz(wheel: Path, options: list[str]) -> None:
+    """Build the file in which all that the agent needs lies, beside the wheel."""
+    file = wheel.with_name(f"{PROGRAM}.pyz")
+    pex = [sys.executable, "-m", "pex", wheel, "--script", PROGRAM, "--output-file", file]
+    subprocess.run([*pex, *options], check=True)
+
+
+def main() -> None:
+    """Build the wheel and, if asked to, the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where they are written")
+    parser.add_argument("--pyz", nargs=argparse.REMAINDER, metavar="OPTION", help="options of pex")
+    given = parser.parse_args()
+    wheel = build_wheel(given.folder.resolve())
+    if given.pyz is not None:
+        build_pyz(wheel, given.pyz)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Remedies that install something name what exists, wherever the package came from."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from judges.imports import read_modules
+
+from datacollect import installation
+from datacollect.errors import DatacollectError
+from datacollect.installation import command_for_extra, command_for_package
+
+
+def fake(monkeypatch, tree, requires=("plotly>=6.0; extra == 'report'", "ortools>=9.15")):
+    """Have the metadata of the installation be these, as pip would have written them."""
+
+    class Distribution:
+        def read_text(self, name):
+            assert name == "direct_url.json"
+            return None if tree is None else json.dumps(tree)
+
+    monkeypatch.setattr(installation.metadata, "distributions", lambda **_: [Distribution()])
+    monkeypatch.setattr(installation.metadata, "requires", lambda _: list(requires))
+
+
+def arguments(command):
+    """Return what a command hands to ``pip install``."""
+    words = shlex.split(command)
+    return words[words.index("install") + 1 :]
+
+
+def test_of_a_clone_the_folder_is_named(monkeypatch, tmp_path):
+    clone = tmp_path / "a clone"
+    clone.mkdir()
+    fake(monkeypatch, {"url": clone.as_uri(), "dir_info": {}})
+    assert arguments(command_for_extra("report")) == [f"{clone}[report]"]
+    fake(monkeypatch, {"url": clone.as_uri(), "dir_info": {"editable": True}})
+    assert arguments(command_for_extra("report")) == ["--editable", f"{clone}[report]"]
+
+
+def test_of_a_wheel_the_file_is_named(monkeypatch, tmp_path):
+    wheel = tmp_path / "datacollect-0.1.0-py3-none-any.whl"
+    wheel.touch()
+    fake(monkeypatch, {"url": wheel.as_uri(), "archive_info": {}})
+    assert arguments(command_for_extra("report")) == [f"{wheel}[report]"]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        None,
+        {"url": "file:///gone/with/the/clone", "dir_info": {}},
+        {"url": "https://example.org/datacollect.git", "vcs_info": {"vcs": "git"}},
+    ],
+    ids=["index", "gone", "elsewhere"],
+)
+def test_where_the_source_is_gone_what_an_extra_consists_of_is_named(monkeypatch, tmp_path, tree):
+    fake(monkeypatch, tree)
+    monkeypatch.setattr(installation, "__file__", str(tmp_path / "site" / "x" / "installation.py"))
+    assert arguments(command_for_extra("report")) == ["plotly>=6.0"]
+
+
+def test_packages_come_in_versions_that_fit(monkeypatch):
+    fake(monkeypatch, None, ["PuLP<4,>=2.9"])
+    assert arguments(command_for_package("pulp")) == ["PuLP<4,>=2.9"]
+    assert arguments(command_for_package("other")) == ["other"]
+
+
+def test_the_pip_is_the_one_of_this_python(monkeypatch, tmp_path):
+    for name in ("ours", "others"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pip").touch(mode=0o755)
+    python = str(tmp_path / "ours" / "python")
+    monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setenv("PATH", str(tmp_path / "ours"))
+    assert command_for_package("other") == "pip install other"
+    monkeypatch.setenv("PATH", str(tmp_path / "others"))
+    assert command_for_package("other") == f"{python} -m pip install other"
+
+
+def test_no_other_place_makes_such_a_command():
+    pattern = re.compile(r"pip install|-m pip\b|pip3 install")
+    places = {module for module, text in read_modules().items() if pattern.search(text)}
+    # There a docstring names a package of the public index.
+    assert places == {"topologies.topohub"}
+
+
+# Each place where something may be missing, and how it comes to say so.
+def no_ns3(monkeypatch):
+    from datacollect.simulation.ns3 import process
+
+    monkeypatch.setattr(process.importlib.util, "find_spec", lambda _: None)
+    process.check_installed()
+
+
+def another_ns3(monkeypatch):
+    from datacollect.simulation.ns3 import process
+
+    monkeypatch.setattr(process.importlib.util, "find_spec", lambda _: True)
+    monkeypatch.setattr(process.metadata, "version", lambda _: "3.43")
+    process.check_installed()
+
+
+def no_plotly(monkeypatch):
+    from datacollect.study.report.page import plotly_script
+
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    plotly_script()
+
+
+def no_dask(monkeypatch):
+    from datacollect.study.workers import DaskCluster
+
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    DaskCluster("tcp://127.0.0.1:1")
+
+
+def no_topohub(monkeypatch):
+    from datacollect.topologies.topohub import from_topohub
+
+    monkeypatch.setitem(sys.modules, "topohub", None)
+    from_topohub("topozoo/Abilene", rate_bytes_per_s=5.0)
+
+
+def no_pylmcf(monkeypatch):
+    from datacollect.solvers.choice import load_flow_solver
+
+    monkeypatch.delitem(sys.modules, "datacollect.solvers.lemon", raising=False)
+    monkeypatch.setitem(sys.modules, "pylmcf", None)
+    load_flow_solver("lemon")
+
+
+def no_solver(monkeypatch):
+    from datacollect.solvers import choice
+
+    monkeypatch.setattr(choice.importlib.util, "find_spec", lambda _: None)
+    choice.load_flow_solver("auto")
+
+
+def no_cbc(monkeypatch):
+    from datacollect.solvers import cbc
+
+    monkeypatch.setattr(cbc.shutil, "which", lambda _: None)
+    cbc._cbc_path()
+
+
+MISSING = [no_ns3, another_ns3, no_plotly, no_dask, no_topohub, no_pylmcf, no_solver, no_cbc]
+
+
+def remedy_of(missing):
+    """Return what pip is to install, as the message says it."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(DatacollectError) as failure:
+        missing(patch)
+    (command,) = re.findall(
+        r"[^ ]*pip install (?:--editable )?(?:'[^']+'|[^' ]+)", str(failure.value)
+    )
+    return arguments(command)
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_each_remedy_names_a_clone_and_its_extra_or_a_package_that_we_require(missing):
+    *options, target = remedy_of(missing)
+    path, bracket, extra = target.removesuffix("]").partition("[")
+    if bracket:
+        assert options in ([], ["--editable"])
+        assert "name = datacollect\n" in (Path(path) / "setup.cfg").read_text(encoding="utf-8")
+        assert extra in metadata.metadata("datacollect").get_all("Provides-Extra")
+    else:
+        assert not options
+        assert target in {line.partition(";")[0] for line in metadata.requires("datacollect")}
+
+
+@pytest.mark.slow
+def test_pip_takes_each_remedy():
+    """In one dry run, without what the packages need in turn."""
+    remedies = chain.from_iterable(map(remedy_of, MISSING))
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--quiet"]
+    done = subprocess.run(
+        [*command, *remedies], check=False, capture_output=True, text=True, cwd=os.sep
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,193 @@
+"""The agent alone: a wheel in an environment of its own, one file, a service; files arrive."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import venv
+from configparser import ConfigParser
+from contextlib import contextmanager
+
+import pytest
+from conftest import NO_SYSTEMD, REPOSITORY
+
+from datacollect.commands import agent_alone
+from datacollect.net.keys import new_private_key, write_private_key
+from datacollect.net.tls import fingerprint_of_file
+from datacollect.transfer.pull.run import pull
+
+FOLDER = REPOSITORY / "docs" / "agent"
+WAIT_S = 60
+MOST_BYTES = 25_000_000
+# Ours, the three that it needs, and what these need: the last before Python 3.12 alone.
+PACKAGES = {
+    *("datacollect-agent", "h11", "blake3", "cryptography", "cffi", "pycparser"),
+    *(["typing-extensions"] if sys.version_info < (3, 12) else []),
+}
+
+
+def run(*command, **options):
+    done = subprocess.run(
+        [*map(str, command)], check=False, capture_output=True, text=True, **options
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+# What is imported ---------------------------------------------------------------------------
+
+
+def test_it_imports_what_three_packages_offer_and_nothing_heavy():
+    """In a process of its own: what has been imported here stays."""
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "import datacollect.commands.agent_alone, datacollect.net.tickets\n"
+        "import datacollect.transfer.agent.run, datacollect.transfer.agent.setting_up\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    loaded = set(run(sys.executable, "-c", code).split()) - set(sys.stdlib_module_names)
+    assert {"datacollect"} <= loaded <= {"datacollect", "h11", "blake3", "cryptography"}
+
+
+def test_both_programs_take_the_same_options(capsys):
+    with pytest.raises(SystemExit):
+        agent_alone.run(["init", "--help"])
+    alone = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    from datacollect.commands.main import run as run_all
+
+    run_all(["agent", "init", "--help"])
+    assert alone == set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+
+
+def test_keys_and_an_agent_are_made_as_by_the_other_program(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    assert agent_alone.run(["keys", "new", "k"]) == 0
+    public = capsys.readouterr().out.strip()
+    assert agent_alone.run(["keys", "show", "k"]) == 0
+    assert capsys.readouterr().out.strip() == public
+    init = ["init", "--name", "S1", "--serve", "data", "--collector", public]
+    assert agent_alone.run([*init, "--address", "s1.example"]) == 0
+    said = capsys.readouterr()
+    printed = fingerprint_of_file(tmp_path / "S1.cert.pem")
+    assert said.out == f"S1 https://s1.example:7443 {printed}\n"
+    assert "start the agent with: datacollect-agent S1.toml" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["gone.toml"], "gone.toml: no such file"), (["keys", "show", "gone"], "gone: no such file")],
+)
+def test_what_is_wrong_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert agent_alone.run(arguments) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.splitlines()) == ("", [said.err.strip()])
+    assert message in said.err
+
+
+# Built and started --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An environment with pex, in which the wheel and the file were built, and both of them."""
+    folder = tmp_path_factory.mktemp("agent")
+    venv.create(folder / "tools", with_pip=True)
+    python = folder / "tools" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", required_pex())
+    run(python, FOLDER / "build.py", folder / "dist", "--pyz")
+    wheel, file = sorted((folder / "dist").iterdir(), key=lambda path: path.suffix == ".pyz")
+    return python, wheel, file
+
+
+def required_pex():
+    config = ConfigParser()
+    config.read(REPOSITORY / "setup.cfg", encoding="utf-8")
+    return config["options.extras_require"]["agent"].strip()
+
+
+@contextmanager
+def serving(folder, *program):
+    """Run a program as an agent without any environment; yield the line that introduces it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    key = new_private_key()
+    write_private_key(folder / "collector.key", key)
+    (folder / "data").mkdir()
+    (folder / "data" / "file").write_bytes(bytes(range(256)) * 5000)
+    init = ("init", "--name", "S1", "--serve", "data", "--collector", key.public)
+    line = run(*program, *init, "--listen", place, cwd=folder, env={})
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(
+            [*map(str, program), "S1.toml", "--json"],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd=folder,
+            env={},
+            text=True,
+        ) as process,
+    ):
+        try:
+            facts = json.loads(process.stdout.readline())
+            assert line.split() == [facts["name"], facts["url"], facts["fingerprint"]]
+            yield line
+            process.terminate()
+            assert process.wait(WAIT_S) == 0
+        finally:
+            process.kill()
+
+
+def require_all_arrives(folder, line):
+    """Collect from the agent that a line introduces: it is asked who it is, and for its files."""
+    _, url, fingerprint = line.split()
+    (folder / "collection.toml").write_text(
+        'format = "datacollect-collection/1"\ndestination = "D"\nkey = "collector.key"\n'
+        f'[agents.S1]\nurl = "{url}"\nfingerprint = "{fingerprint}"\n'
+    )
+    answer = pull(folder / "collection.toml", folder / "got")
+    assert answer.complete
+    assert (folder / "got/S1/file").read_bytes() == (folder / "data/file").read_bytes()
+
+
+@pytest.mark.slow
+def test_the_wheel_alone_serves_and_is_small(built, tmp_path):
+    tools, wheel, _ = built
+    alone = tmp_path / "alone"
+    venv.create(alone, with_pip=False)
+    pip = [tools, "-m", "pip", "--python", alone / "bin" / "python"]
+    run(*pip, "install", "--quiet", "--no-compile", wheel)
+    listed = json.loads(run(*pip, "list", "--format", "json"))
+    assert {each["name"].replace("_", "-") for each in listed} == PACKAGES
+    (packages,) = alone.glob("lib/python*/site-packages")
+    assert sum(path.stat().st_size for path in packages.rglob("*") if path.is_file()) < MOST_BYTES
+    with serving(tmp_path, alone / "bin" / "datacollect-agent") as line:
+        require_all_arrives(tmp_path, line)
+
+
+@pytest.mark.slow
+def test_one_file_serves(built, tmp_path):
+    tools, _, file = built
+    with serving(tmp_path, tools, file) as line:
+        require_all_arrives(tmp_path, line)
+
+
+def test_systemd_takes_the_service(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip(NO_SYSTEMD)
+    text = (FOLDER / "datacollect-agent.service").read_text(encoding="utf-8")
+    # The program has to be there, which it is where it is installed.
+    program = "/usr/local/bin/datacollect-agent"
+    assert f"\nExecStart={program} " in text
+    unit = tmp_path / "datacollect-agent.service"
+    unit.write_text(text.replace(f"ExecStart={program}", f"ExecStart={sys.executable}"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
