@@ -156,8 +156,36 @@ class Clock:
             raise _beyond_calendars(at_s) from None
 
 
+def instant_text(at_s: float, clock: Clock | None) -> str:
+    """Tell an instant as whoever asks counts time: by the clock, or in seconds from the start.
+
+    Clocks are read to the second; what they show is followed by how long after the start that is.
+
+    Examples
+    --------
+    >>> instant_text(18_050.0, None)
+    '18050 s'
+    >>> instant_text(18_050.0, Clock.of("2026-11-22T20:00+01:00", None))
+    'Mon 2026-11-23 01:00:50 +01:00 (18050 s after the start)'
+    """
+    # Ten digits, but never an exponent below 10^15: nobody reads 1.805e+04 as a time.
+    seconds = f"{float(f'{at_s:.10g}'):.15g} s"
+    return seconds if clock is None else f"{clock.text(at_s)} ({seconds} after the start)"
+
+
+def deadline_text(deadline_s: float, clock: Clock | None) -> str:
+    """Name a deadline at the head of a sentence.
+
+    >>> deadline_text(4000.0, None)
+    'deadline_s = 4000'
+    """
+    if clock is None:
+        return f"deadline_s = {float(f'{deadline_s:.10g}'):.15g}"
+    return f"the deadline, {instant_text(deadline_s, clock)},"
+
+
 def _beyond_calendars(at_s: float) -> ProblemError:
-    return ProblemError(f"no calendar reaches {at_s:g} s after the start; leave start out")
+    return ProblemError(f"no calendar reaches {at_s:.15g} s after the start; leave start out")
 
 
 def _of_calendar(instant: datetime, place: str) -> datetime:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 # When the newest sample of a link was taken, as `estimate` writes it.
 NEWEST = "newest_s"
-COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *RATE_COLUMNS, NEWEST)
+# Empty cells are known to the slow reader only: NaN, which is all periods.
+PERIOD = "period"
+COLUMNS = ("from", "to", *BYTES_PER_S, PERIOD, "price_per_gb", *RATE_COLUMNS, NEWEST)
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -215,7 +217,7 @@ def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
                 value: float = _host(text, name, where, host_index)
             elif name == "price_per_gb" and not text:
                 value = 0.0
-            elif name in (*RATE_COLUMNS, NEWEST) and not text:
+            elif name in (*RATE_COLUMNS, NEWEST, PERIOD) and not text:
                 value = math.nan
             else:
                 value = _number(text, name, where)
@@ -272,12 +274,13 @@ def _reject_rates_of_periods(source: TextTable) -> None:
 
 def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTable:
     """Bring rows, one per link and period, into one column per link."""
-    _reject_bad_periods(source, columns["period"], n_periods)
+    columns, row_of = _in_all_periods(columns, n_periods)
+    _reject_bad_periods(source, columns["period"], row_of, n_periods)
     period = columns["period"].astype(np.int64)
     tail, head = columns["from"], columns["to"]
     key = tail * (int(max(tail.max(initial=0), head.max(initial=0))) + 1) + head
     order = np.lexsort((np.arange(len(key)), period, key))
-    _reject_twice(source, order, key, period)
+    _reject_twice(source, order, key, period, row_of)
     first = np.flatnonzero(np.diff(key[order], prepend=-1))
     counts = np.diff(first, append=len(key))
     if (counts != n_periods).any():
@@ -285,16 +288,17 @@ def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTa
         rows = order[first[short] : first[short] + counts[short]]
         missing = next(i for i in range(n_periods) if i not in period[rows])
         raise ProblemError(
-            f"{source.place(int(rows.min()))}: the link lacks a row for period {missing}; periods "
-            f"0 to {n_periods - 1} need one each, with bandwidth 0 for no capacity"
+            f"{source.place(int(row_of[rows].min()))}: the link lacks a row for period {missing}; "
+            f"periods 0 to {n_periods - 1} need one each, with bandwidth 0 for no capacity, or "
+            "one row for all with an empty period"
         )
     price = columns.get("price_per_gb", np.zeros(len(key)))
     changed = np.flatnonzero(price[order] != np.repeat(price[order[first]], n_periods))
     if len(changed):
         row = int(order[changed[0]])
         raise ProblemError(
-            f"{source.place(row)}: price_per_gb must be the same in all periods of a link, got "
-            f"{price[row]:g} in period {period[row]}"
+            f"{source.place(int(row_of[row]))}: price_per_gb must be the same in all periods of a "
+            f"link, got {price[row]:g} in period {period[row]}"
         )
     row_of_link = order[first]
     return LinkTable(
@@ -302,29 +306,45 @@ def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTa
         head[row_of_link],
         np.ascontiguousarray(columns["bandwidth"][order].reshape(-1, n_periods).T),
         price[row_of_link],
-        row_of_link,
+        row_of[row_of_link],
         source,
         {key: np.full(len(row_of_link), np.nan) for key in RATE_COLUMNS},
         oldest_s(columns.get(NEWEST)),
     )
 
 
-def _reject_bad_periods(source: TextTable, period: FloatArray, n_periods: int) -> None:
+def _in_all_periods(columns: Columns, n_periods: int) -> tuple[Columns, IntArray]:
+    """Repeat rows without a period in each; return the columns, and the data row of each."""
+    everywhere = np.isnan(columns["period"])
+    times = np.where(everywhere, n_periods, 1)
+    row_of = np.repeat(np.arange(len(times)), times)
+    repeated = {name: column[row_of] for name, column in columns.items()}
+    number = np.arange(len(row_of)) - np.repeat(np.cumsum(times) - times, times)
+    repeated["period"] = np.where(everywhere[row_of], number, repeated["period"])
+    return repeated, row_of
+
+
+def _reject_bad_periods(
+    source: TextTable, period: FloatArray, row_of: IntArray, n_periods: int
+) -> None:
     bad = (period >= n_periods) | (period != np.floor(period))
     if bad.any():
         row = int(np.argmax(bad))
         raise ProblemError(
-            f"{source.place(row)}: period must be a whole number from 0 to {n_periods - 1}, got "
-            f"{period[row]:g}; periods_s lists the starts of {n_periods} periods"
+            f"{source.place(int(row_of[row]))}: period must be a whole number from 0 to "
+            f"{n_periods - 1}, got {period[row]:g}; periods_s lists the starts of {n_periods} "
+            "periods"
         )
 
 
-def _reject_twice(source: TextTable, order: IntArray, key: IntArray, period: IntArray) -> None:
+def _reject_twice(
+    source: TextTable, order: IntArray, key: IntArray, period: IntArray, row_of: IntArray
+) -> None:
     twice = (np.diff(key[order]) == 0) & (np.diff(period[order]) == 0)
     if twice.any():
         i = int(np.argmax(twice))
         one, two = order[i], order[i + 1]
         raise ProblemError(
-            f"{source.place(int(two))}: the link is given twice for period {period[two]}, also in "
-            f"{source.place(int(one))}; keep one"
+            f"{source.place(int(row_of[two]))}: the link is given twice for period {period[two]}, "
+            f"also in {source.place(int(row_of[one]))}; keep one"
         )

@@ -64,6 +64,19 @@ def test_many_connections_are_told_from_few() -> None:
     assert "direct with as many took 0.76 of coordinated's time under equal load" in found
 
 
+def test_nothing_is_compared_with_direct_where_it_is_impossible() -> None:
+    """Twelve sources behind K: 24 hops and no way but over K, so direct is no advice."""
+    names = [*(f"S{i}" for i in range(12)), "K", "D"]
+    rates = np.zeros((14, 14))
+    rates[:12, 12] = rates[12, 13] = 1e6
+    problem = dc.Problem.from_matrix(names, rates, [9] * 12 + [0, 0], "D")
+    plan = dc.coordinated(problem)
+    assert many_connections(plan, 4) is not None
+    assert not [text for text in cautions(problem, plan) if "direct" in text]
+    assert dc.compare(problem).advised is None
+    assert dc.compare(_star(2)).advised is not None
+
+
 def test_the_number_is_that_of_the_studys_table() -> None:
     table = pd.read_csv(RESULTS / "figure3_paper_summary.csv")
     (row,) = table[
