@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from datacollect.clock_times import HOUR
 from datacollect.errors import ProblemError, nearest_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _HOURS = re.compile(HOUR, re.ASCII)
 
@@ -132,6 +136,50 @@ class Clock:
                 return found
             if at_s >= 0:
                 found.append((day, at_s))
+            day = following
+
+    def spans(
+        self, opens: str, closes: str, days: Collection[int], until_s: float, zone: str | None
+    ) -> list[tuple[float, float]]:
+        """Return from when to when it is between two hours, within 0 and `until_s`.
+
+        Hours that clocks skip or show twice are as in `each_day`.
+
+        Parameters
+        ----------
+        opens, closes : str
+            Hours of the day; a `closes` that is not later is that of the next day, and so is 24:00.
+        days : collection of int
+            Days of the week on which it opens, Monday 0.
+        until_s : float
+        zone : str or None
+            Where clocks show these hours; by default where this clock is.
+
+        Examples
+        --------
+        >>> clock = Clock.of("2026-10-24T12:00", "Europe/Zurich")
+        >>> [(a / 3600, b / 3600) for a, b in clock.spans("20:00", "6:00", [5], 2e5, None)]
+        [(8.0, 19.0)]
+        """
+        where = self.zone if zone is None else zone_of(zone)
+        last = timedelta(
+            days=closes == "24:00" or _at_hours(date.min, closes) <= _at_hours(date.min, opens)
+        )
+        end = time(0) if closes == "24:00" else _at_hours(date.min, closes).time()
+        # Windows that opened yesterday may be open, and zones lie a day apart at most.
+        day = self._at(0).astimezone(where).date() - timedelta(days=2)
+        found: list[tuple[float, float]] = []
+        while True:
+            try:
+                begin_s = self._since_start(_recurring(day, opens, where))
+                end_s = self._since_start(_recurring(day + last, f"{end:%H:%M:%S}", where))
+                following = day + timedelta(days=1)
+            except OverflowError:
+                raise _beyond_calendars(until_s) from None
+            if begin_s >= until_s:
+                return found
+            if day.weekday() in days and max(begin_s, 0.0) < min(end_s, until_s):
+                found.append((max(begin_s, 0.0), min(end_s, until_s)))
             day = following
 
     def _next(self, hours: str, place: str) -> float:

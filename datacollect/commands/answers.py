@@ -234,7 +234,9 @@ def _recurring_note(problem: Problem) -> str | None:
         return None
     n_days = problem.daily.until_s / 86_400
     days = "one day" if n_days == 1 else f"{n_days:g} days"
-    return f"{', '.join(problem.daily.hours)} every day; listed for {days}, until the plan ends"
+    hours = [f"{', '.join(problem.daily.hours)} every day"] if problem.daily.hours else []
+    said = "; ".join([*hours, *(["windows"] if problem.daily.windows else [])])
+    return f"{said}; listed for {days}, until the plan ends"
 
 
 def _method(schedule: Schedule) -> str:

@@ -18,6 +18,7 @@ from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
 from datacollect.problem.connection_rates import RATE_COLUMNS
+from datacollect.problem.windows import windows_of
 from datacollect.text_tables import LARGE_BYTES, TextTable, number_hint, open_table
 from datacollect.units import BYTES_PER_S
 
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.problem.windows import Window
 
 # When the newest sample of a link was taken, as `estimate` writes it.
 NEWEST = "newest_s"
 # Empty cells are known to the slow reader only: NaN, which is all periods.
 PERIOD = "period"
 COLUMNS = ("from", "to", *BYTES_PER_S, PERIOD, "price_per_gb", *RATE_COLUMNS, NEWEST)
+# Known where links may have windows.
+OPEN = "open"
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -53,6 +57,8 @@ class LinkTable:
         How the rate grows with connections, by the columns' names; NaN where nothing is said.
     measured_s : float or None
         When the link was measured whose newest sample is the oldest, in seconds since 1970.
+    windows : tuple of tuples of Window, length n_links
+        When each link is open; empty: always.
     """
 
     link_from: IntArray
@@ -63,6 +69,7 @@ class LinkTable:
     source: TextTable
     rates: Mapping[str, FloatArray]
     measured_s: float | None = None
+    windows: tuple[tuple[Window, ...], ...] = ()
 
     def place(self, link: int) -> str:
         """Return file and line of a link."""
@@ -74,7 +81,11 @@ Columns: TypeAlias = dict[str, Any]
 
 
 def read_link_table(
-    path: str | PathLike[str], host_index: Mapping[str, int], n_periods: int | None = None
+    path: str | PathLike[str],
+    host_index: Mapping[str, int],
+    n_periods: int | None = None,
+    *,
+    with_windows: bool = False,
 ) -> LinkTable:
     r"""Read the links of a CSV file.
 
@@ -87,6 +98,8 @@ def read_link_table(
     n_periods : int, optional
         Number of the forecast's periods, where there is one. Without a column ``period`` a link's
         bandwidth holds in all of them.
+    with_windows : bool
+        Whether there may be a column ``open``.
 
     Raises
     ------
@@ -103,14 +116,14 @@ def read_link_table(
     [[312500.0]]
     """
     name = document_name(path)
-    source = _open(read_text(path), name)
+    source = _open(read_text(path), name, (*COLUMNS, OPEN) if with_windows else COLUMNS)
     if "period" in source.header and n_periods is None:
         raise ProblemError(
             f"{name}, line 1: column period needs periods_s in the problem file, the starts of the "
             "periods; add it, or remove the column"
         )
     _reject_rates_of_periods(source)
-    is_large = len(source.text) >= LARGE_BYTES and source.is_plain
+    is_large = len(source.text) >= LARGE_BYTES and source.is_plain and OPEN not in source.header
     columns = _read_large(source, host_index) if is_large else None
     if columns is None:
         columns = _read_rows(source, host_index)
@@ -126,6 +139,7 @@ def read_link_table(
         source,
         {key: columns.get(key, np.full(n_links, np.nan)) for key in RATE_COLUMNS},
         oldest_s(columns.get(NEWEST)),
+        tuple(columns.get(OPEN, [()] * n_links)),
     )
 
 
@@ -139,19 +153,19 @@ def oldest_s(newest_s: FloatArray | None) -> float | None:
     return float(known.min()) if len(known) else None
 
 
-def _open(text: str, name: str) -> TextTable:
+def _open(text: str, name: str, known: tuple[str, ...]) -> TextTable:
     """Check the header."""
     source = open_table(text, name, "from,to,bandwidth_mbit_per_s")
     where = f"{name}, line {1 + source.skipped_lines}"
     header = source.header
     for column in header:
-        if column not in COLUMNS:
-            hint = nearest_hint(column[:SHOWN_LENGTH], COLUMNS)
+        if column not in known:
+            hint = nearest_hint(column[:SHOWN_LENGTH], known)
             if len(header) == 1:
                 hint = "; separate the columns by commas"
             raise ProblemError(
                 f"{where}: unknown column {shown(column)}"
-                + (hint or f"; known columns are {', '.join(COLUMNS)}")
+                + (hint or f"; known columns are {', '.join(known)}")
             )
     for column in ("from", "to"):
         if column not in header:
@@ -209,12 +223,14 @@ def _read_large(source: TextTable, host_index: Mapping[str, int]) -> Columns | N
 
 def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
     """Read row by row."""
-    values: dict[str, list[float]] = {name: [] for name in source.header}
+    values: dict[str, list[Any]] = {name: [] for name in source.header}
     for line, row in source.rows():
         where = f"{source.name}, line {line}"
         for name, text in zip(source.header, row, strict=True):
             if name in ("from", "to"):
-                value: float = _host(text, name, where, host_index)
+                value: Any = _host(text, name, where, host_index)
+            elif name == OPEN:
+                value = windows_of(text, f"{where}: {name}") if text else ()
             elif name == "price_per_gb" and not text:
                 value = 0.0
             elif name in (*RATE_COLUMNS, NEWEST, PERIOD) and not text:
@@ -228,10 +244,15 @@ def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
                 f"{shown(row[source.header.index('from')])} twice; remove the line"
             )
     values["bandwidth"] = values.pop(_bandwidth_column(source))
-    return {
+    windows = values.pop(OPEN, None)
+    columns: Columns = {
         name: np.array(column, dtype=np.int64 if name in ("from", "to") else float)
         for name, column in values.items()
     }
+    if windows is not None:
+        columns[OPEN] = np.empty(len(windows), dtype=object)
+        columns[OPEN][:] = windows
+    return columns
 
 
 def _host(text: str, name: str, where: str, host_index: Mapping[str, int]) -> int:
@@ -310,6 +331,7 @@ def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTa
         source,
         {key: np.full(len(row_of_link), np.nan) for key in RATE_COLUMNS},
         oldest_s(columns.get(NEWEST)),
+        _windows_of_links(source, columns, order, row_of, n_periods),
     )
 
 
@@ -322,6 +344,21 @@ def _in_all_periods(columns: Columns, n_periods: int) -> tuple[Columns, IntArray
     number = np.arange(len(row_of)) - np.repeat(np.cumsum(times) - times, times)
     repeated["period"] = np.where(everywhere[row_of], number, repeated["period"])
     return repeated, row_of
+
+
+def _windows_of_links(
+    source: TextTable, columns: Columns, order: IntArray, row_of: IntArray, n_periods: int
+) -> tuple[tuple[Window, ...], ...]:
+    if OPEN not in columns:
+        return ((),) * (len(order) // n_periods)
+    windows = columns[OPEN][order].reshape(-1, n_periods)
+    for link, given in enumerate(windows):
+        if len(set(given)) > 1:
+            row = int(row_of[order[link * n_periods : (link + 1) * n_periods]].max())
+            raise ProblemError(
+                f"{source.place(row)}: open must be the same in all periods of a link; correct it"
+            )
+    return tuple(windows[:, 0])
 
 
 def _reject_bad_periods(

@@ -182,8 +182,8 @@ def _allowed_slots(deadline_s: float, slot_s: float) -> int:
     """Return how many whole slots end by the deadline."""
     if deadline_s / slot_s >= MOST_SLOTS:
         raise ProblemError(
-            f"deadline_s = {deadline_s:.15g} allows {deadline_s / slot_s:.3g} slots "
-            f"of {slot_s:g} s, at most {MOST_SLOTS} are allowed; use a longer slot or an earlier deadline"
+            f"deadline_s = {deadline_s:.15g} allows {deadline_s / slot_s:.3g} slots of {slot_s:g} "
+            f"s, at most {MOST_SLOTS} are allowed; use a longer slot or an earlier deadline"
         )
     return slots_within(deadline_s, slot_s)
 
