@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges.oracle import fluid_makespan_s
 
 import datacollect as dc
 from datacollect.clock import Clock
@@ -251,6 +252,73 @@ def test_windows_need_a_clock_and_no_other_periods() -> None:
     del tree["start"]
     with pytest.raises(dc.ProblemError, match="open needs start"):
         dc.Problem.from_dict(tree)
+
+
+_NIGHTS = st.sampled_from([None, (20, 6), (12, 23), (0, 9), (22, 3)])
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    st.lists(st.integers(1, 9), min_size=4, max_size=4),
+    st.lists(_NIGHTS, min_size=4, max_size=4),
+    st.tuples(st.integers(0, 40), st.integers(1, 40)),
+    st.integers(0, 23),
+)
+def test_plans_with_windows_end_when_another_linear_program_says(
+    rates: list[int],
+    nights: list[tuple[int, int] | None],
+    hours_of_data: tuple[int, int],
+    start: int,
+) -> None:
+    """A and B to D, straight or over K; the judge gets periods of an hour, told by arithmetic.
+
+    Its problem has no windows: a link has its rate in the hours that lie between the two of its
+    night, 0 in the others, over eight days.
+    """
+    ends = [("A", "D"), ("B", "D"), ("A", "K"), ("K", "D")]
+    hosts = [
+        dc.Host("A", hours_of_data[0] * 3600),
+        dc.Host("B", hours_of_data[1] * 3600),
+        dc.Host("K"),
+        dc.Host("D"),
+    ]
+    problem = dc.Problem.from_hosts(
+        hosts,
+        [
+            dc.Link(
+                *pair,
+                float(rate),
+                open=None if night is None else f"{night[0]:02d}:00-{night[1]:02d}:00",
+            )
+            for pair, rate, night in zip(ends, rates, nights, strict=True)
+        ],
+        destination="D",
+        start=f"2026-11-02T{start:02d}:00",
+        timezone=ZURICH,
+    )
+    listed = range(8 * 24)
+    hourly = dc.Problem.from_hosts(
+        hosts,
+        [
+            dc.Link(*pair, [rate * _is_night(night, (start + hour) % 24) for hour in listed])
+            for pair, rate, night in zip(ends, rates, nights, strict=True)
+        ],
+        destination="D",
+        periods_s=[hour * HOUR for hour in listed],
+    )
+    expected = fluid_makespan_s(hourly)
+    assert expected is not None
+    assert expected < 8 * 24 * HOUR
+    plan = dc.coordinated(problem)
+    assert plan.lower_bound_s == pytest.approx(expected, rel=1e-6)
+    plan.check(hourly)
+
+
+def _is_night(night: tuple[int, int] | None, hour: int) -> bool:
+    if night is None:
+        return True
+    opens, closes = night
+    return opens <= hour < closes if opens < closes else hour >= opens or hour < closes
 
 
 _HOURS = st.integers(0, 23).map(lambda hour: f"{hour:02d}:00")
