@@ -120,9 +120,9 @@ def _cut_text(
     names = [problem.names[host] for host in holders]
     subject = f"Host {names[0]!r}" if len(names) == 1 else f"Hosts {name_hosts(names)} together"
     last = network.n_pieces - 1
-    when = (
-        "" if network.n_pieces == 1 else f" from {format_duration(float(network.starts_s[-1]))} on"
-    )
+    start_s, clock = float(network.starts_s[-1]), problem.clock
+    since = format_duration(start_s) if clock is None else clock.text(start_s)
+    when = "" if network.n_pieces == 1 else f" from {since} on"
     text = f"{subject} can send at most {format_rate(rate_bytes_per_s)}{when}"
     via = _ways_out(problem, network, crossing[network.piece[crossing] == last])
     if via:

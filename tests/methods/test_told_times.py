@@ -52,6 +52,12 @@ def test_a_release_is_told_by_the_clock() -> None:
         plan.check(late)
 
 
+def test_what_binds_from_a_time_on_is_told_by_the_clock() -> None:
+    """S may send from 22:00 on, which is when its link begins to bind."""
+    problem = _hours_of_data(1, start=True).replace(release_s=[2 * HOUR_S, 0.0])
+    assert "from Sun 2026-11-22 22:00:00 +01:00 on" in dc.coordinated(problem).bottleneck.text
+
+
 def test_instants_have_ten_digits_and_no_exponent() -> None:
     assert instant_text(18_050.0, None) == "18050 s"
     assert instant_text(1.7e9 + 0.25, None) == "1700000000 s"
