@@ -183,6 +183,17 @@ def test_what_is_open_once_a_week_is_planned_to_its_end() -> None:
     assert plan.makespan_s == pytest.approx((24 + 4 * 168 + 1) * HOUR)
 
 
+def test_who_plans_beyond_the_days_that_are_listed_is_warned() -> None:
+    """The fourth Monday lies behind 16 days: four hours of data need more of them."""
+    problem = _problem(4, "2026-11-22T20:00", open="Mo 20:00-21:00")
+    assert problem.daily is not None
+    assert problem.daily.until_s == 16 * 24 * HOUR
+    with pytest.warns(dc.DatacollectWarning, match="the plan ends after the days that are listed"):
+        too_soon = dc.direct(problem)
+    longer = problem.until(too_soon.makespan_s)
+    assert dc.direct(longer).makespan_s == pytest.approx((24 + 3 * 168 + 1) * HOUR)
+
+
 def test_what_remains_keeps_its_windows() -> None:
     """Two of eleven hours are there at 22:00; nine remain, eight of them that night."""
     problem = _problem(11, "2026-11-22T12:00", open="20:00-06:00")
