@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from datacollect.clock_times import HOUR
 from datacollect.errors import ProblemError, nearest_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _HOURS = re.compile(HOUR, re.ASCII)
 
@@ -134,6 +138,50 @@ class Clock:
                 found.append((day, at_s))
             day = following
 
+    def spans(
+        self, opens: str, closes: str, days: Collection[int], until_s: float, zone: str | None
+    ) -> list[tuple[float, float]]:
+        """Return from when to when it is between two hours, within 0 and `until_s`.
+
+        Hours that clocks skip or show twice are as in `each_day`.
+
+        Parameters
+        ----------
+        opens, closes : str
+            Hours of the day; a `closes` that is not later is that of the next day, and so is 24:00.
+        days : collection of int
+            Days of the week on which it opens, Monday 0.
+        until_s : float
+        zone : str or None
+            Where clocks show these hours; by default where this clock is.
+
+        Examples
+        --------
+        >>> clock = Clock.of("2026-10-24T12:00", "Europe/Zurich")
+        >>> [(a / 3600, b / 3600) for a, b in clock.spans("20:00", "6:00", [5], 2e5, None)]
+        [(8.0, 19.0)]
+        """
+        where = self.zone if zone is None else zone_of(zone)
+        last = timedelta(
+            days=closes == "24:00" or _at_hours(date.min, closes) <= _at_hours(date.min, opens)
+        )
+        end = time(0) if closes == "24:00" else _at_hours(date.min, closes).time()
+        # Windows that opened yesterday may be open, and zones lie a day apart at most.
+        day = self._at(0).astimezone(where).date() - timedelta(days=2)
+        found: list[tuple[float, float]] = []
+        while True:
+            try:
+                begin_s = self._since_start(_recurring(day, opens, where))
+                end_s = self._since_start(_recurring(day + last, f"{end:%H:%M:%S}", where))
+                following = day + timedelta(days=1)
+            except OverflowError:
+                raise _beyond_calendars(until_s) from None
+            if begin_s >= until_s:
+                return found
+            if day.weekday() in days and max(begin_s, 0.0) < min(end_s, until_s):
+                found.append((max(begin_s, 0.0), min(end_s, until_s)))
+            day = following
+
     def _next(self, hours: str, place: str) -> float:
         day = self._at(0).date()
         for ahead in range(3):
@@ -156,8 +204,36 @@ class Clock:
             raise _beyond_calendars(at_s) from None
 
 
+def instant_text(at_s: float, clock: Clock | None) -> str:
+    """Tell an instant as whoever asks counts time: by the clock, or in seconds from the start.
+
+    Clocks are read to the second; what they show is followed by how long after the start that is.
+
+    Examples
+    --------
+    >>> instant_text(18_050.0, None)
+    '18050 s'
+    >>> instant_text(18_050.0, Clock.of("2026-11-22T20:00+01:00", None))
+    'Mon 2026-11-23 01:00:50 +01:00 (18050 s after the start)'
+    """
+    # Ten digits, but never an exponent below 10^15: nobody reads 1.805e+04 as a time.
+    seconds = f"{float(f'{at_s:.10g}'):.15g} s"
+    return seconds if clock is None else f"{clock.text(at_s)} ({seconds} after the start)"
+
+
+def deadline_text(deadline_s: float, clock: Clock | None) -> str:
+    """Name a deadline at the head of a sentence.
+
+    >>> deadline_text(4000.0, None)
+    'deadline_s = 4000'
+    """
+    if clock is None:
+        return f"deadline_s = {float(f'{deadline_s:.10g}'):.15g}"
+    return f"the deadline, {instant_text(deadline_s, clock)},"
+
+
 def _beyond_calendars(at_s: float) -> ProblemError:
-    return ProblemError(f"no calendar reaches {at_s:g} s after the start; leave start out")
+    return ProblemError(f"no calendar reaches {at_s:.15g} s after the start; leave start out")
 
 
 def _of_calendar(instant: datetime, place: str) -> datetime:

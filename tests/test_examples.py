@@ -139,7 +139,9 @@ def test_constraints_shows_every_field():
     also = {HOST: hosts, LINK: counted["links"], SHARED: counted["shared"]}
     for table, entries in tables.items():
         shown = set().union(*entries, *also.get(table, ()))
-        assert shown == set(table.by_name), table.name
+        # Windows need a clock: problems alone have them.
+        assert shown - {"open"} == set(table.by_name), table.name
+    assert "open" in set().union(*sites.values())
     assert "bandwidth_csv" in tomllib.loads(example_files("upload")["upload.toml"])
 
 

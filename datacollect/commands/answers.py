@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.clock import instant_text
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.methods.missing import cautions
 from datacollect.schedule.contents import TIME_LIMIT
@@ -47,6 +48,8 @@ def show_plan(
         ("peak storage", _peak_storage(schedule)),
         ("planned in", f"{_quick(schedule.plan_time_s)} ({schedule.solver})"),
     ]
+    if schedule.deadline_s is not None:
+        facts.insert(2, ("deadline", instant_text(schedule.deadline_s, problem.clock)))
     if money is not None:
         facts.insert(-1, ("money", f"{money:.4g}, the price of all links"))
     if schedule.connections is not None:
@@ -121,7 +124,7 @@ def show_comparison(found: Comparison, problem: Problem) -> None:
     for name, reason in found.errors.items():
         emit_text(f"{name}: {reason.removeprefix(f'{name}: ')}")
     emit_text(found.bottleneck.text)
-    _show_missing(cautions(problem, found.schedules.get("coordinated")))
+    _show_missing(cautions(problem, found.advised))
 
 
 def _show_missing(missing: list[str]) -> None:
@@ -231,7 +234,9 @@ def _recurring_note(problem: Problem) -> str | None:
         return None
     n_days = problem.daily.until_s / 86_400
     days = "one day" if n_days == 1 else f"{n_days:g} days"
-    return f"{', '.join(problem.daily.hours)} every day; listed for {days}, until the plan ends"
+    hours = [f"{', '.join(problem.daily.hours)} every day"] if problem.daily.hours else []
+    said = "; ".join([*hours, *(["windows"] if problem.daily.windows else [])])
+    return f"{said}; listed for {days}, until the plan ends"
 
 
 def _method(schedule: Schedule) -> str:

@@ -55,7 +55,7 @@ def compare(
         for name, answer in tree["methods"].items():
             if name in found.schedules:
                 answer |= clock_times(problem, found.schedules[name].makespan_s)
-        tree["missing"] = cautions(problem, found.schedules.get("coordinated"))
+        tree["missing"] = cautions(problem, found.advised)
         emit_json(tree)
     else:
         from datacollect.commands.answers import show_comparison

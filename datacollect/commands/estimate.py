@@ -78,6 +78,19 @@ def estimate(
             help="Also write when each link was measured: plans say when that is long ago.",
         ),
     ] = False,
+    daily: Annotated[
+        str | None,
+        typer.Option(
+            "--daily",
+            metavar="HH:MM,…",
+            help="Hours of the day at which periods start, such as 08:00,20:00: a bandwidth for "
+            "each, for a problem with these daily_periods; needs --timezone.",
+        ),
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option("--timezone", metavar="ZONE", help="Of --daily, such as Europe/Zurich."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
@@ -88,6 +101,9 @@ def estimate(
     for file in samples:
         require_kept(output, file)
     require_new(output, force=force)
+    if (daily is None) != (timezone is None):
+        raise ProblemError("--daily and --timezone go together: hours are those of some clock")
+    hours = None if daily is None else [hour.strip() for hour in daily.split(",")]
     measured = read_measurements(
         samples,
         names=names_by_address(name),
@@ -97,7 +113,9 @@ def estimate(
         skip_failed=skip_failed,
     )
     table = measured.samples
-    found = estimate_bandwidths(table, how.value, a=a, quantile=quantile)
+    found = estimate_bandwidths(
+        table, how.value, a=a, quantile=quantile, daily=hours, timezone=timezone
+    )
     if output is not None or not as_json:
         write_text(_bandwidth_csv(found, times=times), output)
     if as_json:
@@ -110,7 +128,11 @@ def estimate(
         )
     for text in measured.notes:
         note_text(f"note: {text}")
-    note(f"{counted(len(found), 'link')} from {counted(len(table), 'sample')}")
+    if hours is not None:
+        listed = ", ".join(f'"{hour}"' for hour in hours)
+        note(f'for a problem with daily_periods = [{listed}], timezone = "{timezone}"')
+    n_links = len(found) // (1 if hours is None else len(hours))
+    note(f"{counted(n_links, 'link')} from {counted(len(table), 'sample')}")
 
 
 def columns_by_name(given: Sequence[str] | None) -> dict[str, str] | None:
@@ -151,7 +173,8 @@ def _bandwidth_csv(estimates: pd.DataFrame, *, times: bool) -> str:
     """Return estimates as the text of a file for ``bandwidth_csv``."""
     from datacollect.problem.tables import SINCE_1970_S
 
-    columns = ["from", "to", "bandwidth_bytes_per_s"]
+    period = ["period"] if "period" in estimates else []
+    columns = ["from", "to", *period, "bandwidth_bytes_per_s"]
     if times and len(estimates) and estimates["newest_s"].min() < SINCE_1970_S:
         raise ProblemError(
             "--times needs samples whose times are seconds since 1970, got "

@@ -125,10 +125,10 @@ def _cut_text(
     earlier = crossing[network.piece[crossing] < network.n_pieces - 1]
     limited = earlier[network.stored[earlier]]
     if len(spans) <= MOST_SPANS_TOLD and not len(limited):
-        text = f"{subject} can send {_spans_text(spans)}"
+        text = f"{subject} can send {_spans_text(problem, spans)}"
     else:
         text = f"{subject} can send at most {format_rate(spans[-1].rate_bytes_per_s)}"
-        text += f" from {format_duration(spans[-1].from_s)} on{_in_brackets(spans[-1].ways)}"
+        text += f" from {_when(problem, spans[-1].from_s)} on{_in_brackets(spans[-1].ways)}"
         moved = float(network.capacity_bytes(lengths_s)[earlier].sum())
         text += f", and at most {format_bytes(moved)} before{_range_text(network, earlier)}"
     if len(limited):
@@ -176,7 +176,7 @@ def _spans(problem: Problem, network: LayeredNetwork, crossing: np.ndarray) -> l
     return found[::-1]
 
 
-def _spans_text(spans: Sequence[_Span]) -> str:
+def _spans_text(problem: Problem, spans: Sequence[_Span]) -> str:
     """Say what crosses in each stretch of time, and where: once, if it is always the same."""
     alike = len({span.ways for span in spans if span.ways}) <= 1
     parts = []
@@ -184,12 +184,18 @@ def _spans_text(spans: Sequence[_Span]) -> str:
         rate = format_rate(span.rate_bytes_per_s) if span.rate_bytes_per_s else "nothing"
         is_last = number == len(spans) - 1
         if not is_last:
-            rate += f" until {format_duration(spans[number + 1].from_s)}"
+            rate += f" until {_when(problem, spans[number + 1].from_s)}"
         elif number:
-            rate += f" from {format_duration(span.from_s)} on"
+            rate += f" from {_when(problem, span.from_s)} on"
         parts.append(rate + ("" if alike and not is_last else _in_brackets(span.ways)))
     most = "at most " if any(span.rate_bytes_per_s for span in spans) else ""
     return f"{most}{' and '.join([', '.join(parts[:-1])] * (len(parts) > 1) + parts[-1:])}"
+
+
+def _when(problem: Problem, instant_s: float) -> str:
+    """Tell an instant by the clock where the problem has one."""
+    clock = problem.clock
+    return format_duration(instant_s) if clock is None else clock.text(instant_s)
 
 
 def _in_brackets(text: str) -> str:

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from datacollect.clock import instant_text
 from datacollect.errors import InfeasibleError
 from datacollect.flow.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
 from datacollect.flow.layered import breakpoints_s, with_room_for_returns
@@ -136,7 +137,8 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
     except InfeasibleError as error:
         raise InfeasibleError(
             f"{error}; or raise the storage limits of hosts whose data lie elsewhere: with room "
-            f"for these data besides all can arrive by {bound.makespan_s:g} s",
+            f"for these data besides all can arrive by "
+            f"{instant_text(bound.makespan_s, problem.clock)}",
             error.hosts,
         ) from None
     if bound.makespan_s >= found.makespan_s * (1 - SAME_INSTANT):

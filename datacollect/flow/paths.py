@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.clock import instant_text
 from datacollect.errors import InfeasibleError
 from datacollect.flow.cheapest import cheapest_by_preference
 from datacollect.flow.dust import without_dust
@@ -117,7 +118,9 @@ def _up_to(problem: Problem, starts_s: FloatArray, guard_s: float, end_s: float)
 
 def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
     return InfeasibleError(
-        f"not all data can arrive at {problem.destination!r} by {end_s:g} s", problem.sources
+        f"not all data can arrive at {problem.destination!r} by "
+        f"{instant_text(end_s, problem.clock)}",
+        problem.sources,
     )
 
 

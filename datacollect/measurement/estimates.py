@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.numbers import numbers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
     import pandas as pd
@@ -33,6 +34,8 @@ def estimate(
     a: float = 0.9,
     quantile: float = 0.25,
     now_s: float | None = None,
+    daily: Sequence[str] | None = None,
+    timezone: str | None = None,
 ) -> pd.DataFrame:
     """Estimate the bandwidth of each pair of hosts from its samples.
 
@@ -54,12 +57,18 @@ def estimate(
         For ``"quantile"``, between 0 and 1; linear between neighbouring samples.
     now_s : float, optional
         Instant from which ages count; by default the newest sample's.
+    daily : sequence of str, optional
+        Hours of the day at which periods start, ``["08:00", "20:00"]``: an estimate for each, of
+        the samples that were taken then. A problem's ``daily_periods``.
+    timezone : str, optional
+        Where clocks show these hours, such as ``"Europe/Zurich"``; `daily` needs it.
 
     Returns
     -------
     DataFrame
         A row per pair, sorted by from and to: from, to, bandwidth_bytes_per_s, newest_s (time of
-        the newest sample), age_s (time since then), n_samples. `Problem.from_dataframe` takes it.
+        the newest sample), age_s (time since then), n_samples; with `daily` a row per pair and
+        period, and its number, period, from 0. `Problem.from_dataframe` takes it.
 
     Raises
     ------
@@ -90,6 +99,10 @@ def estimate(
         raise ProblemError(
             f"how must be one of {', '.join(WAYS)}, got {how!r}" + nearest_hint(str(how), WAYS)
         )
+    if (daily is None) != (timezone is None):
+        raise ProblemError(
+            "daily and timezone go together: hours of the day are those of some clock; give both"
+        )
     if not 0 <= a < 1:
         raise ProblemError(f"a must be >= 0 and < 1, got {a!r}; the paper's is 0.9")
     if not 0 <= quantile <= 1:
@@ -117,6 +130,11 @@ def estimate(
             f"now_s must not lie before the newest sample, {newest_s.max():.15g}, got {now_s!r}; "
             "drop samples of the future first"
         )
+    if daily is not None and timezone is not None:
+        from datacollect.measurement.daily import daily_estimates
+
+        by_period = partial(estimate, how=how, a=a, quantile=quantile, now_s=now_s)
+        return daily_estimates(samples, daily, timezone, by_period)
     return pd.DataFrame(
         {
             "from": names[pairs // len(names)],

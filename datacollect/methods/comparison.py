@@ -65,6 +65,11 @@ class Comparison:
             for schedule in self.schedules.values()
         ).set_axis(pd.Index(list(self.schedules), name="method"))
 
+    @property
+    def advised(self) -> Schedule | None:
+        """The plan about which advice may be given: none where direct, the alternative, failed."""
+        return None if DIRECT in self.errors else self.schedules.get(COORDINATED)
+
     def __eq__(self, other: object) -> bool:
         """Tell whether another comparison found the same; planning times do not count.
 

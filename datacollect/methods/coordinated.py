@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from datacollect.clock import deadline_text, instant_text
 from datacollect.errors import InfeasibleError
 from datacollect.flow.layered import breakpoints_s
 from datacollect.flow.optimum import fluid_optimum
@@ -30,6 +31,7 @@ from datacollect.methods.tolerances import PROVED, SAME_INSTANT
 from datacollect.schedule.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.transfers import Transfers
 from datacollect.solvers.budget import Budget
+from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,14 +224,17 @@ def _with_connections(problem: Problem, options: CoordinatedOptions, budget: Bud
 
 
 def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
+    clock = problem.clock
     if deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
-        rule, earliest_s = "cannot be met: the earliest possible makespan", optimum.makespan_s
+        earliest_s = optimum.makespan_s
+        found = f"cannot be met: the earliest possible {'makespan' if clock is None else 'end'} is"
     else:
-        rule, earliest_s = "is met by no plan that is known: the fastest", optimum.attained_s
+        earliest_s = optimum.attained_s
+        found = "is met by no plan that is known: the fastest ends at"
+    late = format_duration(earliest_s - deadline_s)
     return InfeasibleError(
-        f"deadline_s = {deadline_s:.10g} {rule} is {earliest_s:.10g} s, "
-        f"{earliest_s - deadline_s:.4g} s later. {optimum.bottleneck.text} Allow more time, or "
-        "relax what binds",
+        f"{deadline_text(deadline_s, clock)} {found} {instant_text(earliest_s, clock)}, "
+        f"{late} later. {optimum.bottleneck.text} Allow more time, or relax what binds",
         problem.sources,
     )
 

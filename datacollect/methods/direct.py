@@ -124,12 +124,30 @@ def direct_candidate(problem: Problem, options: DirectOptions, budget: Budget) -
     )
 
 
-def _require_links(problem: Problem, jobs: Sequence[RouteJob]) -> None:
-    hosts = np.array([job.pool.host for job in jobs], dtype=np.int64)
-    links = problem.link_indices(hosts, np.full(len(hosts), problem.destination_index))
+def without_link(problem: Problem, hosts: Sequence[int]) -> list[str]:
+    """Return the names of the hosts from which no link with any capacity leads to the destination.
+
+    Parameters
+    ----------
+    problem : Problem
+    hosts : sequence of int
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> without_link(problem, [0]), without_link(problem, [1])
+    ([], ['D'])
+    """
+    tails = np.array(hosts, dtype=np.int64)
+    links = problem.link_indices(tails, np.full(len(tails), problem.destination_index))
     closed = links < 0
     closed[~closed] = problem.bandwidth_bytes_per_s[:, links[~closed]].max(axis=0) == 0
-    missing = sorted({problem.names[h] for h in hosts[closed]})
+    return sorted({problem.names[host] for host in tails[closed]})
+
+
+def _require_links(problem: Problem, jobs: Sequence[RouteJob]) -> None:
+    missing = without_link(problem, [job.pool.host for job in jobs])
     if missing:
         raise InfeasibleError(
             f"direct: no usable link from {', '.join(map(repr, missing))} to the destination "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.clock import deadline_text
 from datacollect.errors import InfeasibleError
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.layered import breakpoints_s, n_changes
@@ -83,7 +84,8 @@ def plan_with_room(
         return plans.drained(wishes.chunk_s), wishes.chunk_s
     except _NoRoom as no_room:
         deadline_s = wishes.deadline_s
-        deadline = "" if deadline_s is None else f" and deadline_s = {deadline_s:.10g}"
+        told = "" if deadline_s is None else deadline_text(deadline_s, problem.clock)
+        deadline = f" and {told.removesuffix(',')}" if told else ""
         raise InfeasibleError(
             f"with chunk_s = {wishes.chunk_s:g} pipelines of {no_room.hops} hops cannot drain "
             f"before bandwidths change{deadline}; use a shorter chunk, 0 for cut-through",

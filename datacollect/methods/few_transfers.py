@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.clock import deadline_text, instant_text
 from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.flow.layered import breakpoints_s, n_changes
 from datacollect.flow.pools import Pool
@@ -95,8 +96,9 @@ def with_few_transfers(
     deadline_s = schedule.deadline_s
     if deadline_s is not None and best.makespan_s > deadline_s * (1 + SAME_INSTANT):
         raise InfeasibleError(
-            f"no plan with most_transfers = {most_transfers} by deadline_s = {deadline_s:.10g} was "
-            f"found: the best ends at {best.makespan_s:.10g} s; allow more time or more transfers",
+            f"no plan with most_transfers = {most_transfers} meets "
+            f"{deadline_text(deadline_s, problem.clock)}: the best ends at "
+            f"{instant_text(best.makespan_s, problem.clock)}; allow more time or more transfers",
             problem.sources,
         )
     return best

@@ -17,6 +17,7 @@ import numpy as np
 
 from datacollect.errors import InfeasibleError, ScheduleError, SolverError
 from datacollect.methods.hop_uses import crosses_twice
+from datacollect.methods.recurring import warn_beyond
 from datacollect.schedule.contents import HEURISTIC
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def judged(
     """
     began = time.perf_counter()
     first = plan(problem)
+    warn_beyond(problem, first.makespan_s)
     found, refusal = _first_valid(problem, first, shapes)
     tries = () if refusal is None else _more_careful(problem, first, plan, otherwise)
     for plan_less, less in tries:

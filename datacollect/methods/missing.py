@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.flow.pools import pools_by_owner
+from datacollect.methods.direct import without_link
 from datacollect.units import format_rate
 
 if TYPE_CHECKING:
@@ -83,12 +85,15 @@ def cautions(
     ----------
     problem : Problem
     plan : Schedule, optional
-        By any method; what it opens is compared with direct.
+        By any method; what it opens is compared with direct, where that is possible.
     now_s : float, optional
         Seconds since 1970; by default the system's clock.
     """
     said = [old_estimates(problem, time.time() if now_s is None else now_s)]
-    said.append(None if plan is None else many_connections(plan, len(problem.sources)))
+    if plan is not None and not without_link(
+        problem, [pool.host for pool in pools_by_owner(problem)]
+    ):
+        said.append(many_connections(plan, len(problem.sources)))
     return [*missing_limits(problem), *(text for text in said if text is not None)]
 
 

@@ -51,7 +51,9 @@ def role_of(problem: Problem, schedule: Schedule, name: str) -> str:
         i = problem.host_index[name]
         parts.append(f"has {format_bytes(int(problem.backlog_bytes[i]))}")
         if problem.release_s[i] > 0:
-            parts[0] += f" from {format_duration(float(problem.release_s[i]))} on"
+            release_s, clock = float(problem.release_s[i]), problem.clock
+            since = format_duration(release_s) if clock is None else clock.text(release_s)
+            parts[0] += f" from {since} on"
     relayed = dict.fromkeys(r.source for r in schedule.routes if name in r.hosts)
     others = [source for source in relayed if source != name]
     if others:

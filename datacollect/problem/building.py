@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from datacollect.clock import Clock
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.rules import index_of_names, one_per_host, whole_backlogs
+from datacollect.problem.windows import windows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from datacollect.arrays import BoolArray, FloatArray, IndexArray
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
+    from datacollect.problem.windows import OpenLinks, Window
 
 
 def contents_of_hosts(
@@ -27,6 +32,8 @@ def contents_of_hosts(
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
     periods_s: Sequence[float] | None = None,
+    start: str | datetime | None = None,
+    timezone: str | None = None,
 ) -> ProblemContents:
     """Bring Python objects into columns, see `Problem.from_hosts`.
 
@@ -48,7 +55,7 @@ def contents_of_hosts(
     bandwidth = np.empty((len(starts), len(links)))
     for i, link in enumerate(links):
         bandwidth[:, i] = _forecast(link, len(starts))
-    return ProblemContents(
+    contents = ProblemContents(
         names=names,
         destination=destination,
         backlog_bytes=whole_backlogs(names, [host.backlog_bytes for host in hosts]),
@@ -66,7 +73,26 @@ def contents_of_hosts(
         most_connections=np.array([host.most_connections for host in hosts], dtype=float),
         latitude=np.array([host.latitude for host in hosts], dtype=float),  # None becomes NaN
         longitude=np.array([host.longitude for host in hosts], dtype=float),
+        clock=None if start is None else Clock.of(start, timezone),
         **_rates_of_links(links),
+    )
+    return recurring(contents, None, _windows(hosts, links))
+
+
+def _windows(hosts: Sequence[Host], links: Sequence[Link]) -> tuple[OpenLinks, ...]:
+    def read(given: str | Sequence[str] | None, place: str) -> tuple[Window, ...]:
+        return () if given is None else windows_of(given, f"{place}: open")
+
+    return windows_of_contents(
+        {host.name: read(host.open, f"host {host.name!r}") for host in hosts},
+        [
+            (
+                link.from_host,
+                link.to_host,
+                read(link.open, f"link {link.from_host!r} -> {link.to_host!r}"),
+            )
+            for link in links
+        ],
     )
 
 

@@ -8,6 +8,7 @@ takes longer: `unrolled`.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,10 @@ from datacollect.clock import Clock
 from datacollect.errors import ProblemError
 from datacollect.kinds import in_order, join, wrong
 from datacollect.problem.hosts import DailyPeriods
+from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open_links
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.problem.contents import ProblemContents
@@ -89,6 +91,68 @@ def daily_hours(values: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple(hours)
 
 
+def windows_of_contents(
+    hosts: Mapping[str, Any], links: Iterable[tuple[str, str, Any]]
+) -> tuple[OpenLinks, ...]:
+    """Return the windows of links, from those of hosts by name, and of links by their ends."""
+    found = []
+    for name, windows in hosts.items():
+        if windows:
+            found += [OpenLinks(name, None, windows), OpenLinks(None, name, windows)]
+    found += [OpenLinks(tail, head, windows) for tail, head, windows in links if windows]
+    return tuple(found)
+
+
+def recurring(
+    contents: ProblemContents, hours: Sequence[str] | None, windows: tuple[OpenLinks, ...]
+) -> ProblemContents:
+    """Return contents, which have a row for each daily period, with what recurs listed."""
+    if hours is None and not windows:
+        return contents
+    clock = contents.clock
+    if clock is None:
+        raise ProblemError(
+            "open needs start, the clock time of 0 s; add start = 2026-11-22T20:00:00+01:00"
+        )
+    if hours is None and len(contents.periods_s) > 1:
+        raise ProblemError(
+            "open and periods_s exclude each other; give daily_periods, or 0 in the periods in "
+            "which nothing moves"
+        )
+    if windows and contents.per_connection_bytes_per_s is not None:
+        raise ProblemError(
+            "open and rates by connections exclude each other; leave per_connection_bytes_per_s, "
+            "capacity_bytes_per_s and competitors out, or open"
+        )
+    daily = DailyPeriods(tuple(hours or ()), 0.0, windows)
+    if windows:  # what is closed for long takes longer
+        first = unrolled(contents, daily, clock, least_s(daily))
+        return replace(
+            contents, **unrolled(contents, daily, clock, enough_s(replace(contents, **first)))
+        )
+    return replace(contents, **unrolled(contents, daily, clock, enough_s(contents)))
+
+
+def least_s(daily: DailyPeriods) -> float:
+    """Return a time in which each rate of a day is met while what may be open then is open."""
+    return RECURRING_DAYS * DAY_S if daily.windows else 2 * DAY_S
+
+
+def listed(daily: DailyPeriods, clock: Clock) -> tuple[FloatArray, IntArray]:
+    """Return the starts of all periods, and which period of the day each is.
+
+    Where there are windows, the last begins when the listing ends, and is -1.
+    """
+    starts, which = unroll(daily.hours, clock, daily.until_s) if daily.hours else ([0.0], None)
+    if not daily.windows:
+        return np.array(starts), np.zeros(1, dtype=np.int64) if which is None else which
+    every = np.array(sorted({*starts, *edges_s(daily.windows, clock, daily.until_s)}))
+    every = every[every < daily.until_s]
+    rows = np.searchsorted(starts, every, side="right") - 1
+    which = np.zeros(len(every), dtype=np.int64) if which is None else which[rows]
+    return np.append(every, daily.until_s), np.append(which, -1)
+
+
 def unroll(hours: Sequence[str], clock: Clock, until_s: float) -> tuple[list[float], IntArray]:
     """Return the starts of periods until an instant, and which period of the day each is.
 
@@ -116,23 +180,28 @@ def unroll(hours: Sequence[str], clock: Clock, until_s: float) -> tuple[list[flo
 
 
 def unrolled(
-    contents: ProblemContents, hours: Sequence[str], clock: Clock, until_s: float
+    contents: ProblemContents, daily: DailyPeriods, clock: Clock, until_s: float
 ) -> dict[str, Any]:
     """Return periods and bandwidths, unrolled so far, of what has a row for each daily period.
 
     What is unrolled already may be unrolled again: every row of a day is in it.
     """
-    until_s = min(until_s, MOST_PERIODS // len(hours) * DAY_S)
-    rows = np.arange(len(hours))
+    n_edges = len(daily.hours) + 2 * sum(len(limit.windows) for limit in daily.windows)
+    until_s = min(max(until_s, least_s(daily)), MOST_PERIODS // n_edges * DAY_S)
+    rates = contents.bandwidth_bytes_per_s
     if contents.daily is not None:
-        _, which = unroll(hours, clock, contents.daily.until_s)
-        rows = np.array([int(np.argmax(which == i)) for i in rows])
-    starts, which = unroll(hours, clock, until_s)
-    return {
-        "periods_s": np.array(starts),
-        "bandwidth_bytes_per_s": contents.bandwidth_bytes_per_s[rows[which]],
-        "daily": DailyPeriods(tuple(hours), until_s),
-    }
+        _, which = listed(contents.daily, clock)
+        # While it is closed a link has 0, else its rate.
+        rates = np.array([rates[which == i].max(axis=0) for i in range(max(len(daily.hours), 1))])
+    daily = replace(daily, until_s=until_s)
+    starts, which = listed(daily, clock)
+    bandwidth = rates[which]
+    if daily.windows:
+        bandwidth = np.where(
+            open_links(daily.windows, contents, clock, starts, until_s), bandwidth, 0.0
+        )
+        bandwidth[-1] = bandwidth.max(axis=0)
+    return {"periods_s": starts, "bandwidth_bytes_per_s": bandwidth, "daily": daily}
 
 
 def listed_until(contents: ProblemContents, at_s: float) -> dict[str, Any]:
@@ -146,7 +215,7 @@ def listed_until(contents: ProblemContents, at_s: float) -> dict[str, Any]:
     until_s = daily.until_s
     while until_s < at_s:
         until_s *= 2
-    changes = unrolled(contents, daily.hours, clock, until_s)
+    changes = unrolled(contents, daily, clock, until_s)
     return {} if changes["daily"] == daily else changes
 
 

@@ -15,6 +15,7 @@ from datacollect.problem.contents import ProblemContents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
     from os import PathLike
 
     import networkx as nx
@@ -37,6 +38,8 @@ class ProblemConstructors(ProblemContents):
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
         periods_s: Sequence[float] | None = None,
+        start: str | datetime | None = None,
+        timezone: str | None = None,
     ) -> Self:
         """Build a problem from Python objects.
 
@@ -55,6 +58,9 @@ class ProblemConstructors(ProblemContents):
         periods_s : sequence of float, optional
             Starts of the forecast's periods in seconds, the first 0; links then have a bandwidth
             for each, or one for all.
+        start, timezone : str, optional
+            Clock time of 0 s, and the IANA name of its zone, as in files: what windows (``open``)
+            need.
 
         Returns
         -------
@@ -77,7 +83,14 @@ class ProblemConstructors(ProblemContents):
         2.0
         """
         contents = contents_of_hosts(
-            hosts, links, destination, shared=shared, held=held, periods_s=periods_s
+            hosts,
+            links,
+            destination,
+            shared=shared,
+            held=held,
+            periods_s=periods_s,
+            start=start,
+            timezone=timezone,
         )
         return cls(**vars(contents))
 

@@ -5,6 +5,8 @@ The one source for reading and checking files, for the hints in messages and for
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from datacollect.documents import PROBLEM_FORMAT
 from datacollect.field_tables import ByName, Field, Rows, Table
 from datacollect.kinds import (
@@ -20,6 +22,7 @@ from datacollect.kinds import (
     Whole,
 )
 from datacollect.problem.contents import FILE_TOLERANCE
+from datacollect.problem.windows import Windows
 
 UNLIMITED = "leave it out for unlimited"
 NONE = "leave it out for 0"
@@ -174,6 +177,14 @@ HELD = Table(
     ),
 )
 
+# Only problems know what a clock shows while they are carried out.
+_OPEN = Field(
+    "open",
+    Windows(),
+    "When it carries data, with start: hours of the day, perhaps with days and a time zone, "
+    '"Mo-Fr 20:00-06:00, Sa Su 00:00-24:00"; always if absent. A host\'s are of all its links.',
+)
+
 PROBLEM = Table(
     "the problem",
     "What each host holds, what bandwidth lies between hosts, and where all must go.",
@@ -224,8 +235,18 @@ PROBLEM = Table(
             "Plans may take longer by this part so that files need not be split.",
             default=FILE_TOLERANCE,
         ),
-        Field("hosts", ByName(HOST), "Every host, by name.", required=True),
-        Field("links", Rows(LINK), "Links, each ordered pair of hosts at most once.", default=()),
+        Field(
+            "hosts",
+            ByName(replace(HOST, fields=(*HOST.fields, _OPEN))),
+            "Every host, by name.",
+            required=True,
+        ),
+        Field(
+            "links",
+            Rows(replace(LINK, fields=(*LINK.fields, _OPEN))),
+            "Links, each ordered pair of hosts at most once.",
+            default=(),
+        ),
         Field("shared", Rows(SHARED), "Capacities that several links share.", default=()),
         Field(
             "held",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from datacollect.arrays import FloatArray
     from datacollect.problem.link_table import LinkTable
+    from datacollect.problem.windows import OpenLinks
 
 # Of a host: what absence means where it is no value that a file can hold.
 UNLIMITED_KEYS = ("storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s")
@@ -78,7 +78,7 @@ def contents_of(
             require_host(entry[key], f"held[{i}].{key}", index)
     table = None
     if values["bandwidth_csv"] is not None:
-        table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s)
+        table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s, with_windows=True)
     manifest, backlogs = None, [host["backlog_bytes"] for host in hosts.values()]
     if values["manifest"] is not None:
         name = values["manifest"]
@@ -108,10 +108,18 @@ def contents_of(
         file_tolerance=values["file_tolerance"],
         measured_s=_measured_s(values, table),
     )
-    if hours is None or clock is None:
-        return contents
-    until_s = calendar.enough_s(contents)
-    return replace(contents, **calendar.unrolled(contents, hours, clock, until_s))
+    return calendar.recurring(contents, hours, _windows(values, table))
+
+
+def _windows(values: Mapping[str, Any], table: LinkTable | None) -> tuple[OpenLinks, ...]:
+    """Return when links are open, as hosts, links and the CSV say."""
+    names = tuple(values["hosts"])
+    links = [(link["from"], link["to"], link["open"]) for link in values["links"]]
+    if table is not None:
+        ends = zip(table.link_from.tolist(), table.link_to.tolist(), table.windows, strict=True)
+        links += [(names[tail], names[head], windows) for tail, head, windows in ends]
+    hosts = {name: host["open"] for name, host in values["hosts"].items()}
+    return calendar.windows_of_contents(hosts, links)
 
 
 def _measured_s(values: Mapping[str, Any], table: LinkTable | None) -> float | None:
@@ -205,13 +213,16 @@ def read_csv(
     base_dir: str | PathLike[str] | None,
     index: Mapping[str, int],
     periods_s: list[float] | None,
+    *,
+    with_windows: bool = False,
 ) -> LinkTable:
-    """Read the file that ``bandwidth_csv`` names."""
+    """Read the file that ``bandwidth_csv`` names; a column ``open`` only `with_windows`."""
     if name == "-":
         raise ProblemError("bandwidth_csv must name a file, got '-'; only the problem is piped in")
     path = Path(base_dir or ".", name)
     try:
-        return read_link_table(path, index, None if periods_s is None else len(periods_s))
+        n_periods = None if periods_s is None else len(periods_s)
+        return read_link_table(path, index, n_periods, with_windows=with_windows)
     except ProblemError as error:
         raise ProblemError(f"bandwidth_csv {error}") from None
 

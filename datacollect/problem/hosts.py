@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.problem.windows import OpenLinks
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Host:
         Connections that begin or end there at a time, where plans count them; infinite by default.
     latitude, longitude : float, optional
         Where it stands, in degrees, north and east positive: for pictures. Both or neither.
+    open : str or sequence of str, optional
+        When links out of it and into it carry data: ``"Mo-Fr 20:00-06:00"``; always by default.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Host:
     most_connections: float = math.inf
     latitude: float | None = None
     longitude: float | None = None
+    open: str | Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Link:
         How the rate grows with connections, see `datacollect.problem.connection_rates`: what one
         gets at most, what all get together, how many are others'. The bandwidth is then what one
         connection gets. All None: a constant.
+    open : str or sequence of str, optional
+        When it carries data: ``"Mo-Fr 20:00-06:00"``; always by default.
     """
 
     from_host: str
@@ -72,6 +78,7 @@ class Link:
     per_connection_bytes_per_s: float | None = None
     capacity_bytes_per_s: float | None = None
     competitors: float | None = None
+    open: str | Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,18 +107,23 @@ class SharedBottleneck:
 
 @dataclass(frozen=True)
 class DailyPeriods:
-    """Hours of the day at which a forecast's periods start, every day anew.
+    """What recurs: hours of the day at which a forecast's periods start, windows of links.
 
     Attributes
     ----------
     hours : tuple of str
-        In the order of a day, such as ``("08:00", "20:00")``.
+        In the order of a day, such as ``("08:00", "20:00")``; none where bandwidths do not change.
     until_s : float
-        How far they are unrolled: all starts before are in the problem's ``periods_s``.
+        How far they are unrolled: all starts before are in the problem's ``periods_s``. Where there
+        are windows, a last period begins then in which all is open, at the best of its rates: who
+        plans as far as that asks for more days (`Problem.until`).
+    windows : tuple of OpenLinks
+        When links are open; always, where nothing says otherwise.
     """
 
     hours: tuple[str, ...]
     until_s: float
+    windows: tuple[OpenLinks, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
 from datacollect.problem.connection_rates import RATE_COLUMNS
+from datacollect.problem.windows import windows_of
 from datacollect.text_tables import LARGE_BYTES, TextTable, number_hint, open_table
 from datacollect.units import BYTES_PER_S
 
@@ -26,10 +27,15 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.arrays import FloatArray, IntArray
+    from datacollect.problem.windows import Window
 
 # When the newest sample of a link was taken, as `estimate` writes it.
 NEWEST = "newest_s"
-COLUMNS = ("from", "to", *BYTES_PER_S, "period", "price_per_gb", *RATE_COLUMNS, NEWEST)
+# Empty cells are known to the slow reader only: NaN, which is all periods.
+PERIOD = "period"
+COLUMNS = ("from", "to", *BYTES_PER_S, PERIOD, "price_per_gb", *RATE_COLUMNS, NEWEST)
+# Known where links may have windows.
+OPEN = "open"
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -51,6 +57,8 @@ class LinkTable:
         How the rate grows with connections, by the columns' names; NaN where nothing is said.
     measured_s : float or None
         When the link was measured whose newest sample is the oldest, in seconds since 1970.
+    windows : tuple of tuples of Window, length n_links
+        When each link is open; empty: always.
     """
 
     link_from: IntArray
@@ -61,6 +69,7 @@ class LinkTable:
     source: TextTable
     rates: Mapping[str, FloatArray]
     measured_s: float | None = None
+    windows: tuple[tuple[Window, ...], ...] = ()
 
     def place(self, link: int) -> str:
         """Return file and line of a link."""
@@ -72,7 +81,11 @@ Columns: TypeAlias = dict[str, Any]
 
 
 def read_link_table(
-    path: str | PathLike[str], host_index: Mapping[str, int], n_periods: int | None = None
+    path: str | PathLike[str],
+    host_index: Mapping[str, int],
+    n_periods: int | None = None,
+    *,
+    with_windows: bool = False,
 ) -> LinkTable:
     r"""Read the links of a CSV file.
 
@@ -85,6 +98,8 @@ def read_link_table(
     n_periods : int, optional
         Number of the forecast's periods, where there is one. Without a column ``period`` a link's
         bandwidth holds in all of them.
+    with_windows : bool
+        Whether there may be a column ``open``.
 
     Raises
     ------
@@ -101,14 +116,14 @@ def read_link_table(
     [[312500.0]]
     """
     name = document_name(path)
-    source = _open(read_text(path), name)
+    source = _open(read_text(path), name, (*COLUMNS, OPEN) if with_windows else COLUMNS)
     if "period" in source.header and n_periods is None:
         raise ProblemError(
             f"{name}, line 1: column period needs periods_s in the problem file, the starts of the "
             "periods; add it, or remove the column"
         )
     _reject_rates_of_periods(source)
-    is_large = len(source.text) >= LARGE_BYTES and source.is_plain
+    is_large = len(source.text) >= LARGE_BYTES and source.is_plain and OPEN not in source.header
     columns = _read_large(source, host_index) if is_large else None
     if columns is None:
         columns = _read_rows(source, host_index)
@@ -124,6 +139,7 @@ def read_link_table(
         source,
         {key: columns.get(key, np.full(n_links, np.nan)) for key in RATE_COLUMNS},
         oldest_s(columns.get(NEWEST)),
+        tuple(columns.get(OPEN, [()] * n_links)),
     )
 
 
@@ -137,19 +153,19 @@ def oldest_s(newest_s: FloatArray | None) -> float | None:
     return float(known.min()) if len(known) else None
 
 
-def _open(text: str, name: str) -> TextTable:
+def _open(text: str, name: str, known: tuple[str, ...]) -> TextTable:
     """Check the header."""
     source = open_table(text, name, "from,to,bandwidth_mbit_per_s")
     where = f"{name}, line {1 + source.skipped_lines}"
     header = source.header
     for column in header:
-        if column not in COLUMNS:
-            hint = nearest_hint(column[:SHOWN_LENGTH], COLUMNS)
+        if column not in known:
+            hint = nearest_hint(column[:SHOWN_LENGTH], known)
             if len(header) == 1:
                 hint = "; separate the columns by commas"
             raise ProblemError(
                 f"{where}: unknown column {shown(column)}"
-                + (hint or f"; known columns are {', '.join(COLUMNS)}")
+                + (hint or f"; known columns are {', '.join(known)}")
             )
     for column in ("from", "to"):
         if column not in header:
@@ -207,15 +223,17 @@ def _read_large(source: TextTable, host_index: Mapping[str, int]) -> Columns | N
 
 def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
     """Read row by row."""
-    values: dict[str, list[float]] = {name: [] for name in source.header}
+    values: dict[str, list[Any]] = {name: [] for name in source.header}
     for line, row in source.rows():
         where = f"{source.name}, line {line}"
         for name, text in zip(source.header, row, strict=True):
             if name in ("from", "to"):
-                value: float = _host(text, name, where, host_index)
+                value: Any = _host(text, name, where, host_index)
+            elif name == OPEN:
+                value = windows_of(text, f"{where}: {name}") if text else ()
             elif name == "price_per_gb" and not text:
                 value = 0.0
-            elif name in (*RATE_COLUMNS, NEWEST) and not text:
+            elif name in (*RATE_COLUMNS, NEWEST, PERIOD) and not text:
                 value = math.nan
             else:
                 value = _number(text, name, where)
@@ -226,10 +244,15 @@ def _read_rows(source: TextTable, host_index: Mapping[str, int]) -> Columns:
                 f"{shown(row[source.header.index('from')])} twice; remove the line"
             )
     values["bandwidth"] = values.pop(_bandwidth_column(source))
-    return {
+    windows = values.pop(OPEN, None)
+    columns: Columns = {
         name: np.array(column, dtype=np.int64 if name in ("from", "to") else float)
         for name, column in values.items()
     }
+    if windows is not None:
+        columns[OPEN] = np.empty(len(windows), dtype=object)
+        columns[OPEN][:] = windows
+    return columns
 
 
 def _host(text: str, name: str, where: str, host_index: Mapping[str, int]) -> int:
@@ -272,12 +295,13 @@ def _reject_rates_of_periods(source: TextTable) -> None:
 
 def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTable:
     """Bring rows, one per link and period, into one column per link."""
-    _reject_bad_periods(source, columns["period"], n_periods)
+    columns, row_of = _in_all_periods(columns, n_periods)
+    _reject_bad_periods(source, columns["period"], row_of, n_periods)
     period = columns["period"].astype(np.int64)
     tail, head = columns["from"], columns["to"]
     key = tail * (int(max(tail.max(initial=0), head.max(initial=0))) + 1) + head
     order = np.lexsort((np.arange(len(key)), period, key))
-    _reject_twice(source, order, key, period)
+    _reject_twice(source, order, key, period, row_of)
     first = np.flatnonzero(np.diff(key[order], prepend=-1))
     counts = np.diff(first, append=len(key))
     if (counts != n_periods).any():
@@ -285,16 +309,17 @@ def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTa
         rows = order[first[short] : first[short] + counts[short]]
         missing = next(i for i in range(n_periods) if i not in period[rows])
         raise ProblemError(
-            f"{source.place(int(rows.min()))}: the link lacks a row for period {missing}; periods "
-            f"0 to {n_periods - 1} need one each, with bandwidth 0 for no capacity"
+            f"{source.place(int(row_of[rows].min()))}: the link lacks a row for period {missing}; "
+            f"periods 0 to {n_periods - 1} need one each, with bandwidth 0 for no capacity, or "
+            "one row for all with an empty period"
         )
     price = columns.get("price_per_gb", np.zeros(len(key)))
     changed = np.flatnonzero(price[order] != np.repeat(price[order[first]], n_periods))
     if len(changed):
         row = int(order[changed[0]])
         raise ProblemError(
-            f"{source.place(row)}: price_per_gb must be the same in all periods of a link, got "
-            f"{price[row]:g} in period {period[row]}"
+            f"{source.place(int(row_of[row]))}: price_per_gb must be the same in all periods of a "
+            f"link, got {price[row]:g} in period {period[row]}"
         )
     row_of_link = order[first]
     return LinkTable(
@@ -302,29 +327,61 @@ def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTa
         head[row_of_link],
         np.ascontiguousarray(columns["bandwidth"][order].reshape(-1, n_periods).T),
         price[row_of_link],
-        row_of_link,
+        row_of[row_of_link],
         source,
         {key: np.full(len(row_of_link), np.nan) for key in RATE_COLUMNS},
         oldest_s(columns.get(NEWEST)),
+        _windows_of_links(source, columns, order, row_of, n_periods),
     )
 
 
-def _reject_bad_periods(source: TextTable, period: FloatArray, n_periods: int) -> None:
+def _in_all_periods(columns: Columns, n_periods: int) -> tuple[Columns, IntArray]:
+    """Repeat rows without a period in each; return the columns, and the data row of each."""
+    everywhere = np.isnan(columns["period"])
+    times = np.where(everywhere, n_periods, 1)
+    row_of = np.repeat(np.arange(len(times)), times)
+    repeated = {name: column[row_of] for name, column in columns.items()}
+    number = np.arange(len(row_of)) - np.repeat(np.cumsum(times) - times, times)
+    repeated["period"] = np.where(everywhere[row_of], number, repeated["period"])
+    return repeated, row_of
+
+
+def _windows_of_links(
+    source: TextTable, columns: Columns, order: IntArray, row_of: IntArray, n_periods: int
+) -> tuple[tuple[Window, ...], ...]:
+    if OPEN not in columns:
+        return ((),) * (len(order) // n_periods)
+    windows = columns[OPEN][order].reshape(-1, n_periods)
+    for link, given in enumerate(windows):
+        if len(set(given)) > 1:
+            row = int(row_of[order[link * n_periods : (link + 1) * n_periods]].max())
+            raise ProblemError(
+                f"{source.place(row)}: open must be the same in all periods of a link; correct it"
+            )
+    return tuple(windows[:, 0])
+
+
+def _reject_bad_periods(
+    source: TextTable, period: FloatArray, row_of: IntArray, n_periods: int
+) -> None:
     bad = (period >= n_periods) | (period != np.floor(period))
     if bad.any():
         row = int(np.argmax(bad))
         raise ProblemError(
-            f"{source.place(row)}: period must be a whole number from 0 to {n_periods - 1}, got "
-            f"{period[row]:g}; periods_s lists the starts of {n_periods} periods"
+            f"{source.place(int(row_of[row]))}: period must be a whole number from 0 to "
+            f"{n_periods - 1}, got {period[row]:g}; periods_s lists the starts of {n_periods} "
+            "periods"
         )
 
 
-def _reject_twice(source: TextTable, order: IntArray, key: IntArray, period: IntArray) -> None:
+def _reject_twice(
+    source: TextTable, order: IntArray, key: IntArray, period: IntArray, row_of: IntArray
+) -> None:
     twice = (np.diff(key[order]) == 0) & (np.diff(period[order]) == 0)
     if twice.any():
         i = int(np.argmax(twice))
         one, two = order[i], order[i + 1]
         raise ProblemError(
-            f"{source.place(int(two))}: the link is given twice for period {period[two]}, also in "
-            f"{source.place(int(one))}; keep one"
+            f"{source.place(int(row_of[two]))}: the link is given twice for period {period[two]}, "
+            f"also in {source.place(int(row_of[one]))}; keep one"
         )

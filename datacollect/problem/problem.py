@@ -161,8 +161,9 @@ class Problem(ProblemConstructors, ProblemQuestions):
     def until(self, at_s: float) -> Problem:
         """Return the problem with daily periods listed at least until an instant.
 
-        Where bandwidths recur every day (``daily_periods`` in a file), a problem lists the periods
-        of some days; a plan that takes longer needs more of them.
+        Where bandwidths recur every day (``daily_periods`` in a file), or links have windows
+        (``open``), a problem lists the periods of some days; a plan that takes longer needs more
+        of them, lest it takes what comes after the last for ever open.
 
         Parameters
         ----------

@@ -139,6 +139,9 @@ def _long(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return hosts' names and the problem's columns of links from a long table."""
     bandwidth_column = _check_columns(links)
+    period = None
+    if "period" in links:
+        links, period = _with_periods(links, len(starts))
     names, tail, head = _ends(links, host_list, backlog)
     with np.errstate(over="ignore"):  # what becomes infinite is refused by the rules of problems
         bandwidth = (
@@ -154,10 +157,9 @@ def _long(
         if "price_per_gb" in links
         else None
     )
-    if "period" not in links:
+    if period is None:
         matrix = np.tile(bandwidth, (len(starts), 1))
     else:
-        period = _periods(links, len(starts))
         key, row, pair = np.unique(
             tail.astype(np.int64) * len(names) + head, return_index=True, return_inverse=True
         )
@@ -304,16 +306,22 @@ def _measured_s(links: pd.DataFrame) -> float | None:
     return found if found is not None and found >= SINCE_1970_S else None
 
 
-def _periods(links: pd.DataFrame, n_periods: int) -> IntArray:
+def _with_periods(links: pd.DataFrame, n_periods: int) -> tuple[pd.DataFrame, IntArray]:
+    """Return the rows and the period of each; those without a period are repeated in all."""
     period = numbers_of(links["period"], "links: period")
-    bad = ~((period >= 0) & (period < n_periods) & (period == np.floor(period)))
+    everywhere = np.isnan(period)
+    whole = (period >= 0) & (period < n_periods) & (period == np.floor(period))
+    bad = ~(everywhere | whole)
     if bad.any():
         row = int(np.argmax(bad))
         raise ProblemError(
             f"links, row {row}: period must be a whole number from 0 to {n_periods - 1}, got "
             f"{period[row]:g}; periods_s lists the starts of {n_periods} period(s)"
         )
-    return period.astype(np.int64)
+    times = np.where(everywhere, n_periods, 1)
+    rows = np.repeat(np.arange(len(times)), times)
+    number = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    return links.take(rows), np.where(everywhere[rows], number, period[rows]).astype(np.int64)
 
 
 def _host_names(hosts: pd.DataFrame) -> list[str]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.errors import ProblemError, naming, nearest_hint
-from datacollect.problem.calendar import enough_s, unroll
-from datacollect.problem.hosts import DailyPeriods, Held, HeldColumns
+from datacollect.problem.calendar import enough_s, least_s, listed
+from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.schedule.contents import ProgressContents
 from datacollect.schedule.new_links import with_new_links
 from datacollect.schedule.use import legs
@@ -236,7 +236,8 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
     _require_known(problem, progress)
     if problem.daily is not None:
         # Days enough for what remains; all hours of a day at least.
-        problem = problem.until(progress.at_s + enough_s(problem))
+        until_s = max(enough_s(problem), least_s(problem.daily))
+        problem = problem.until(progress.at_s + until_s)
     gone = set(progress.lost_data)
     held = tuple(h for h in progress.held if h not in gone) if gone else progress.held
     try:
@@ -363,9 +364,10 @@ def _recurring(problem: Problem, remaining: Problem, progress: Progress) -> Prob
     if daily is None or clock is None:
         return remaining
     until_s = daily.until_s - progress.at_s
-    if len(unroll(daily.hours, clock, until_s)[0]) != remaining.n_periods:
+    rest = replace(daily, until_s=until_s)
+    if len(listed(rest, clock)[0]) != remaining.n_periods:
         return remaining  # less than a microsecond from an hour that recurs
-    return remaining.replace(daily=DailyPeriods(daily.hours, until_s))
+    return remaining.replace(daily=rest)
 
 
 def _without_hosts(columns: dict[str, Any], lost: BoolArray) -> dict[str, Any]:

@@ -69,6 +69,19 @@ def test_no_number_of_another_network_is_quoted() -> None:
     assert re.findall(r"[\d.]*\d", found) == ["12", "4"]
 
 
+def test_nothing_is_compared_with_direct_where_it_is_impossible() -> None:
+    """Twelve sources behind K: 24 hops and no way but over K, so direct is no advice."""
+    names = [*(f"S{i}" for i in range(12)), "K", "D"]
+    rates = np.zeros((14, 14))
+    rates[:12, 12] = rates[12, 13] = 1e6
+    problem = dc.Problem.from_matrix(names, rates, [9] * 12 + [0, 0], "D")
+    plan = dc.coordinated(problem)
+    assert many_connections(plan, 4) is not None
+    assert not [text for text in cautions(problem, plan) if "direct" in text]
+    assert dc.compare(problem).advised is None
+    assert dc.compare(_star(2)).advised is not None
+
+
 def test_old_estimates_are_said_to_be_old() -> None:
     now_s = 1_800_000_000.0
     fresh = _star(2).replace(measured_s=now_s - OLD_S)

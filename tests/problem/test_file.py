@@ -266,6 +266,15 @@ def test_no_price_is_price_zero(tmp_path):
 
 
 @pytest.mark.usefixtures("both_readers")
+def test_an_empty_period_is_all_periods(tmp_path):
+    """K's link has one row for both periods; it is named by its own line where it is wrong."""
+    csv = "from,to,period,bandwidth_bytes_per_s\nS,D,1,20\nK,D,,7\nS,D,0,10\n"
+    problem = csv_problem(tmp_path, csv, head="periods_s = [0, 60]")
+    assert links_of(problem) == {("S", "D"): [10.0, 20.0], ("K", "D"): [7.0, 7.0]}
+    with pytest.raises(dc.ProblemError, match=r"line 5: the link is given twice for period 1, als"):
+        csv_problem(tmp_path, f"{csv}K,D,1,8\n", head="periods_s = [0, 60]")
+
+
 def test_csv_with_periods_has_a_row_each_in_any_order(tmp_path):
     rows = "S,D,1,20,0.5\nK,D,0,7,0\nS,D,0,10,0.5\nK,D,1,8,0\n"
     csv = f"from,to,period,bandwidth_bytes_per_s,price_per_gb\n{rows}"

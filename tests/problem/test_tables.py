@@ -103,6 +103,20 @@ def test_forecast_by_rows_with_a_period():
     assert problem.price_per_gb.tolist() == [0.3, 0.1, 0.2]
 
 
+def test_rows_without_a_period_hold_in_all():
+    """S's first row has none; the others are given for one period each."""
+    links = pd.DataFrame(
+        {
+            "from": ["S", "K", "K"],
+            "to": ["D", "D", "D"],
+            "period": [None, 1, 0],
+            "bandwidth_bytes_per_s": [4.0, 2.0, 3.0],
+        }
+    )
+    problem = Problem.from_dataframe(links, {"S": 10}, "D", periods_s=[0, 60])
+    assert problem.bandwidth_bytes_per_s.tolist() == [[3.0, 4.0], [2.0, 4.0]]
+
+
 def test_bandwidths_without_period_hold_in_all_periods():
     problem = Problem.from_dataframe(LONG, {"S": 10}, "D", periods_s=[0, 60])
     assert problem.bandwidth_bytes_per_s.tolist() == [[2, 1, 4]] * 2
@@ -166,7 +180,6 @@ HOSTS = pd.DataFrame(index=["S", "K", "D"])
         ),
         (LONG.assign(period=1), {}, r"row 0: period must be a whole number from 0 to 0, got 1"),
         (LONG.assign(period=0.5), {"periods_s": [0, 9]}, r"whole number from 0 to 1, got 0.5"),
-        (LONG.assign(period=np.nan), {}, r"period must be a whole number from 0 to 0, got nan"),
         (
             pd.concat([LONG.assign(period=i, price_per_gb=[i, 1, 1]) for i in range(2)]),
             {"periods_s": [0, 9]},

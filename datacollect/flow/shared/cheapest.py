@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from datacollect.clock import instant_text
 from datacollect.errors import InfeasibleError
 from datacollect.flow.cheapest import CheapestFlow
 from datacollect.flow.layered import layered_network, lengths_until_s
@@ -92,7 +93,8 @@ def _until(
 
 def _too_early(problem: Problem, end_s: float) -> InfeasibleError:
     return InfeasibleError(
-        f"not everything can arrive at {problem.destination!r} within {end_s:g} s; allow more time",
+        f"not everything can arrive at {problem.destination!r} by "
+        f"{instant_text(end_s, problem.clock)}; allow more time",
         problem.sources,
     )
 

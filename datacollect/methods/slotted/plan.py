@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.clock import deadline_text, instant_text
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
 from datacollect.flow.bottleneck import never_arrives
 from datacollect.flow.layered import breakpoints_s, with_room_for_returns
@@ -135,7 +136,7 @@ def _plan(
         if found is None:
             least_slots = max(fewest, allowed + 1, slots_at_least(problem, slot_s, budget))
             earliest, _ = _with_fewest(attempt, least_slots, problem, slot_s)
-            raise _too_early(optimum, deadline_s or 0.0, slot_s, earliest.graph.n_slots)
+            raise _too_early(problem, optimum, deadline_s or 0.0, slot_s, earliest.graph.n_slots)
         part, flow = found
     lengths = np.full(part.graph.n_slots, slot_s)
     costs = path_costs(problem, prefer, lengths, part.graph.n_nodes)
@@ -201,8 +202,8 @@ def _allowed_slots(deadline_s: float, slot_s: float) -> int:
     """Return how many whole slots end by the deadline."""
     if deadline_s / slot_s >= MOST_SLOTS:
         raise ProblemError(
-            f"deadline_s = {deadline_s:g} allows {deadline_s / slot_s:.3g} slots of {slot_s:g} s, "
-            f"at most {MOST_SLOTS} are allowed; use a longer slot or an earlier deadline"
+            f"deadline_s = {deadline_s:.15g} allows {deadline_s / slot_s:.3g} slots of {slot_s:g} "
+            f"s, at most {MOST_SLOTS} are allowed; use a longer slot or an earlier deadline"
         )
     return slots_within(deadline_s, slot_s)
 
@@ -236,12 +237,13 @@ def emptying(
 
 
 def _too_early(
-    optimum: FluidOptimum, deadline_s: float, slot_s: float, n_slots: int
+    problem: Problem, optimum: FluidOptimum, deadline_s: float, slot_s: float, n_slots: int
 ) -> InfeasibleError:
     late = format_duration(n_slots * slot_s - deadline_s)
     return InfeasibleError(
-        f"deadline_s = {deadline_s:g} is too early: in slots of {slot_s:g} s all can have arrived "
-        f"after {n_slots} slots, {n_slots * slot_s:g} s, at the soonest, {late} later. "
+        f"{deadline_text(deadline_s, problem.clock)} is too early: in slots of {slot_s:g} s "
+        f"all can have arrived after {n_slots} slots, "
+        f"{instant_text(n_slots * slot_s, problem.clock)}, at the soonest, {late} later. "
         f"{optimum.bottleneck.text}",
         optimum.bottleneck.hosts,
     )

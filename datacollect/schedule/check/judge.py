@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.clock import instant_text
 from datacollect.errors import ScheduleError, nearest_hint
 from datacollect.kinds import shown
 from datacollect.schedule.check.capacity import within_capacity
@@ -223,7 +224,8 @@ def _nothing_before_release(case: Case) -> None:
         early_s = released_s - case.schedule.columns.start_s[row]
         raise ScheduleError(
             f"{case.describe(row)}: it leaves {seconds(early_s)} before the release of "
-            f"{case.problem.names[where.source[row]]!r} at {seconds(released_s)}"
+            f"{case.problem.names[where.source[row]]!r} at "
+            f"{instant_text(released_s, case.problem.clock)}"
         )
 
 

@@ -56,5 +56,5 @@ def test_too_early_an_end_is_infeasible(problem):
     assume(problem.parcels and earliest is not None)
     # Data that return to an owner with a limit have tests, and a message, of their own.
     assume(with_room_for_returns(problem) is None)
-    with pytest.raises(dc.InfeasibleError, match="not everything can arrive at 'D' within"):
+    with pytest.raises(dc.InfeasibleError, match="not everything can arrive at 'D' by"):
         flow_by(problem, "relay-bytes", earliest * (1 - 1e-5))
