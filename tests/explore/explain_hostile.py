@@ -6,7 +6,7 @@ import copy
 import random
 
 import numpy as np
-from explore.hostile import EXACT, Case, earliest_s, random_case
+from judges.hostile_programs import EXACT, Case, earliest_s, random_case
 
 import datacollect as dc
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from explore.hostile import EXACT, earliest_s, least_money, random_case
+from judges.hostile_programs import EXACT, earliest_s, least_money, random_case
 
 import datacollect as dc
 

@@ -6,7 +6,7 @@ import copy
 import random
 from typing import Any
 
-from explore.hostile import EXACT, Case, Pool, earliest_s, random_case
+from judges.hostile_programs import EXACT, Case, Pool, earliest_s, random_case
 
 import datacollect as dc
 

@@ -110,13 +110,6 @@ def another_ns3(monkeypatch):
     process.check_installed()
 
 
-def no_plotly(monkeypatch):
-    from datacollect.study.report.page import plotly_script
-
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    plotly_script()
-
-
 def no_dask(monkeypatch):
     from datacollect.study.workers import DaskCluster
 
@@ -153,7 +146,7 @@ def no_cbc(monkeypatch):
     cbc._cbc_path()
 
 
-MISSING = [no_ns3, another_ns3, no_plotly, no_dask, no_topohub, no_pylmcf, no_solver, no_cbc]
+MISSING = [no_ns3, another_ns3, no_dask, no_topohub, no_pylmcf, no_solver, no_cbc]
 
 
 def remedy_of(missing):

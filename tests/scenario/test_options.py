@@ -68,7 +68,7 @@ def test_each_method_gets_the_options_that_it_has():
     }
     how = execution_options(line_of(method={**section, "order": ["S"]}))
     assert how.planning() == CoordinatedOptions(
-        2.0, solver="ortools", time_limit_s=9.0, finish="together"
+        2.0, solver="ortools", time_limit_s=9.0, finish="together", settle_ties=False
     )
     assert how.planning("best-path") == BestPathOptions(2.0, first="relay", solver="ortools")
     assert how.planning("direct") == DirectOptions(("S",), 2, 5.0, solver="ortools")
@@ -77,7 +77,7 @@ def test_each_method_gets_the_options_that_it_has():
 def test_scaled_slots_are_as_much_shorter_as_the_data_are_less():
     """100 s at full size are 10 s at a tenth; slots in seconds stay what they are."""
     scaled = line_of(scale=0.1, method={"scaled_slot_s": 100.0})
-    assert execution_options(scaled).planning() == CoordinatedOptions(10.0)
+    assert execution_options(scaled).planning() == CoordinatedOptions(10.0, settle_ties=False)
     assert execution_options(line_of(scale=0.1, method={"slot_s": 2.0})).slot_s == 2.0
 
 
