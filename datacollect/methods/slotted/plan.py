@@ -47,7 +47,7 @@ from datacollect.solvers.networks import reachable
 from datacollect.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from datacollect.arrays import BoolArray, IntArray
     from datacollect.choices import Preference
@@ -133,10 +133,14 @@ def _plan(
             status = HEURISTIC
     else:
         found = attempt(allowed) if allowed >= fewest else None
+        if found is None and undecided:  # in fewer slots whole bytes may be found nevertheless
+            found = next(filter(None, map(attempt, _fewer(fewest, allowed))), None)
         if found is None:
             least_slots = max(fewest, allowed + 1, slots_at_least(problem, slot_s, budget))
             earliest, _ = _with_fewest(attempt, least_slots, problem, slot_s)
-            raise _too_early(problem, optimum, deadline_s or 0.0, slot_s, earliest.graph.n_slots)
+            raise _too_early(
+                problem, optimum, deadline_s or 0.0, slot_s, earliest.graph.n_slots, undecided
+            )
         part, flow = found
     lengths = np.full(part.graph.n_slots, slot_s)
     costs = path_costs(problem, prefer, lengths, part.graph.n_nodes)
@@ -151,6 +155,14 @@ def _plan(
     except TimeLimitError:
         # The flow is complete; only the preference is not met.
         return part.graph, flow, TIME_LIMIT, optimum.solver
+
+
+def _fewer(fewest: int, allowed: int) -> Iterator[int]:
+    """Yield a few numbers of slots below what is allowed, near and far."""
+    step = 1
+    while allowed - step >= fewest:
+        yield allowed - step
+        step *= 2
 
 
 def _with_fewest(
@@ -237,13 +249,20 @@ def emptying(
 
 
 def _too_early(
-    problem: Problem, optimum: FluidOptimum, deadline_s: float, slot_s: float, n_slots: int
+    problem: Problem,
+    optimum: FluidOptimum,
+    deadline_s: float,
+    slot_s: float,
+    n_slots: int,
+    undecided: list[int],
 ) -> InfeasibleError:
     late = format_duration(n_slots * slot_s - deadline_s)
+    # Of whole bytes in fewer slots neither a plan nor a proof may have been found.
+    how_sure = "as far as is known" if undecided else "at the soonest"
     return InfeasibleError(
         f"{deadline_text(deadline_s, problem.clock)} is too early: in slots of {slot_s:g} s "
         f"all can have arrived after {n_slots} slots, "
-        f"{instant_text(n_slots * slot_s, problem.clock)}, at the soonest, {late} later. "
+        f"{instant_text(n_slots * slot_s, problem.clock)}, {how_sure}, {late} later. "
         f"{optimum.bottleneck.text}",
         optimum.bottleneck.hosts,
     )

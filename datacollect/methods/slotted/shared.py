@@ -13,7 +13,7 @@ import numpy as np
 from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow.arc_copies import with_copies
 from datacollect.flow.preference import Costs
-from datacollect.flow.shared.network import SharedNetwork
+from datacollect.flow.shared.network import SharedNetwork, ways_to_sink
 from datacollect.flow.shared.pricing import cheapest, largest_share
 from datacollect.flow.tolerances import ATTAINED
 from datacollect.methods.slots import whole_slot_bytes
@@ -21,7 +21,6 @@ from datacollect.methods.slotted.graph import slot_costs
 from datacollect.methods.slotted.pricing import attractive, least_cost_flow, most_worth, priced
 from datacollect.methods.slotted.whole_bytes import Bottlenecks, Whole
 from datacollect.methods.tolerances import TOLERATED
-from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
     from datacollect.arrays import IntArray
@@ -181,9 +180,11 @@ def _worth_adding(
     graph = part.graph
     price = found.node_price.copy()
     tolls = -found.row_price.reshape(-1, graph.n_slots)
-    # Nodes without a way on have no price of their own: too high to send there, so that ways on
-    # are attractive, whatever they cost and whichever tolls they pay.
-    lost = ~reachable(network.n_nodes, network.head, network.tail, network.sink)
+    # Nodes from which nothing can get on, for want of arcs or of room, have no price of their own:
+    # too high to send there, so that ways on are attractive, whatever they cost and whichever
+    # tolls they pay.
+    _, width_bytes = ways_to_sink(network)
+    lost = width_bytes <= 0
     largest_cost = float(max(costs.link.max(initial=0), 1)) + float(costs.arrival.max(initial=0))
     largest_toll = float(tolls.max(axis=1, initial=0.0).sum())
     price[lost] = float(price[~lost].max()) + largest_cost + largest_toll
