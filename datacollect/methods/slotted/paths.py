@@ -97,13 +97,14 @@ def _injections(
     held = [i for i, pool in enumerate(graph.pools) if not pool.is_own]
     pool_of[[graph.pools[i].node for i in own]] = own
     arcs = np.flatnonzero((pool_of[graph.tail] >= 0) & (flow > 0))
+    # Of a list without entries numpy makes floats, which round bytes beyond 2**53.
+    held_host = np.array([graph.pools[i].host for i in held], dtype=np.int64)
+    held_bytes = np.array([graph.pools[i].n_bytes for i in held], dtype=np.int64)
     return (
-        np.concatenate([held, pool_of[graph.tail[arcs]]]).astype(np.int64),
-        np.concatenate(
-            [[graph.pools[i].host for i in held], graph.node_host[graph.tail[arcs]]]
-        ).astype(np.int64),
+        np.concatenate([np.array(held, dtype=np.int64), pool_of[graph.tail[arcs]]]),
+        np.concatenate([held_host, graph.node_host[graph.tail[arcs]]]),
         np.concatenate([np.zeros(len(held), np.int64), graph.slot[arcs]]),
-        np.concatenate([[graph.pools[i].n_bytes for i in held], flow[arcs]]).astype(np.int64),
+        np.concatenate([held_bytes, flow[arcs]]),
     )
 
 

@@ -11,8 +11,9 @@ from instances.slotted_plans import (
     slots_of,
 )
 
+import datacollect as dc
 from datacollect.flow.preference import PREFERENCES
-from datacollect.methods.slotted.paths import slotted_pieces
+from datacollect.methods.slotted.paths import _injections, slotted_pieces
 from datacollect.methods.slotted.search import (
     partial_graph,
     saturating,
@@ -83,3 +84,15 @@ def test_held_data_leave_from_their_holder_and_own_data_from_their_source():
 def test_no_route_visits_a_host_twice_without_storage_limits(few_arcs, prefer):
     plan = plan_slots(overlay(16, 3, 2), prefer)
     assert all(len(set(route.hosts)) == len(route.hosts) for route in plan.routes)
+
+
+def test_bytes_beyond_2_to_the_53_are_counted_to_the_last():
+    """Nothing is held elsewhere: of an empty list numpy once made floats, which round."""
+    n_bytes = 2**54 + 1
+    problem = dc.Problem.from_matrix(["S", "D"], [[0, 2.0**55], [0, 0]], [n_bytes, 0], "D")
+    graph = partial_graph(problem, 1.0, 1, np.arange(1)).graph
+    flow = np.where(graph.link < 0, 0, n_bytes)
+    own = [pool.node for pool in graph.pools]
+    flow[np.isin(graph.tail, own)] = n_bytes
+    *_, entering = _injections(graph, flow)
+    assert entering.tolist() == [n_bytes]
