@@ -74,7 +74,9 @@ def random_case(seed: int, *, priced: bool = False) -> Case:
     starts = sorted(set(starts))
     hosts: dict[str, dict[str, Any]] = {"D": {}}
     for name in names:
-        n_bytes = draws.choice([0, 1, max(1, size // 1000), draws.randint(1, size), size])
+        # Less than the programs are exact to would be nothing to them, and have to arrive.
+        few = max(1, size // 5000)
+        n_bytes = draws.choice([0, few, max(1, size // 1000), draws.randint(few, size), size])
         hosts[name] = {"backlog_bytes": n_bytes}
         if draws.random() < 0.3:
             hosts[name]["storage_bytes"] = 0
