@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
@@ -202,6 +203,6 @@ def _number(tree: Tree, key: str, where: str) -> float:
     value = tree.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ProblemError(f"{where}: {key} must be a number, got {value!r}")
-    if not (math.isfinite(value) and value >= 0):
-        raise ProblemError(f"{where}: {key} must be >= 0 and finite, got {value:g}")
+    if not 0 <= value <= sys.float_info.max:
+        raise ProblemError(f"{where}: {key} must be >= 0 and finite, got {value!s:.40}")
     return value

@@ -14,8 +14,8 @@ esmond, gives series without hosts: there ``esmond-ps-get --output-format csv`` 
 from __future__ import annotations
 
 import json
-import math
 import re
+import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
@@ -216,5 +216,5 @@ def _within(tree: Any, keys: tuple[str, ...]) -> Any:
 def _require_number(value: Any, place: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ProblemError(f"{place} must be a number, got {value!r}")
-    if not (math.isfinite(value) and value >= 0):
-        raise ProblemError(f"{place} must be >= 0 and finite, got {value:g}")
+    if not 0 <= value <= sys.float_info.max:
+        raise ProblemError(f"{place} must be >= 0 and finite, got {value!s:.40}")
