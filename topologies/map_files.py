@@ -219,7 +219,7 @@ def _from_gml(text: str, where: str) -> MapFile:
         # Without it a second edge between the same nodes is an error; maps have such.
         several = re.sub(r"\bgraph\s*\[", "graph [ multigraph 1 ", text, count=1)
     # What networkx refuses, and what it lets through.
-    refused = (nx.NetworkXError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+    refused = (nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
     try:
         graph = nx.parse_gml(several.splitlines(), label="id")
     except refused as error:

@@ -255,6 +255,7 @@ def test_directed_gml_leads_one_way():
         (("id 1", "id 0"), r"not a graph in GML: .*duplicated"),
         (("]\n]", "]"), r"not a graph in GML"),
         (("edge [", "\x02edge ["), r"not a graph in GML: cannot tokenize \\x02edge"),
+        (('Network "Tiny"\n', 'Network "Tiny\n\n'), r"not a graph in GML"),
         (("8000000.0", "-1"), r"LinkSpeedRaw must be bit/s, > 0 and finite, got -1"),
     ],
 )
