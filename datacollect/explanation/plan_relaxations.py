@@ -21,6 +21,7 @@ from datacollect.explanation.resources import (
     RATES,
     TURNS,
     Relaxed,
+    RelaxedTogether,
     Resource,
     most_through,
     resource_name,
@@ -53,7 +54,7 @@ AS_THE_BOUND = (
 
 
 @dataclass(frozen=True)
-class PlanRelaxation:
+class PlanRelaxation(RelaxedTogether):
     """What relaxing one constraint, or several together, gains in a plan.
 
     Attributes
@@ -69,21 +70,10 @@ class PlanRelaxation:
         What is saved of what a plan with a deadline minimises; None for other plans.
     """
 
-    relaxed: tuple[Relaxed, ...]
     saves_s: float | None
     saves_unlimited_s: float | None
     saves_cost: float | None = None
     saves_cost_unlimited: float | None = None
-
-    @property
-    def resources(self) -> tuple[Resource, ...]:
-        """What is relaxed."""
-        return tuple(one.resource for one in self.relaxed)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The same in words."""
-        return tuple(one.name for one in self.relaxed)
 
     @property
     def helps(self) -> bool:

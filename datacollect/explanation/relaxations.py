@@ -16,6 +16,7 @@ import numpy as np
 from datacollect.explanation.resources import (
     RATES,
     Relaxed,
+    RelaxedTogether,
     Resource,
     Then,
     ample_bytes_per_s,
@@ -51,7 +52,7 @@ STEPS = dict.fromkeys(RATES, bytes_per_s_from_mbit_per_s(1.0)) | {
 
 
 @dataclass(frozen=True)
-class Relaxation:
+class Relaxation(RelaxedTogether):
     """What relaxing one constraint, or two together, gains.
 
     Attributes
@@ -65,19 +66,8 @@ class Relaxation:
         Seconds saved if the resources had no limit at all, or data were there from time 0.
     """
 
-    relaxed: tuple[Relaxed, ...]
     saves_s: float
     saves_unlimited_s: float
-
-    @property
-    def resources(self) -> tuple[Resource, ...]:
-        """What is relaxed."""
-        return tuple(one.resource for one in self.relaxed)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The same in words."""
-        return tuple(one.name for one in self.relaxed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain tree."""

@@ -302,3 +302,25 @@ def _with_value(problem: Problem, resource: Resource, value: float) -> Problem:
     column: Any = getattr(problem, name).copy()
     column[resource.number] = value
     return problem.replace(**{name: column})
+
+
+@dataclass(frozen=True)
+class RelaxedTogether:
+    """One constraint that is relaxed, or several together.
+
+    Attributes
+    ----------
+    relaxed : tuple of Relaxed
+    """
+
+    relaxed: tuple[Relaxed, ...]
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """What is relaxed."""
+        return tuple(one.resource for one in self.relaxed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The same in words."""
+        return tuple(one.name for one in self.relaxed)
