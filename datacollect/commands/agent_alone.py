@@ -9,45 +9,47 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from datacollect.commands.agent_work import init_agent, new_key, serve, show_key
-from datacollect.commands.streams import note
-from datacollect.errors import DatacollectError
+from datacollect.commands.ending import exit_code_of, run_and_leave
+from datacollect.commands.streams import emit, note
+from datacollect.leaving import leave_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "datacollect-agent"
 COMMANDS = ("run", "init", "keys")
-FAILED, INTERRUPTED = 3, 130
 
 
 def main() -> NoReturn:
     """Run the program and leave with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    leave_with(lambda: partial(run_and_leave, run))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the program; return the exit code. Every error ends as one message."""
     is_named = bool(arguments) and arguments[0] in (*COMMANDS, "-h", "--help")
-    given = _parser().parse_args(arguments if is_named else ["run", *arguments])
     try:
+        given = _parser().parse_args(arguments if is_named else ["run", *arguments])
         given.act(given)
-    except DatacollectError as error:
-        note(f"error: {error}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        note("interrupted")
-        return INTERRUPTED
-    except (OSError, ImportError, MemoryError) as error:
-        note(f"error: this host refuses: {type(error).__name__}: {error}; mend that, and try again")
-        return FAILED
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - says which, exit 3
+        return exit_code_of(error)
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """Writes help and usage as commands write: what cannot be written is told."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        write = emit if file is sys.stdout else note
+        write(message.rstrip("\n"))
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
         PROGRAM,
         description=f"A host's agent. `{PROGRAM} AGENT` is short for `{PROGRAM} run AGENT`.",
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from instances.exits import CLOSED, FULL, PIPE, Command, bench
 
@@ -76,3 +80,25 @@ def test_completion_ends_without_a_trace(stream, code, ended):
     assert found == code
     assert "internal error" not in said
     assert ended(command, stream, stream)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("nothing.toml 2> /dev/full", 2),
+        ("--unknown 2> /dev/full", 2),
+        ("nothing.toml >&- 2>&-", 2),
+        ("--help > /dev/full", 3),
+        ("--help >&-", 2),
+        ("--help | true; exit ${PIPESTATUS[0]}", 141),
+        ("--help > /dev/null", 0),
+    ],
+)
+def test_the_agent_alone_ends_as_all_commands_do(line, code):
+    """Buffered, as Python's streams are unless something says otherwise: it ended with 120."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    program = f"{sys.executable} -m datacollect.commands.agent_alone {line}"
+    process = subprocess.run(
+        ["bash", "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (process.returncode, "Traceback" in process.stderr) == (code, False)
