@@ -8,10 +8,12 @@ import gzip
 import json
 import os
 import re
+import stat
 import sys
 import tomllib
 import zlib
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,6 +146,15 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         raise ProblemError(f"{name}: no file can have a name with a NUL character") from None
 
 
+def toml_text(value: object) -> str:
+    """Return a text, or a list of texts, as TOML writes them: as JSON does, but for one letter.
+
+    >>> toml_text(["a", "b"])
+    '["a", "b"]'
+    """
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def write_atomically(path: str | PathLike[str], data: bytes) -> None:
     """Write a file so that no reader ever sees half of it."""
     # A link keeps pointing to what is written; a device or pipe is written to, not replaced.
@@ -154,7 +165,7 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
             return
         beside = file.with_name(f".{file.name[:100]}.{os.getpid()}.tmp")
         try:
-            beside.write_bytes(data)
+            _write_beside(file, beside, data)
             beside.replace(file)
         finally:
             beside.unlink(missing_ok=True)
@@ -163,6 +174,19 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
         remedy = "; make the folder first" if not file.parent.exists() else ""
         message = f"{document_name(path)}: cannot be written: {reason}{remedy}"
         raise NotWrittenError(message, getattr(error, "errno", None)) from None
+
+
+def _write_beside(file: Path, beside: Path, data: bytes) -> None:
+    """Write what is to take a file's place, for those alone who may read that file."""
+    if not file.exists():
+        beside.write_bytes(data)
+        return
+    mode = stat.S_IMODE(file.stat().st_mode)
+    number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode & stat.S_IRWXU)
+    with os.fdopen(number, "wb") as new:
+        new.write(data)
+        with suppress(OSError):  # a file system without modes: it stays as narrow as it is
+            os.fchmod(number, mode)
 
 
 def write_owned(path: str | PathLike[str], data: bytes, *, mode: int, new: bool = False) -> None:

@@ -41,7 +41,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Writes help and usage as commands write: what cannot be written is told."""
+    """Writes help and usage as commands write, and takes options by their whole names alone."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "allow_abbrev": False})
 
     def _print_message(self, message: str, file: Any = None) -> None:
         write = emit if file is sys.stdout else note

@@ -20,7 +20,6 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
-from datacollect.installation import command_for_extra
 from datacollect.units import counted, format_significant
 
 if TYPE_CHECKING:
@@ -78,10 +77,16 @@ def report(
         _show_claims(found)
     if found.n_unreadable:
         note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
+    if found.page is None:
+        from datacollect.installation import command_for_extra
+
+        page = f"none; for one: {command_for_extra('report')}"
+    else:
+        page = str(found.page)
     n_besides = len(found.files) - (found.page is not None)
     emit_facts(
         [
-            ("page", str(found.page or f"none; for one: {command_for_extra('report')}")),
+            ("page", page),
             ("besides", f"{n_besides} pictures and tables in {found.folder}"),
         ]
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.byte_ranges import ByteRanges
-from datacollect.documents import PROGRESS_FORMAT
+from datacollect.documents import PROGRESS_FORMAT, toml_text
 from datacollect.errors import ProblemError
 from datacollect.exports.answers import proved_bytes
 from datacollect.exports.templates import folder_of_host
@@ -286,17 +286,12 @@ def progress_toml(tree: Mapping[str, Any]) -> str:
     offset_bytes = 0
     bytes = 5
     """
-    lines = [f"format = {_quoted(tree['format'])}", f"at_s = {tree['at_s']}"]
+    lines = [f"format = {toml_text(tree['format'])}", f"at_s = {tree['at_s']}"]
     for entry in tree.get("held", ()):
-        lines += ["", "[[held]]", f"host = {_quoted(entry['host'])}"]
-        lines += [f"source = {_quoted(entry['source'])}"]
+        lines += ["", "[[held]]", f"host = {toml_text(entry['host'])}"]
+        lines += [f"source = {toml_text(entry['source'])}"]
         lines += [f"{key} = {entry[key]}" for key in ("offset_bytes", "bytes")]
     return "\n".join(lines)
-
-
-def _quoted(text: str) -> str:
-    # JSON's strings are TOML's, but for the delete character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _about(root: Path) -> dict[str, str]:

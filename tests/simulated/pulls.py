@@ -28,6 +28,7 @@ from simulated.stepped import Stepped
 from datacollect.errors import DatacollectError, TransferError
 from datacollect.transfer.pull import messages, planning, sessions
 from datacollect.transfer.pull.core import CollectorCore, SourceWork
+from datacollect.transfer.pull.patience import Silence
 from datacollect.transfer.store import (
     arriving,
     attributes,
@@ -187,7 +188,7 @@ class Start:
         self.core: CollectorCore | None = None
         # What rounds leave to the next, by sources: as `Collecting` does.
         self.given_up: set[str] = set()
-        self.waited_s: dict[str, float] = {}
+        self.silences: dict[str, Silence] = {}
         self.left: dict[str, set[int]] = {}
         self.put_off: dict[str, set[int]] = {}
         self.late: dict[str, set[int]] = {}
@@ -267,7 +268,7 @@ class Start:
             found.controller,
             in_flight_bytes=IN_FLIGHT_BYTES,
             patience_s=200.0,
-            waited_s=self.waited_s,
+            silences=self.silences,
             late=self.late,
         )
         self.heap.clear()
@@ -293,7 +294,7 @@ class Start:
 
     def _note_round(self, core: CollectorCore) -> None:
         self.given_up |= core.given_up.keys()
-        self.waited_s = {name: core.waits_s(name) for name in core.work}
+        self.silences = core.silences()
         put_off = core.late.put_off
         self.put_off = {n: pieces for n, pieces in put_off.items() if n not in self.given_up}
         self.left = {name: todo | put_off[name] for name, todo in core.todo.items()}

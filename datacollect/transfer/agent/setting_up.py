@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name, parse_toml, read_text, write_atomically
+from datacollect.documents import document_name, parse_toml, read_text, toml_text, write_atomically
 from datacollect.errors import NotWrittenError, ProblemError, naming
 from datacollect.kinds import shown
 from datacollect.net.names import host_and_port, host_port_text, require_host_name
@@ -109,16 +108,13 @@ def _text(setting: AgentSetting, path: Path) -> str:
                 "and would be served with the agent's key; name another place with -o"
             )
         rows.append(("serve", str(serve)))
-    lines = [f"{key} = {_toml(value)}" for key, value in rows]
+    lines = [f"{key} = {toml_text(value)}" for key, value in rows]
     if setting.connect_to:
-        places = (f"{_toml(name)} = {_toml(place)}" for name, place in setting.connect_to.items())
+        places = (
+            f"{toml_text(name)} = {toml_text(place)}" for name, place in setting.connect_to.items()
+        )
         lines.append(f"connect_to = {{ {', '.join(places)} }}")
     return "\n".join([*lines, ""])
-
-
-def _toml(value: object) -> str:
-    """Return a text, or a list of texts, as TOML writes them: as JSON does, but for one letter."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _url(setting: AgentSetting) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Reached, Source
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.config import Collection
+    from datacollect.transfer.pull.patience import Silence
     from datacollect.transfer.pull.planning import Planned
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.log import Log
@@ -90,7 +91,7 @@ class Collecting:
     _told: set[str] = field(default_factory=set)
     _relistings: Counter[str] = field(default_factory=Counter)
     _last_resorts: set[str] = field(default_factory=set)
-    _waited_s: dict[str, float] = field(default_factory=dict)
+    _silences: dict[str, Silence] = field(default_factory=dict)
     _left: dict[str, set[int]] = field(default_factory=dict)
     _late: dict[str, set[int]] = field(default_factory=dict)
     _n_regroups: int = 0
@@ -375,7 +376,7 @@ class Collecting:
             found.controller,
             in_flight_bytes=limits.in_flight_bytes,
             patience_s=limits.patience_s,
-            waited_s=self._waited_s,
+            silences=self._silences,
             late=self._late,
             stranded_after_s=self._may_strand(work),
         )
@@ -409,7 +410,7 @@ class Collecting:
         }
 
     def _note_round(self, core: CollectorCore) -> None:
-        self._waited_s = {name: core.waits_s(name) for name in core.work}
+        self._silences = core.silences()
         self._left |= {name: todo | core.late.put_off[name] for name, todo in core.todo.items()}
         self._late |= core.late.pieces
         self._use.late |= {n: self.store.files_of(n, late) for n, late in self._late.items()}

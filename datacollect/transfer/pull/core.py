@@ -49,7 +49,7 @@ from datacollect.transfer.pull.messages import (
     Wake,
     Woken,
 )
-from datacollect.transfer.pull.patience import Patience
+from datacollect.transfer.pull.patience import Patience, Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,8 +73,8 @@ class CollectorCore:
         Most that is asked for and has not come.
     patience_s : float
         A source is given up that for so long brings no whole answer, nor more of one than before.
-    waited_s : mapping of str to float
-        How long nothing has come from sources before the start already.
+    silences : mapping of str to Silence
+        What the round before has left of its patience with sources.
     late : mapping of str to set of int
         Pieces of files of which nothing came before, when it was their turn.
     stranded_after_s : mapping of str to float
@@ -108,7 +108,7 @@ class CollectorCore:
         *,
         in_flight_bytes: int = 256 * 2**20,
         patience_s: float = 60.0,
-        waited_s: Mapping[str, float] | None = None,
+        silences: Mapping[str, Silence] | None = None,
         late: Mapping[str, set[int]] | None = None,
         stranded_after_s: Mapping[str, float] | None = None,
     ) -> None:
@@ -125,7 +125,7 @@ class CollectorCore:
         self._sessions: dict[int, Session] = {}
         self._asked_bytes = 0
         self._tries: Counter[tuple[str, int]] = Counter()
-        self._patience = Patience(work, patience_s, waited_s, stranded_after_s)
+        self._patience = Patience(work, patience_s, silences, stranded_after_s)
         self.stranded: set[str] = set()
         self._drains_until_s: float | None = None
         self._last_trouble: dict[str, str] = {}
@@ -167,9 +167,9 @@ class CollectorCore:
         # Of `Recorded` nothing follows: what is verified is not asked for again.
         return self._decided()
 
-    def waits_s(self, source: str) -> float:
-        """Return for how long nothing has come from a source, as far as that counts."""
-        return self._patience.counted_s(source, self._now_s)
+    def silences(self) -> dict[str, Silence]:
+        """Return what the next round is to know of sources that are silent."""
+        return self._patience.silences(self._now_s)
 
     @property
     def left_bytes(self) -> int:

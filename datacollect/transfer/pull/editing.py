@@ -15,6 +15,7 @@ from datacollect.documents import (
     parse_json,
     parse_toml,
     read_text,
+    toml_text,
     write_atomically,
 )
 from datacollect.errors import NotWrittenError, ProblemError, naming
@@ -73,11 +74,16 @@ def new_collection(path: str | PathLike[str], destination: str, key: str) -> str
                 "or go on with this one"
             )
     key_file = folder_of(path) / key
+    if is_there and not key_file.exists():
+        raise NotWrittenError(
+            f"{name}: is there already, and its key {key} is not, which its agents know; put that "
+            "back, or name another file and key, and set the agents up for these"
+        )
     if not key_file.exists():
         write_private_key(key_file, new_private_key())
     public = read_private_key(key_file).public
     if not is_there:
-        text = "".join(f"{k} = {_toml(value)}\n" for k, value in rows.items())
+        text = "".join(f"{k} = {toml_text(value)}\n" for k, value in rows.items())
         write_atomically(file, text.encode())
     return public
 
@@ -146,8 +152,8 @@ def _with(text: str, agent: Introduction, name: str, *, force: bool) -> str:
     if not _says(edited, expected):
         raise ProblemError(
             f"agents is written in a way that cannot be added to here; write by hand: "
-            f"agents.{agent.name} with url = {_toml(agent.url)} and fingerprint = "
-            f"{_toml(agent.fingerprint)}"
+            f"agents.{agent.name} with url = {toml_text(agent.url)} and fingerprint = "
+            f"{toml_text(agent.fingerprint)}"
         )
     return edited
 
@@ -181,16 +187,12 @@ def _says(text: str, tree: Any) -> bool:
 
 
 def _rows(agent: Introduction) -> str:
-    return f"url = {_toml(agent.url)}\nfingerprint = {_toml(agent.fingerprint)}\n"
+    return f"url = {toml_text(agent.url)}\nfingerprint = {toml_text(agent.fingerprint)}\n"
 
 
 def _table_name(agent: Introduction) -> str:
     """Return a name as it stands in a header: a dot in it is no step down."""
-    return _toml(agent.name) if "." in agent.name else agent.name
-
-
-def _toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return toml_text(agent.name) if "." in agent.name else agent.name
 
 
 def _is_json(text: str) -> bool:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.net.deadline import RENEWED_BY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+
+class Silence(NamedTuple):
+    """What is known of a source that is silent, from one round to the next.
+
+    Attributes
+    ----------
+    silent_s : float
+        For how long nothing has come.
+    best_bytes : int
+        Most that has come since the last whole answer: as far again is no progress.
+    pause_s : float
+        The pause that it has asked for meanwhile.
+    is_excused : bool
+        Whether that counts for nothing, if it proves to be there.
+    """
+
+    silent_s: float = 0.0
+    best_bytes: int = 0
+    pause_s: float = 0.0
+    is_excused: bool = False
 
 
 class Patience:
@@ -22,8 +43,8 @@ class Patience:
     sources : iterable of str
     patience_s : float
         A source is given up that for so long brings no whole answer, nor more of one than before.
-    waited_s : mapping of str to float
-        What counts of the time before already.
+    before : mapping of str to Silence
+        What was known of them at the end of the round before.
     stranded_after_s : mapping of str to float
         Sources for which there is another way than those that are used, after so much silence.
 
@@ -39,15 +60,27 @@ class Patience:
         self,
         sources: Iterable[str],
         patience_s: float,
-        waited_s: Mapping[str, float] | None = None,
+        before: Mapping[str, Silence] | None = None,
         stranded_after_s: Mapping[str, float] | None = None,
     ) -> None:
         self._patience_s, self._stranded_after_s = patience_s, dict(stranded_after_s or {})
-        self._heard_s = {source: -(waited_s or {}).get(source, 0.0) for source in sources}
-        # Most that has come since the last whole answer: as far again is no progress.
-        self._best_bytes: Counter[str] = Counter()
-        self._pause_s: dict[str, float] = {}
-        self._excused: set[str] = set()
+        known = {source: (before or {}).get(source, Silence()) for source in sources}
+        self._heard_s = {source: -each.silent_s for source, each in known.items()}
+        self._best_bytes = Counter({source: each.best_bytes for source, each in known.items()})
+        self._pause_s = {source: each.pause_s for source, each in known.items()}
+        self._excused = {source for source, each in known.items() if each.is_excused}
+
+    def silences(self, now_s: float) -> dict[str, Silence]:
+        """Return what the next round is to know."""
+        return {
+            source: Silence(
+                self.silent_s(source, now_s),
+                self._best_bytes[source],
+                self._pause_s[source],
+                source in self._excused,
+            )
+            for source in self._heard_s
+        }
 
     def answered(self, source: str, now_s: float) -> None:
         """A source has given a whole answer."""
@@ -64,7 +97,7 @@ class Patience:
     def asked_to_wait(self, source: str, wait_s: float) -> None:
         """A source wants to be left alone for so long: that is no silence, once."""
         wait_s = min(wait_s, self._patience_s)
-        self._pause_s[source] = max(wait_s, self._pause_s.get(source, 0.0))
+        self._pause_s[source] = max(wait_s, self._pause_s[source])
 
     def excuse(self, source: str) -> None:
         """A file is silent for the first time: its source is not to blame, if it proves so."""
@@ -77,7 +110,7 @@ class Patience:
 
     def _heard(self, source: str, now_s: float) -> None:
         self._heard_s[source] = now_s
-        self._pause_s.pop(source, None)
+        self._pause_s[source] = 0.0
         self._excused.discard(source)
 
     def silent_s(self, source: str, now_s: float) -> float:
@@ -86,7 +119,7 @@ class Patience:
 
     def counted_s(self, source: str, now_s: float) -> float:
         """Return what of that counts."""
-        return self.silent_s(source, now_s) - self._pause_s.get(source, 0.0)
+        return self.silent_s(source, now_s) - self._pause_s[source]
 
     def is_over(self, source: str, now_s: float) -> bool:
         """Whether a source is to be given up."""

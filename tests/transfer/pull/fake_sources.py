@@ -30,6 +30,7 @@ class World:
     down: dict = field(default_factory=dict)
     verdicts: dict = field(default_factory=dict)  # (source, piece) -> list of verdicts to come
     silent: set = field(default_factory=set)  # (source, piece) of which nothing comes
+    begun_bytes: int = 0  # or only so much of each
     pauses_s: dict = field(default_factory=dict)  # source -> what it asks for where it is down
     is_proved: bool = False  # whether sources show that they are there when a session opens
     latency_s: float = 0.05
@@ -126,6 +127,8 @@ class World:
                     begin_s = max(self.now_s + self.latency_s, session["free_s"])
                     n_bytes = self.core.work[source].sizes[piece]
                     rate = 0.0 if (source, piece) in self.silent else self.rates[session["hosts"]]
+                    if not rate and session["free_s"] < math.inf:
+                        session["bytes"] += self.begun_bytes
                     session["free_s"] = begin_s + n_bytes / rate if rate else math.inf
                     event = ("answer", number, piece, session["generation"])
                     if session["free_s"] < math.inf:  # what follows silence waits for ever

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from datacollect.errors import ProblemError
+from datacollect.documents import write_atomically
+from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.introduction import Introduction, introductions_of
 from datacollect.transfer.pull.config import Collection
@@ -183,3 +184,24 @@ def test_lines_that_are_none(text):
 
 def test_what_is_printed_is_what_is_read():
     assert introductions_of(f"{agent()}\n{agent('S2')}\n") == (agent(), agent("S2"))
+
+
+def test_a_key_that_is_lost_is_not_replaced_without_a_word(tmp_path):
+    """Agents know the old one: they would refuse whatever a new one signs."""
+    path = tmp_path / "collection.toml"
+    new_collection(path, "D", "collector.key")
+    (tmp_path / "collector.key").unlink()
+    with pytest.raises(NotWrittenError, match=r"its key collector\.key is not.* put that back"):
+        new_collection(path, "D", "collector.key")
+    assert not (tmp_path / "collector.key").exists()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_file_that_is_edited_keeps_its_mode(tmp_path, mode):
+    """It may hold users and passwords of web servers."""
+    path = tmp_path / "collection.toml"
+    path.write_text("old")
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == mode

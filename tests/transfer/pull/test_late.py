@@ -9,15 +9,16 @@ from transfer.pull.test_core import MB, core_of
 from datacollect.transfer.protocol.source import Verdict
 from datacollect.transfer.pull.late import Late
 from datacollect.transfer.pull.messages import CloseSession
+from datacollect.transfer.pull.patience import Patience
 
 LINK = {("S", "D"): 5.0 * MB}
 
 
 def rounds(world, n_pieces, *, kin=None, most=20, **options):
     """Let cores fetch pieces of S, round after round as `Collecting` does; return the last core."""
-    took_s, left, waited_s, late = 0.0, set(range(n_pieces)), {}, {}
+    took_s, left, silences, late = 0.0, set(range(n_pieces)), {}, {}
     for _ in range(most):
-        core = core_of(LINK, {"S": n_pieces}, waited_s=waited_s, late=late, **options)
+        core = core_of(LINK, {"S": n_pieces}, silences=silences, late=late, **options)
         core.todo["S"] &= left
         if kin is not None:
             core.work["S"] = replace(core.work["S"], kin=kin)
@@ -26,7 +27,7 @@ def rounds(world, n_pieces, *, kin=None, most=20, **options):
         took_s += world.run(core)
         world.came = [*came, *world.came]
         left = core.todo["S"] | core.late.put_off["S"]
-        waited_s, late = {"S": core.waits_s("S")}, core.late.pieces
+        silences, late = core.silences(), core.late.pieces
         if not left or core.given_up:
             return core, took_s
     raise AssertionError(f"{most} rounds")
@@ -134,3 +135,26 @@ def test_the_pause_that_a_source_asks_for_does_not_count_once():
     took_s = world.run(core)
     assert took_s == pytest.approx(110.0, abs=1.0)
     assert "nothing has come for 110 s" in core.given_up["S"]
+
+
+def test_what_begins_again_and_again_and_never_goes_on_is_given_up():
+    """Each round asks for the pieces anew, and 6000 bytes of one come: that is news once."""
+    silent = {("S", 0), ("S", 1)}
+    world = World({("S", "D"): 5 * MB}, silent=silent, begun_bytes=6000)
+    core, took_s = rounds(world, 2, connections=2)
+    assert "nothing has come for 60 s" in core.given_up["S"]
+    assert took_s < 60.0 + 10.0 + 5.0
+
+
+def test_a_pause_is_taken_off_once_in_all_rounds():
+    """Rounds of 20 s, each with a pause of 50 s that the source asks for; patience is 60 s."""
+    silences, counted_s = {}, []
+    for _ in range(6):
+        patience = Patience(["S"], 60.0, silences)
+        patience.asked_to_wait("S", 50.0)
+        counted_s.append(patience.counted_s("S", 20.0))
+        is_over = patience.is_over("S", 20.0)
+        silences = patience.silences(20.0)
+    assert counted_s == [-30.0, -10.0, 10.0, 30.0, 50.0, 70.0]
+    assert is_over
+    assert silences["S"].silent_s == 120.0

@@ -6,6 +6,7 @@ import math
 import time
 from collections import deque
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from datacollect.net.deadline import RENEWED_BY_BYTES
@@ -154,7 +155,10 @@ class WebPeer:
             Where nothing comes, let others come first: the answer is `LATER`.
         """
         mark = self._standing.mark(path)
-        ask = lambda: AskSize(path, self._target_of(path), is_doubted)  # noqa: E731
+
+        def ask() -> AskSize:
+            return AskSize(path, self._target_of(path), is_doubted)
+
         answer = self._asked_for(path, ask, others_first=others_first)
         why = self._standing.note(path, answer.version, mark)
         if why is not None and answer.worth in (Worth.GOOD, Worth.REFUSED):
@@ -349,9 +353,9 @@ class WebPeer:
     def _is_there(self, witnesses: Iterable[str]) -> bool:
         """Whether the server answers for one of these files."""
         for other in witnesses:
-            probe = AskSize(other, self._target_of(other), is_probe=True)
+            probe = partial(AskSize, other, self._target_of(other), is_probe=True)
             try:
-                answer = self._in_turn(lambda probe=probe: probe)  # type: ignore[misc]
+                answer = self._in_turn(probe)
             except Failed:
                 if self._talk.is_aborted:
                     return False

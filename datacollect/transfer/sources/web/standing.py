@@ -100,22 +100,26 @@ class Standing:
 
     def silent(self, path: str) -> None:
         """Nothing comes of a file; whether anything of others does is not known."""
-        self.failed(path, SILENT)
-        self._is_doubted = True
+        with self._lock:
+            self._failed(path, SILENT)
+            self._is_doubted = True
 
     def failed(self, path: str, why: str) -> int:
         """A file has failed; return how often it has since it was last answered for."""
         with self._lock:
-            failures = Failures(self.failures(path).n + 1, why)
-            self._failures[path] = failures
-            if path in self._good:
-                self._good.remove(path)
-            return failures.n
+            return self._failed(path, why)
+
+    def _failed(self, path: str, why: str) -> int:
+        failures = Failures(self.failures(path).n + 1, why)
+        self._failures[path] = failures
+        if path in self._good:
+            self._good.remove(path)
+        return failures.n
 
     def witnesses(self, path: str) -> list[str]:
         """Return other files, by which to ask whether the server is there: good ones first."""
         with self._lock:
-            chosen = self.good(path)
+            chosen = [other for other in self._good if other != path]
             for _ in range(min(len(self._paths), MOST_LOOKED_AT)):
                 if len(chosen) >= MOST_WITNESSES:
                     break
@@ -125,9 +129,10 @@ class Standing:
                     chosen.append(other)
         return chosen
 
-    def good(self, path: str = "") -> list[str]:
-        """Return other files, for which the server has answered not long ago."""
-        return [other for other in self._good if other != path]
+    def good(self) -> list[str]:
+        """Return files for which the server has answered not long ago."""
+        with self._lock:
+            return list(self._good)
 
     # Versions ---------------------------------------------------------------------------------
 
