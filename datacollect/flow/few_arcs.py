@@ -200,7 +200,17 @@ def distance_to(sink: int, network: FlowNetwork, flow: IntArray) -> IntArray:
     """Return the cost of the cheapest residual way from each node to the sink.
 
     Node potentials: after a cheapest flow no residual arc has a negative reduced cost. `UNREACHED`
-    where there is no way. Bellman and Ford's method, all arcs at once.
+    where there is no way.
+    """
+    distance = np.full(network.n_nodes, UNREACHED, dtype=np.int64)
+    distance[sink] = 0
+    return shortened(distance, network, flow)
+
+
+def shortened(distance: IntArray, network: FlowNetwork, flow: IntArray) -> IntArray:
+    """Lower what ways from nodes cost, until no residual arc of a flow leads to a cheaper one.
+
+    Bellman and Ford's method, all arcs at once. `distance` is changed, and returned.
     """
     assert network.cost is not None
     forward, backward = np.flatnonzero(flow < network.capacity), np.flatnonzero(flow > 0)
@@ -211,8 +221,6 @@ def distance_to(sink: int, network: FlowNetwork, flow: IntArray) -> IntArray:
     tail, head, cost = tail[order], head[order], cost[order]
     first = np.flatnonzero(np.diff(tail, prepend=-1))
     nodes = tail[first]
-    distance = np.full(network.n_nodes, UNREACHED, dtype=np.int64)
-    distance[sink] = 0
     for _ in range(network.n_nodes if len(nodes) else 0):
         best = np.minimum.reduceat(cost + distance[head], first)
         best[best > UNREACHED // 2] = UNREACHED  # with a negative cost it is as far

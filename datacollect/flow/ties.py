@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.flow.few_arcs import shortened
 from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ def settled(network: FlowNetwork, flow: IntArray, solver: FlowSolver) -> IntArra
     if network.n_arcs > MOST_ARCS:
         return flow
     assert network.cost is not None
-    potential = _potentials(network, flow)
-    reduced = network.cost + potential[network.tail] - potential[network.head]
+    # From all nodes at once, since no residual way may lead from some to the sink.
+    distance = shortened(np.zeros(network.n_nodes, dtype=np.int64), network, flow)
+    reduced = network.cost - distance[network.tail] + distance[network.head]
     free = np.flatnonzero((reduced == 0) & (network.capacity > 0))
     open_arcs = free[(flow[free] > 0) | (flow[free] < network.capacity[free])]
     if len(open_arcs) == 0:
@@ -84,27 +86,3 @@ def _drawn(network: FlowNetwork, arcs: IntArray) -> IntArray:
     most = min(DRAWN_PER_ARC * network.n_arcs, COST_RANGE // (network.n_nodes + 1) ** 2)
     drawn: IntArray = np.random.default_rng(0).integers(0, max(most, 1), network.n_arcs)
     return drawn[arcs]
-
-
-def _potentials(network: FlowNetwork, flow: IntArray) -> IntArray:
-    """Return potentials by which no residual arc of a cheapest flow has a negative reduced cost.
-
-    Bellman and Ford's method from all nodes at once, since no residual way may lead to some.
-    """
-    assert network.cost is not None
-    forward, backward = np.flatnonzero(flow < network.capacity), np.flatnonzero(flow > 0)
-    tail = np.concatenate([network.tail[forward], network.head[backward]])
-    head = np.concatenate([network.head[forward], network.tail[backward]])
-    cost = np.concatenate([network.cost[forward], -network.cost[backward]])
-    order = np.argsort(head, kind="stable")
-    tail, head, cost = tail[order], head[order], cost[order]
-    first = np.flatnonzero(np.diff(head, prepend=-1))
-    nodes = head[first]
-    potential = np.zeros(network.n_nodes, dtype=np.int64)
-    for _ in range(network.n_nodes if len(nodes) else 0):
-        best = np.minimum.reduceat(cost + potential[tail], first)
-        nearer = best < potential[nodes]
-        if not nearer.any():
-            break
-        potential[nodes[nearer]] = best[nearer]
-    return potential

@@ -55,6 +55,8 @@ _EVERY = "all numbers tried, a linear program"
 MOST_RELEASES = 8
 
 
+# An end beyond all numbers is infinite, and so never the best.
+@np.errstate(over="ignore")
 def connected(
     problem: Problem, connections: int, chunk_s: float | None, budget: Budget
 ) -> Schedule:

@@ -25,9 +25,11 @@ def warn_beyond(problem: Problem, end_s: float) -> None:
     """
     daily = problem.daily
     if daily is not None and daily.windows and end_s > daily.until_s:
+        may_be_more = problem.until(end_s) is not problem
+        remedy = f"plan problem.until({end_s:.0f}), and further while this is said"
+        none = "and no more can be: have windows open and close at the same hours, or move less"
         warnings.warn(
-            f"{BEYOND}, where all windows count as open; plan problem.until({end_s:.0f}), and "
-            "further while this is said",
+            f"{BEYOND}, where all windows count as open; {remedy if may_be_more else none}",
             DatacollectWarning,
             stacklevel=4,
         )
@@ -64,5 +66,6 @@ def planned_to_the_end(
             found = plan(problem)
         longer = problem.until(end_s(found))
         if longer is problem:
+            warn_beyond(problem, end_s(found))
             return problem, found
         problem = longer

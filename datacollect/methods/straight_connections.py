@@ -52,7 +52,9 @@ def best_straight(hops: Hops) -> IntArray | None:
     low_s = 0.0
     while True:
         end_s = hops.brought(n).makespan_s
-        is_far = np.isfinite(end_s) and end_s > low_s * NEAR
+        if not np.isfinite(end_s):
+            return None  # no number tells when it ends, nor whether more end sooner
+        is_far = end_s > low_s * NEAR
         until_s = (low_s + end_s) / 2 if is_far else end_s * (1 - SAME_INSTANT)
         more = _least_until(hops, n, own, until_s)
         if more is not None and hops.brought(more).makespan_s <= until_s:

@@ -18,7 +18,7 @@ from datacollect.clock import Clock
 from datacollect.errors import ProblemError
 from datacollect.kinds import in_order, join, wrong
 from datacollect.problem.hosts import DailyPeriods
-from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open_links
+from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open_links, padded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,8 +83,8 @@ def daily_hours(values: Mapping[str, Any]) -> tuple[str, ...] | None:
         return None
     if values["periods_s"] is not None:
         raise ProblemError("periods_s and daily_periods exclude each other; give one of them")
-    padded = [hour.zfill(len(hour) + (hour.index(":") < 2)) for hour in hours]
-    for i, (one, two) in enumerate(pairwise(padded)):
+    padded_hours = [padded(hour) for hour in hours]
+    for i, (one, two) in enumerate(pairwise(padded_hours)):
         if two <= one:
             rule = f"must be later than {hours[i]}, the one before it"
             raise wrong(f"daily_periods[{i + 1}]", rule, hours[i + 1], "list them in a day's order")
@@ -124,6 +124,13 @@ def recurring(
             "open and rates by connections exclude each other; leave per_connection_bytes_per_s, "
             "capacity_bytes_per_s and competitors out, or open"
         )
+    zones = {window.zone for limit in windows for window in limit.windows} - {None, str(clock.zone)}
+    if hours is not None and zones:
+        named = ", ".join(sorted(map(str, zones)))
+        raise ProblemError(
+            f"daily_periods and windows of another time zone ({named}) exclude each other: clocks "
+            "change on other days there; write the windows in the hours of the problem's timezone"
+        )
     daily = DailyPeriods(tuple(hours or ()), 0.0, windows)
     if windows:  # what is closed for long takes longer
         first = unrolled(contents, daily, clock, least_s(daily))
@@ -136,6 +143,26 @@ def recurring(
 def least_s(daily: DailyPeriods) -> float:
     """Return a time in which each rate of a day is met while what may be open then is open."""
     return RECURRING_DAYS * DAY_S if daily.windows else 2 * DAY_S
+
+
+def most_s(daily: DailyPeriods) -> float:
+    """Return for how long periods can be listed.
+
+    Raises
+    ------
+    ProblemError
+        Not even for the least time.
+    """
+    differing = {window for limit in daily.windows for window in limit.windows}
+    n_a_day = len(daily.hours) + 2 * len(differing)
+    most_s = MOST_PERIODS // n_a_day * DAY_S
+    if most_s < least_s(daily):
+        raise ProblemError(
+            f"{len(differing)} windows that differ and {len(daily.hours)} daily periods make up to "
+            f"{n_a_day} periods a day, of which {MOST_PERIODS} can be planned; have windows open "
+            "and close at the same hours where they may"
+        )
+    return most_s
 
 
 def listed(daily: DailyPeriods, clock: Clock) -> tuple[FloatArray, IntArray]:
@@ -186,8 +213,7 @@ def unrolled(
 
     What is unrolled already may be unrolled again: every row of a day is in it.
     """
-    n_edges = len(daily.hours) + 2 * sum(len(limit.windows) for limit in daily.windows)
-    until_s = min(max(until_s, least_s(daily)), MOST_PERIODS // n_edges * DAY_S)
+    until_s = min(max(until_s, least_s(daily)), most_s(daily))
     rates = contents.bandwidth_bytes_per_s
     if contents.daily is not None:
         _, which = listed(contents.daily, clock)
@@ -212,8 +238,8 @@ def listed_until(contents: ProblemContents, at_s: float) -> dict[str, Any]:
     daily, clock = contents.daily, contents.clock
     if daily is None or clock is None or at_s <= daily.until_s:
         return {}
-    until_s = daily.until_s
-    while until_s < at_s:
+    until_s, longest_s = daily.until_s, most_s(daily)
+    while until_s < min(at_s, longest_s):
         until_s *= 2
     changes = unrolled(contents, daily, clock, until_s)
     return {} if changes["daily"] == daily else changes

@@ -101,8 +101,8 @@ def _window(text: str, place: str) -> Window:
     said = _WINDOW.fullmatch(text)
     if said is None:
         raise wrong(place, "must be windows of hours", text, LIKE)
-    opens, closes = (_padded(said[key]) for key in ("opens", "closes"))
-    if opens == closes:
+    opens, closes = (padded(said[key]) for key in ("opens", "closes"))
+    if f"{opens}:00"[:8] == f"{closes}:00"[:8]:
         raise wrong(
             place, "must close at another hour than it opens", text, 'all day is "00:00-24:00"'
         )
@@ -114,7 +114,8 @@ def _window(text: str, place: str) -> Window:
     return Window(opens, closes, _days(said["days"]), said["zone"])
 
 
-def _padded(hour: str) -> str:
+def padded(hour: str) -> str:
+    """Return an hour as ``08:00`` where ``8:00`` stands: texts then come in the order of time."""
     return hour.zfill(len(hour) + (hour.index(":") < 2))
 
 

@@ -1,5 +1,7 @@
 """All numbers of connections, counted and listed, against another list."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from instances.connection_problems import crowded
@@ -30,11 +32,23 @@ def test_nothing_is_left_out_but_what_gains_nothing(seed):
     starts = np.searchsorted(small.way_of, np.arange(len(small.ways)))
     columns = [starts[i] + k for i in order for k in range(len(small.ways[i][1]) - 1)]
     every = small.numbers()[:, columns]
-    needs_one = ~hops.grows
-    for crossing, _ in hops.wires:
-        needs_one[crossing] = False
+    crossed = [
+        (problem.names[a], problem.names[b])
+        for route in hops.candidates
+        for a, b in pairwise(route.hosts)
+    ]
+    growing = _growing(problem.to_dict())
+    needs_one = np.array([link not in growing for link in crossed])
     useful = every[(every[:, needs_one] <= 1).all(axis=1)]
     assert sorted(map(tuple, useful.tolist())) == sorted(map(tuple, rows.tolist()))
+
+
+def _growing(tree):
+    """Links that say what connections bring, or on a wire that says it."""
+    says = ("competitors", "capacity_bytes_per_s", "per_connection_bytes_per_s")
+    links = {(link["from"], link["to"]) for link in tree["links"] if any(map(link.get, says))}
+    wires = [wire for wire in tree.get("shared", ()) if wire.get("competitors") is not None]
+    return links | {tuple(link) for wire in wires for link in wire["links"]}
 
 
 def _named(problem, route):

@@ -6,6 +6,7 @@ import pytest
 from instances.connection_problems import crowded
 from judges.best_connections import soonest_s
 
+import datacollect as dc
 from datacollect.flow.pools import pools_by_owner
 from datacollect.methods.connection_routes import straight_routes
 from datacollect.methods.divided_rates import best_rates
@@ -31,3 +32,19 @@ def test_no_straight_numbers_end_sooner(seed):
         return
     assert hops.fits(n)
     assert best_rates(hops, n, Budget()).makespan_s == pytest.approx(best_s, rel=1e-6)
+
+
+def test_a_link_by_which_no_number_tells_the_end_is_no_straight_way():
+    """A terabyte at 1e-302 bytes a second: the search for straight numbers never ended."""
+    relays = [f"K{i}" for i in range(5)]
+    fast = {"competitors": 30}
+    links = [
+        dc.Link("S", "D", 1e-302),
+        *(dc.Link("S", name, 1e6, **fast) for name in relays),
+        *(dc.Link(name, "D", 1e6, **fast) for name in relays),
+    ]
+    hosts = [dc.Host("S", 10**12), *map(dc.Host, relays), dc.Host("D")]
+    problem = dc.Problem.from_hosts(hosts, links, "D")
+    plan = dc.coordinated(problem, connections=60)
+    plan.check(problem)
+    assert plan.makespan_s < 1e6

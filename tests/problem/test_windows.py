@@ -14,6 +14,8 @@ from judges.oracle import fluid_makespan_s
 
 import datacollect as dc
 from datacollect.clock import Clock
+from datacollect.methods.recurring import planned_to_the_end
+from datacollect.problem import calendar
 from datacollect.problem.windows import DAYS, spans_s, windows_of
 
 if TYPE_CHECKING:
@@ -240,6 +242,7 @@ def test_a_csv_has_a_column_of_windows(tmp_path: Path) -> None:
         ("nights", "must be windows of hours, got 'nights'; write it like"),
         ("25:00-06:00", "must be windows of hours, got '25:00-06:00'"),
         ("20:00-20:00", 'all day is "00:00-24:00"'),
+        ("8:00-08:00:00", 'all day is "00:00-24:00"'),
         ("20:00-06:00,", "must be windows of hours, got ''"),
         ("20:00-06:00 Mars/Olympus", r"links\[0\].open: timezone must be an IANA name"),
         ([], "must be windows of hours, got \\[\\]"),
@@ -359,3 +362,51 @@ def test_every_half_hour_is_as_the_clock_on_the_wall_says(
         )
         period = int(np.searchsorted(problem.periods_s, half_hour * HOUR / 2, side="right")) - 1
         assert (problem.bandwidth_bytes_per_s[period, 0] > 0) == expected, at
+
+
+def _many(n_hosts: int, windows: list[str], backlog_bytes: int = 1000) -> dc.Problem:
+    """Hosts from S0 on, each with a link to D of a byte a second, and one of the windows."""
+    hosts = [
+        dc.Host(f"S{i}", backlog_bytes, open=windows[i % len(windows)]) for i in range(n_hosts)
+    ]
+    links = [dc.Link(host.name, "D", 1.0) for host in hosts]
+    start = "2026-11-23T00:00"
+    return dc.Problem.from_hosts([*hosts, dc.Host("D")], links, "D", start=start, timezone=ZURICH)
+
+
+def test_windows_that_many_hosts_share_are_listed_as_those_of_one(monkeypatch) -> None:
+    """On Monday, open at the weekend: of many hosts too few days were listed to see it."""
+    monkeypatch.setattr(calendar, "MOST_PERIODS", 50)
+    one, many = (_many(n, ["Sa Su 00:00-24:00"]) for n in (1, 40))
+    assert many.periods_s.tolist() == one.periods_s.tolist()
+    plan = dc.direct(many)
+    assert plan.makespan_s == 5 * 24 * HOUR + 1000.0
+    plan.check(many)
+
+
+def test_more_windows_than_can_be_listed_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(calendar, "MOST_PERIODS", 50)
+    windows = ["08:00-09:00", "08:00-10:00"]
+    with pytest.raises(dc.ProblemError, match="2 windows that differ and 0 daily periods"):
+        _many(2, windows)
+
+
+def test_a_plan_beyond_all_that_can_be_listed_warns(monkeypatch) -> None:
+    """Two hours a night, forty nights; 25 can be listed."""
+    monkeypatch.setattr(calendar, "MOST_PERIODS", 50)
+    problem = _many(2, ["20:00-22:00"], 40 * 2 * 3600)
+    with pytest.warns(dc.DatacollectWarning, match="and no more can be: have windows open"):
+        longest, _ = planned_to_the_end(problem, dc.direct, lambda plan: plan.makespan_s)
+    assert longest.until(1e9) is longest
+
+
+def test_windows_of_another_zone_and_daily_periods_exclude_each_other() -> None:
+    """Clocks change weeks apart: a rate might never be seen while its link is open."""
+    tree = _problem(1, "2026-11-22T12:00").to_dict()
+    tree["daily_periods"] = ["08:00", "20:00"]
+    link = tree["links"][0]
+    link |= {"bandwidth_bytes_per_s": [1.0, 2.0], "open": "14:00-15:00 America/New_York"}
+    with pytest.raises(dc.ProblemError, match=r"another time zone \(America/New_York\)"):
+        dc.Problem.from_dict(tree)
+    link["open"] = "14:00-15:00 Europe/Zurich"
+    assert dc.Problem.from_dict(tree).daily is not None
