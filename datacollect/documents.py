@@ -178,15 +178,13 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
 
 def _write_beside(file: Path, beside: Path, data: bytes) -> None:
     """Write what is to take a file's place, for those alone who may read that file."""
-    if not file.exists():
-        beside.write_bytes(data)
-        return
-    mode = stat.S_IMODE(file.stat().st_mode)
-    number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode & stat.S_IRWXU)
-    with os.fdopen(number, "wb") as new:
-        new.write(data)
+    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
+    if mode is not None:
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT, mode & stat.S_IRWXU | stat.S_IWUSR))
+    beside.write_bytes(data)
+    if mode is not None:
         with suppress(OSError):  # a file system without modes: it stays as narrow as it is
-            os.fchmod(number, mode)
+            beside.chmod(mode)
 
 
 def write_owned(path: str | PathLike[str], data: bytes, *, mode: int, new: bool = False) -> None:
