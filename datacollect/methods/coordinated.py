@@ -162,7 +162,9 @@ def coordinated(
     if prefer == "earliest-arrival" and slot_s is None:
         fastest = replace(options, prefer=DEFAULT)
         otherwise = partial(_as_wished, plan=partial(plan, options=fastest), prefer=prefer)
-    return judged(problem, plan, with_cuts_at_files, otherwise)
+    is_plain = slot_s is None and most_transfers is None and connections is None
+    in_slots = partial(_in_slots, options=options, budget=budget) if is_plain else None
+    return judged(problem, plan, with_cuts_at_files, otherwise, in_slots)
 
 
 def _as_wished(
@@ -170,6 +172,14 @@ def _as_wished(
 ) -> Schedule:
     """Plan without a wish that cannot be met; the status says that it is not."""
     return plan(problem).replace(prefer=prefer)
+
+
+def _in_slots(
+    problem: Problem, slot_s: float, options: CoordinatedOptions, budget: Budget
+) -> Schedule:
+    """Plan in slots instead of a pipeline; not judged yet."""
+    slotted = replace(options, slot_s=slot_s, chunk_s=None, prefer=None, finish=EARLY)
+    return coordinated_candidate(problem, slotted, budget)
 
 
 def coordinated_candidate(

@@ -3,19 +3,21 @@
 Plans are fluid until they are cut into whole bytes. Rounding may put a byte too many where there is
 no room for one: each path is off by less than a byte, but several meet in a full store, and a route
 that crosses a shared bottleneck twice counts there twice. Then less of what is full is planned on.
-What methods try on the way, and compare with each other, is not judged.
+With few bytes that does not help; in slots their numbers are whole from the beginning. What methods
+try on the way, and compare with each other, is not judged.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.errors import InfeasibleError, ScheduleError, SolverError
+from datacollect.errors import InfeasibleError, ProblemError, ScheduleError, SolverError
 from datacollect.methods.hop_uses import crosses_twice
 from datacollect.methods.recurring import warn_beyond
 from datacollect.schedule.contents import HEURISTIC
@@ -37,12 +39,16 @@ BYTES_FOR_ROUNDING = (1, 4)
 # Parts of all capacities, to try one after the other.
 PARTS_FOR_ROUNDING = (1 - 1e-6, 1 - 1e-4, 0.99)
 
+# Slots as parts of the makespan, of which the best is taken: a slot must have room for a byte.
+SLOTS_FOR_FEW_BYTES = (*(step / 16 for step in range(2, 25)), 2.0, 4.0)
+
 
 def judged(
     problem: Problem,
     plan: Callable[[Problem], Schedule],
     shapes: Callable[[Problem, Schedule], Iterable[Schedule]] | None = None,
     otherwise: Callable[[Problem], Schedule] | None = None,
+    in_slots: Callable[[Problem, float], Schedule] | None = None,
 ) -> Schedule:
     """Plan, and give out what the judge lets pass; where it refuses, plan more carefully.
 
@@ -55,6 +61,9 @@ def judged(
         Ways to write the plan down, the best first; the first that passes is taken.
     otherwise : function of Problem, optional
         Plans with fewer wishes, to be taken before a plan that ends later.
+    in_slots : function of Problem and float, optional
+        Plans in slots of so many seconds, when no pipeline is valid. What is planned is given out
+        as a pipeline all the same.
 
     Returns
     -------
@@ -72,7 +81,7 @@ def judged(
     first = plan(problem)
     warn_beyond(problem, first.makespan_s)
     found, refusal = _first_valid(problem, first, shapes)
-    tries = () if refusal is None else _more_careful(problem, first, plan, otherwise)
+    tries = () if refusal is None else _more_careful(problem, first, plan, otherwise, in_slots)
     for plan_less, less in tries:
         try:
             careful = plan_less(less)
@@ -121,6 +130,7 @@ def _more_careful(
     schedule: Schedule,
     plan: Callable[[Problem], Schedule],
     otherwise: Callable[[Problem], Schedule] | None,
+    in_slots: Callable[[Problem, float], Schedule] | None,
 ) -> Iterator[tuple[Callable[[Problem], Schedule], Problem]]:
     """Yield what plans, and problems like this one in which rounding has more room."""
     twice = _crosses_twice(problem, schedule)
@@ -136,6 +146,24 @@ def _more_careful(
             yield plan, problem.replace(storage_bytes=left)
     for part in PARTS_FOR_ROUNDING:
         yield plan, _with_part(problem, part)
+    if in_slots is not None:
+        yield partial(_soonest_in_slots, in_slots=in_slots, like=schedule), problem
+
+
+def _soonest_in_slots(
+    problem: Problem, in_slots: Callable[[Problem, float], Schedule], like: Schedule
+) -> Schedule:
+    """Plan in slots of several lengths, and give out the first to end in another plan's shape."""
+    plans = []
+    for part in SLOTS_FOR_FEW_BYTES:
+        try:
+            slotted = in_slots(problem, like.makespan_s * part)
+        except (InfeasibleError, ProblemError):  # no byte fits a slot, or slots have no number
+            continue
+        # What waits for a slot may do so in a pipeline, too.
+        shaped = slotted.replace(slot_s=None, chunk_s=like.chunk_s, prefer=like.prefer)
+        plans += [shaped] if _first_valid(problem, shaped, None)[1] is None else []
+    return min(plans, key=lambda plan: plan.makespan_s, default=like)
 
 
 def _crosses_twice(problem: Problem, schedule: Schedule) -> bool:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-# Two decimals that stand for equal numbers, each rounded once to a double, differ by no more; and
-# what comparing them loses where the widest numbers are no wider than doubles.
-WRITTEN = 2.0**-52 + 4.0 * float(np.finfo(np.longdouble).eps)
+# Two decimals that stand for equal numbers, each rounded once to a double, differ by no more.
+WRITTEN = 2.0**-52
+
+# What comparing them by the widest numbers that there are loses; what is closer needs fractions.
+LOST_IN_COMPARING = 4.0 * float(np.finfo(np.longdouble).eps)
 
 # Instants of a picture that are apart by less than this part of the makespan are one.
 TIME_TOLERANCE = 1e-12

@@ -68,6 +68,50 @@ def test_where_no_part_helps_that_is_said(problem):
     assert parts == pytest.approx([1.0, *NEARLY_ALL, *ROOM_FOR_ROUNDING, *PARTS_FOR_ROUNDING])
 
 
+# The fluid optimum takes parts of two bytes over `wire1`, which whole ones do not pass at once.
+TWO_BYTES = {
+    "format": "datacollect-problem/1",
+    "destination": "D",
+    "periods_s": [0.0, 1.0, 1.5],
+    "hosts": {
+        "D": {"release_s": 1.25},
+        "H1": {"backlog_bytes": 2, "release_s": 0.3},
+        "H2": {"release_s": 1.0},
+        "H3": {"release_s": 2.0},
+    },
+    "links": [
+        {"from": tail, "to": head, "bandwidth_bytes_per_s": rates}
+        for tail, head, rates in (
+            ("H1", "D", [1.0, 7.0, 1.0]),
+            ("H1", "H2", [0.0, 5.0, 3.0]),
+            ("H2", "H1", [7.0, 7.0, 7.0]),
+            ("H2", "H3", [0.0, 3.0, 4.0]),
+            ("H3", "D", [7.0, 5.0, 8.0]),
+            ("H3", "H1", [4.0, 7.0, 6.0]),
+        )
+    ],
+    "shared": [
+        {"name": name, "bandwidth_bytes_per_s": rate, "links": links}
+        for name, rate, links in (
+            ("wire0", 6.0, [["H1", "H2"], ["H2", "H1"]]),
+            ("wire1", 4.0, [["H3", "D"], ["H2", "H1"], ["H2", "H3"]]),
+            ("wire2", 7.0, [["H3", "H1"], ["H2", "H3"], ["H2", "H1"]]),
+        )
+    ],
+    "held": [{"host": "H2", "source": "H1", "offset_bytes": 0, "bytes": 1}],
+}
+
+
+def test_bytes_too_few_for_any_pipeline_are_planned_in_slots():
+    problem = dc.Problem.from_dict(TWO_BYTES)
+    plan = dc.coordinated(problem, chunk_s=0.0)
+    plan.check(problem)
+    assert (plan.slot_s, plan.chunk_s, plan.status) == (None, 0.0, "heuristic")
+    # A way by hand: both bytes cross H1 -> D at 7 bytes/s, from 1 s on and one after the other.
+    assert plan.lower_bound_s == pytest.approx(10 / 9)
+    assert plan.makespan_s < 1 + 2 / 7 + 1 / 7
+
+
 def test_where_less_is_not_enough_the_first_refusal_is_said(problem):
     def plan(less):
         if less is not problem:

@@ -14,7 +14,7 @@ from datacollect.flow.optimum import fluid_optimum, lower_bound
 from datacollect.flow.quickest import NeverArrives
 from datacollect.methods.arguments import default_chunk_s, require_shape
 from datacollect.methods.coordinated import coordinated_candidate
-from datacollect.methods.derating import planned_on_part
+from datacollect.methods.derating import NOT_DERATED, planned_on_part
 from datacollect.methods.file_cuts import with_cuts_at_files
 from datacollect.methods.judging import judged
 from datacollect.methods.long_chunks import require_room_for_chunks, short_chunk_s
@@ -158,7 +158,16 @@ def replan(
     def with_room(remaining: Problem) -> Schedule:
         return require_room_for_chunks(remaining, plan_derated(remaining))
 
-    return judged(remaining, with_room, None if prefer is None else with_cuts_at_files)
+    def in_slots(remaining: Problem, slot_s: float) -> Schedule:
+        options = CoordinatedOptions(slot_s, derate=plan.derate or NOT_DERATED)
+        return coordinated_candidate(remaining, options, budget)
+
+    return judged(
+        remaining,
+        with_room,
+        None if prefer is None else with_cuts_at_files,
+        in_slots=in_slots if slot_s is None else None,
+    )
 
 
 def old_use(remaining: Problem, plan: Schedule, at_s: float) -> OldUse:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from datacollect.kinds import shown
-from datacollect.schedule.tolerances import WRITTEN
+from datacollect.schedule.tolerances import LOST_IN_COMPARING, WRITTEN
 from datacollect.schedule.use import Legs, legs
 
 if TYPE_CHECKING:
@@ -84,8 +85,12 @@ class Case:
         with np.errstate(over="ignore"):
             number = np.minimum(instant / slot_s, MOST_SLOTS)
         nearest = np.rint(number)
+        off, written = np.abs(instant - nearest * slot_s), instant * WRITTEN
+        is_it = off <= written
+        for row in np.flatnonzero(np.abs(off - written) <= instant * LOST_IN_COMPARING):
+            at, point = Fraction(instant_s[row]), int(nearest[row]) * Fraction(self.step_s)
+            is_it[row] = abs(at - point) <= at * Fraction(WRITTEN)
         # Behind the last slot that can be told, nothing is scheduled.
-        is_it = np.abs(instant - nearest * slot_s) <= instant * WRITTEN
         low, high = (np.where(is_it, nearest, at) for at in (np.floor(number), np.ceil(number)))
         return low.astype(np.float64), high.astype(np.float64)
 

@@ -6,6 +6,7 @@ are linear in its position, and it suffices to look where straight lines can fir
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from datacollect.errors import ScheduleError
 from datacollect.schedule.check.case import counted, first_true, seconds
-from datacollect.schedule.tolerances import WRITTEN
+from datacollect.schedule.tolerances import LOST_IN_COMPARING, WRITTEN
 
 if TYPE_CHECKING:
     from datacollect.arrays import IntArray
@@ -37,7 +38,16 @@ def leave_after_arrival(case: Case) -> None:
         given = before[rows.arrives] == before[rows.leaves]
         arrives_s, leaves_s = (_instant(case, row, byte) for row in (rows.arrives, rows.leaves))
         early_s = arrives_s - leaves_s
-        at = first_true(early_s > np.where(given, 0.0, finish_s * WRITTEN))
+        allowed_s = np.where(given, 0.0, finish_s * WRITTEN)
+        is_early = early_s > allowed_s
+        close = ~given & (np.abs(early_s - allowed_s) <= finish_s * LOST_IN_COMPARING)
+        for row in np.flatnonzero(close):
+            arrives, leaves = (
+                _exact_instant(case, int(each[row]), int(byte[row]))
+                for each in (rows.arrives, rows.leaves)
+            )
+            is_early[row] = arrives - leaves > Fraction(finish_s[row]) * Fraction(WRITTEN)
+        at = first_true(is_early)
         if at is not None:
             # The end of a range is the instant of its last byte.
             number = min(byte[at], end[at] - 1)
@@ -95,6 +105,14 @@ def _instant(case: Case, row: IntArray, byte: IntArray) -> Wide:
     )
     inside = start_s + _share_before(case, row, byte) * (finish_s - start_s)
     return np.where(byte == _ends(case)[row], finish_s, inside)
+
+
+def _exact_instant(case: Case, row: int, byte: int) -> Fraction:
+    """As `_instant`, of one transfer, without rounding."""
+    columns = case.schedule.columns
+    start_s, finish_s = Fraction(columns.start_s[row]), Fraction(columns.finish_s[row])
+    n_before = byte - int(columns.offset_bytes[row])
+    return start_s + (finish_s - start_s) * n_before / int(columns.n_bytes[row])
 
 
 def _share_before(case: Case, row: IntArray, byte: npt.NDArray[Any]) -> Wide:

@@ -12,7 +12,12 @@ import numpy.typing as npt
 from datacollect.arrays import running_totals
 from datacollect.errors import ScheduleError
 from datacollect.schedule.check.case import counted, seconds
-from datacollect.schedule.tolerances import LIMIT_TOLERANCE, SHORT_CHUNKS, WRITTEN
+from datacollect.schedule.tolerances import (
+    LIMIT_TOLERANCE,
+    LOST_IN_COMPARING,
+    SHORT_CHUNKS,
+    WRITTEN,
+)
 
 if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray, IntArray
@@ -191,7 +196,7 @@ def _lines(stays: _Stays, chunk: float | None) -> _Lines:
     if chunk is not None:
         highest = _highest(stay, time, comes, goes, following, chunk)
         # A lag of one chunk, or of none, its two instants rounded.
-        in_flight = (chunk + ends * WRITTEN) * highest
+        in_flight = (chunk + ends * (WRITTEN + LOST_IN_COMPARING)) * highest
         at_start, at_finish = (
             np.where(is_relayed, at - in_flight, at) for at in (at_start, at_finish)
         )

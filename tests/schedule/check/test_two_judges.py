@@ -100,6 +100,38 @@ LAGGING = line((0, 0, 100, 0.0, 1.0), (1, 0, 100, 0.01, 1.01), chunk_s=0.01)
 SLOTTED = line((0, 0, 100, 0.0, 1.0), (1, 0, 100, 1.0, 2.0), slot_s=0.5)
 
 
+# The last double before 2. Two such steps before an instant no decimal of that instant is rounded.
+BELOW_2 = 2 - 2**-52
+HALF_WAY = BELOW_2 / 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "said", "schedule"),
+    [
+        (
+            "grid",
+            "off the grid",
+            line((0, 0, 100, 0.0, 1.0), (1, 0, 100, 1.0, 2 - 2**-51), slot_s=0.5),
+        ),
+        (
+            "causality",
+            "too early",
+            line(
+                (0, 0, 100, 0.0, BELOW_2),
+                (1, 0, 50, 0.0, HALF_WAY),
+                (1, 50, 50, HALF_WAY - 2**-51, BELOW_2),
+            ),
+        ),
+    ],
+)
+def test_both_refuse_what_is_off_by_one_digit_more_than_rounding(rule, said, schedule):
+    assert rule in judge(LINE, schedule)
+    problem = {"format": "datacollect-problem/1"} | LINE
+    head = {"format": "datacollect-schedule/1", "method": "coordinated", "solver": "none"}
+    of = {"problem_sha256": Problem.from_dict(problem).sha256}
+    assert said in library(problem, head | of | schedule)
+
+
 @pytest.mark.parametrize(
     ("problem", "schedule"),
     [
