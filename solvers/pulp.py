@@ -77,7 +77,11 @@ class PulpCbc:
             raise SolverError(
                 "cbc: the linear program is unbounded; bound its variables"
             ) from report
-        _check_optimum(scaled, x, dual)
+        try:
+            _check_optimum(scaled, x, dual)
+        except SolverError:
+            x, dual = run_cbc(scaled, stop_at_s, tight=True)
+            _check_optimum(scaled, x, dual)
         x *= unit
         return LinearSolution(x, dual, float(program.cost @ x), self.name)
 

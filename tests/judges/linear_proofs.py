@@ -52,13 +52,14 @@ def highs(program):
     Whether there is any solution is asked without costs: HiGHS' presolve, too, may say
     "infeasible" of the unbounded, as of min -x with 0 <= x - y <= 1.
     """
-    matrix, sides = dense(program), np.isfinite(program.row_upper)
+    matrix = dense(program)
+    below, above = np.isfinite(program.row_lower), np.isfinite(program.row_upper)
 
     def answer_for(cost):
         return linprog(
             cost,
-            A_ub=np.vstack([-matrix, matrix[sides]]),
-            b_ub=np.concatenate([-program.row_lower, program.row_upper[sides]]),
+            A_ub=np.vstack([-matrix[below], matrix[above]]),
+            b_ub=np.concatenate([-program.row_lower[below], program.row_upper[above]]),
             bounds=np.column_stack([program.lower, program.upper]),
             method="highs",
         )

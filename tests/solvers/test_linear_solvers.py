@@ -303,7 +303,7 @@ class TestCbcAlone:
         """CBC 3.0 (development) turns rows of one entry into bounds and gives them price 0."""
         from datacollect.solvers import pulp
 
-        monkeypatch.setattr(pulp, "run_cbc", lambda *_: (np.array([2.8, 2.4]), np.zeros(2)))
+        monkeypatch.setattr(pulp, "run_cbc", lambda *_, **__: (np.array([2.8, 2.4]), np.zeros(2)))
         with pytest.raises(SolverError, match="dual values do not belong"):
             pulp.PulpCbc().solve(DIET)
 
@@ -311,7 +311,7 @@ class TestCbcAlone:
         """2 b + r = 5 where 8 are asked for."""
         from datacollect.solvers import pulp
 
-        monkeypatch.setattr(pulp, "run_cbc", lambda *_: (np.array([1.0, 3.0]), np.ones(2)))
+        monkeypatch.setattr(pulp, "run_cbc", lambda *_, **__: (np.array([1.0, 3.0]), np.ones(2)))
         with pytest.raises(SolverError, match="violates the constraints"):
             pulp.PulpCbc().solve(DIET)
 
@@ -328,7 +328,7 @@ class TestCbcAlone:
     def test_right_dual_values_are_not_refused(self, monkeypatch):
         from datacollect.solvers import pulp
 
-        monkeypatch.setattr(pulp, "run_cbc", lambda *_: (np.array([2.8, 2.4]), np.ones(2)))
+        monkeypatch.setattr(pulp, "run_cbc", lambda *_, **__: (np.array([2.8, 2.4]), np.ones(2)))
         assert isinstance(pulp.PulpCbc().solve(DIET), LinearSolution)
 
     def test_a_missing_cbc_names_the_command_that_installs_it(self, monkeypatch):
