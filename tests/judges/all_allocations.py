@@ -13,19 +13,43 @@ from itertools import pairwise, permutations
 import numpy as np
 
 
-def fastest(links, sources, destination, most, wires=(), hops=2):
+def fastest(links, sources, destination, most, wires=(), hops=2, *, growing=False):
     """Seconds until all is there, with the best numbers of connections, `most` of them in all.
 
     `links` maps (from, to) to (C, m, r), `sources` a name to bytes; `wires` are (C, m, links).
+    Rates stay as they begin, or, where `growing`, others get more from when a source has ended.
     """
     routes = [
         (source, path) for source in sources for path in _paths(links, source, destination, hops)
     ]
     choices = _numbers([len(path) - 1 for _, path in routes], most)
+    left = np.tile(np.array(list(sources.values()), dtype=float), (len(choices), 1))
+    if not growing:
+        with np.errstate(divide="ignore"):
+            rates = _brought(links, wires, routes, choices, list(sources))
+            return float((left / rates).max(axis=1).min())
+    hop_source = [list(sources).index(source) for source, path in routes for _ in path[1:]]
+    ends = np.zeros(len(choices))
+    for _ in sources:
+        rates = _brought(links, wires, routes, choices, list(sources))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            due = np.where(left > 0, left / rates, np.inf)
+        first_s = due.min(axis=1)
+        ended = due <= first_s[:, None] * (1 + 1e-12)
+        # Where something never ends, so it goes on; where all has ended, nothing is due.
+        moving = np.isfinite(first_s)
+        ends += np.where(moving, first_s, 0.0)
+        left[moving] -= np.where(left > 0, rates * first_s[:, None], 0.0)[moving]
+        left = np.where(ended & moving[:, None], 0.0, left)
+        choices = np.where(left[:, hop_source] > 0, choices, 0)
+    return float(np.where((left > 0).any(axis=1), np.inf, ends).min())
+
+
+def _brought(links, wires, routes, choices, sources):
+    """What each source's routes bring per second, shape (n_choices, n_sources)."""
     pairs = [pair for _, path in routes for pair in pairwise(path)]
-    used = sorted(set(pairs))
     each = np.full(choices.shape, np.inf)
-    for link in used:
+    for link in sorted(set(pairs)):
         capacity, others, alone = links[link]
         at = [i for i, pair in enumerate(pairs) if pair == link]
         total = np.maximum(choices[:, at].sum(axis=1), 1)
@@ -35,17 +59,13 @@ def fastest(links, sources, destination, most, wires=(), hops=2):
         at = [i for i, pair in enumerate(pairs) if pair in members]
         total = np.maximum(choices[:, at].sum(axis=1), 1)
         each[:, at] = np.minimum(each[:, at], (capacity / (total + others))[:, None])
-    rates = choices * each
-    ends, position = np.zeros(len(choices)), 0
-    brought = {source: np.zeros(len(choices)) for source in sources}
+    rates, position = choices * each, 0
+    brought = np.zeros((len(choices), len(sources)))
     for source, path in routes:
         stop = position + len(path) - 1
-        brought[source] += rates[:, position:stop].min(axis=1)
+        brought[:, sources.index(source)] += rates[:, position:stop].min(axis=1)
         position = stop
-    with np.errstate(divide="ignore"):
-        for source, n_bytes in sources.items():
-            ends = np.maximum(ends, n_bytes / brought[source])
-    return float(ends.min())
+    return brought
 
 
 def _paths(links, source, destination, hops):

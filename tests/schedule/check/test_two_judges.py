@@ -7,7 +7,7 @@ from instances.how_many import many
 from instances.mutated_schedules import mutated
 from judges.contract_check import judge
 
-from datacollect import Problem, Schedule
+from datacollect import Problem, Schedule, coordinated
 from datacollect.errors import DatacollectError
 
 SHOWN = 40
@@ -53,6 +53,25 @@ def test_the_library_and_the_contract_agree_on_mutated_schedules():
 @pytest.mark.parametrize("seeds", MANY_SEEDS, ids=lambda seeds: f"{seeds.start}-{seeds.stop}")
 def test_they_agree_on_many_mutated_schedules(seeds):
     agree(seeds[: many(len(seeds))])
+
+
+def test_a_byte_too_many_may_end_long_before_the_bound():
+    """2 bytes/s for a second, then 1: 4 bytes take 3 s, but 3 and one of rounding 2 s."""
+    link = {"from": "S", "to": "D", "bandwidth_bytes_per_s": [2.0, 1.0]}
+    tree = {"format": "datacollect-problem/1", "destination": "D", "periods_s": [0.0, 1.0]}
+    tree |= {"hosts": {"S": {"backlog_bytes": 4}, "D": {}}, "links": [link]}
+    problem = Problem.from_dict(tree)
+    plan = coordinated(problem, chunk_s=0.0)
+    assert plan.lower_bound_s == 3.0
+    rows = [(0, 2, 0.0, 1.0), (2, 2, 0.0, 2.0)]
+    names = ("offset_bytes", "bytes", "start_s", "finish_s")
+    moves = [
+        {"source": "S", "route": ["S", "D"], "hop": 0, **dict(zip(names, row, strict=True))}
+        for row in rows
+    ]
+    sooner = plan.to_dict() | {"makespan_s": 2.0, "transfers": moves}
+    assert judge(problem.to_dict(), sooner) is None
+    assert library(problem.to_dict(), sooner) is None
 
 
 def test_mutated_schedules_are_the_same_every_time_and_neither_all_valid_nor_all_not():
