@@ -68,8 +68,10 @@ class Judging:
                         )
                     else:
                         there = begun.read_bytes()[span.offset_bytes :][: span.n_bytes]
-                    wanted = source.as_listed(waiting[span.file].listed)
-                    if there != wanted[span.offset_bytes :][: span.n_bytes]:
+                    listed = waiting[span.file].listed
+                    if len(there) != span.n_bytes or not source.may_have_sent(
+                        listed, span.offset_bytes, there
+                    ):
                         raise Wrong(f"seed {self.seed}: {name} {piece} is recorded, not on disk")
 
     def _judge_end(self) -> None:

@@ -124,6 +124,10 @@ class Source:
                 return data
         raise AssertionError(f"{listed} was never so")
 
+    def may_have_sent(self, listed: Listed, offset_bytes: int, part: bytes) -> bool:
+        """Whether a part may be recorded: only what is as it was listed."""
+        return self.as_listed(listed)[offset_bytes:][: len(part)] == part
+
     def read(self, read: Read) -> tuple[bytes, int]:
         """The bytes that a request names, and whether they are as listed."""
         parts = []
