@@ -117,6 +117,9 @@ def _near(draws: random.Random, typical: float) -> float:
 # Programs ---------------------------------------------------------------------------------------
 
 
+TOLERANCES = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+
+
 class _Program:
     """Rows and columns of a sparse linear program, in parts of all data."""
 
@@ -146,7 +149,12 @@ class _Program:
                 shape = (len(rows), self.n_columns)
                 parts[f"A_{kind}"] = coo_array((v, (i, c)), shape=shape).tocsr()
                 parts[f"b_{kind}"] = np.array([side for _, side in rows])
-        found = linprog(cost / unit, bounds=(0, None), method="highs", **parts)
+        # As tight as it can be: its own 1e-7 are 13 kB of 130 GB, which take their time where the
+        # last bytes have to pass a slow host.
+        tight = dict.fromkeys(TOLERANCES, 1e-10)
+        found = linprog(cost / unit, bounds=(0, None), method="highs", options=tight, **parts)
+        if found.status not in (0, 2):
+            found = linprog(cost / unit, bounds=(0, None), method="highs", **parts)
         return (float(found.fun) * unit, found.x) if found.status == 0 else None
 
 
