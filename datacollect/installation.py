@@ -12,6 +12,7 @@ import shlex
 import shutil
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -46,11 +47,16 @@ def command_for_package(package: str) -> str:
 
 
 def _command(*arguments: str) -> str:
-    """Return a call of the pip that installs where this program runs."""
+    """Return a call of what installs where this program runs: pip, or uv where there is no pip."""
     pip = shutil.which("pip")
-    is_ours = pip is not None and Path(pip).parent == Path(sys.executable).parent
-    program = ["pip"] if is_ours else [sys.executable, "-m", "pip"]
-    return shlex.join([*program, "install", *arguments])
+    if pip is not None and Path(pip).parent == Path(sys.executable).parent:
+        return shlex.join(["pip", "install", *arguments])
+    by_module = [sys.executable, "-m", "pip", "install", *arguments]
+    if find_spec("pip") is not None:
+        return shlex.join(by_module)
+    if shutil.which("uv") is not None:
+        return shlex.join(["uv", "pip", "install", "--python", sys.executable, *arguments])
+    return f"{shlex.join([sys.executable, '-m', 'ensurepip'])} && {shlex.join(by_module)}"
 
 
 def _source() -> tuple[str, tuple[str, ...]] | None:

@@ -87,6 +87,17 @@ def test_the_pip_is_the_one_of_this_python(monkeypatch, tmp_path):
     assert command_for_package("other") == f"{python} -m pip install other"
 
 
+def test_without_pip_uv_is_named_or_how_pip_comes(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", "/our env/bin/python")
+    monkeypatch.setattr(installation, "find_spec", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    python = "'/our env/bin/python'"
+    then = f"{python} -m pip install other"
+    assert command_for_package("other") == f"{python} -m ensurepip && {then}"
+    (tmp_path / "uv").touch(mode=0o755)
+    assert command_for_package("other") == f"uv pip install --python {python} other"
+
+
 def test_no_other_place_makes_such_a_command():
     pattern = re.compile(r"pip install|-m pip\b|pip3 install")
     places = {module for module, text in read_modules().items() if pattern.search(text)}

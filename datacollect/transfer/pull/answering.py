@@ -112,8 +112,12 @@ def _not_here(
                 found.append(Missing(name, "", f"{rest}: {why or 'not fetched yet'}"))
         elif not is_listed:
             why = why or "not listed to its end"
+            n_done = len(state.done_paths(name))
+            all_ = (
+                f"whatever it has beside {counted(n_done, 'file')} here" if n_done else "all of it"
+            )
             found += _named_files(state, sources.get(name), why) or [
-                Missing(name, "", f"all of it: {why}")
+                Missing(name, "", f"{all_}: {why}")
             ]
     return found
 

@@ -50,6 +50,16 @@ def test_a_source_that_was_down_is_never_complete(agents, collection_of, into):
     assert "cannot be reached" in next(s.trouble for s in status_of(into).sources if s.name == "S2")
 
 
+def test_of_a_source_that_is_down_what_has_come_before_is_not_missing(agents, collection_of, into):
+    one, two = agents("S1", FILES), agents("S2", {"c": b"c", "d": b"d"})
+    collection = collection_of(one, two, limits=SHORT)
+    assert dc.pull(collection, into).complete
+    two.stop()
+    (missing,) = dc.pull(collection, into).missing
+    assert (missing.source, missing.path) == ("S2", "")
+    assert missing.why.startswith("whatever it has beside 2 files here: ")
+
+
 @pytest.mark.parametrize("error", [ValueError("odd"), OSError(24, "Too many open files"), KeyError])
 def test_whatever_listing_raises_the_source_is_named(
     agents, collection_of, into, monkeypatch, error
