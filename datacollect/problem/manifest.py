@@ -121,7 +121,7 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
         place = f"{name}, line {line}"
         cells = dict(zip(header, row, strict=True))
         host, file = cells["host"], cells["path"]
-        _require_path(file, place)
+        require_path(file, place)
         if (host, file) in seen:
             raise ProblemError(f"{place}: {file!r} of {host!r} is given twice; keep one")
         seen.add((host, file))
@@ -286,7 +286,8 @@ def _require_header(header: list[str], place: str) -> None:
         )
 
 
-def _require_path(path: str, place: str) -> None:
+def require_path(path: str, place: str) -> None:
+    """Raise ProblemError unless a manifest may list such a path."""
     parts = path.split("/")
     if not path or "\0" in path or any(part in ("", ".", "..") for part in parts):
         raise ProblemError(

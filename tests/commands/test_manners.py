@@ -55,6 +55,7 @@ COMMANDS = {
     "agent init": ("agent", "init", *AGENT),
     "collection new": ("collection", "new", "-o", "other.toml", "--key", "own.key"),
     "collection add": ("collection", "add", "S2", "https://s2.example:1", f"sha256:{'0' * 64}"),
+    "manifest": ("manifest", "S1=pulled", "-o", "made.csv"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
 }
@@ -66,6 +67,7 @@ WRITES = {
     "pulls --as": (None, "scripts/D.sh"),
     "plot": (None, "new.png"),
     "schema": ("new.json", "new.json"),
+    "manifest": ("new.csv", "new.csv"),
     "example": (".", "minimal.toml"),
     "estimate": ("new.csv", "new.csv"),
     "progress": ("new.toml", "new.toml"),

@@ -34,12 +34,12 @@ def fastest(links, sources, destination, most, wires=(), hops=2, *, growing=Fals
         rates = _brought(links, wires, routes, choices, list(sources))
         with np.errstate(divide="ignore", invalid="ignore"):
             due = np.where(left > 0, left / rates, np.inf)
-        first_s = due.min(axis=1)
-        ended = due <= first_s[:, None] * (1 + 1e-12)
         # Where something never ends, so it goes on; where all has ended, nothing is due.
-        moving = np.isfinite(first_s)
-        ends += np.where(moving, first_s, 0.0)
-        left[moving] -= np.where(left > 0, rates * first_s[:, None], 0.0)[moving]
+        moving = np.isfinite(due.min(axis=1))
+        first_s = np.where(moving, due.min(axis=1), 0.0)
+        ended = due <= first_s[:, None] * (1 + 1e-12)
+        ends += first_s
+        left -= np.where(left > 0, rates * first_s[:, None], 0.0)
         left = np.where(ended & moving[:, None], 0.0, left)
         choices = np.where(left[:, hop_source] > 0, choices, 0)
     return float(np.where((left > 0).any(axis=1), np.inf, ends).min())
