@@ -130,6 +130,28 @@ def test_what_this_host_refuses_is_no_mistake_of_ours(code, here, call, monkeypa
     assert "'the/file'; mend that" in err
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("matplotlib.figure", "needs the package matplotlib, which is not installed; install it: "),
+        # A part of ours, or of Python: nothing that pip could add.
+        ("datacollect.flow", "this host refuses: ModuleNotFoundError"),
+        ("sqlite3", "this host refuses: ModuleNotFoundError"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_remedy(
+    name, expected, here, call, monkeypatch
+):
+    def fail(path):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr("datacollect.problem.problem.Problem.from_file", fail)
+    code, out, err = call("plan", "figure1.toml")
+    assert (code, out) == (3, "")
+    assert expected in err
+    assert ("'matplotlib>=" in err) == name.startswith("matplotlib")
+
+
 def test_interrupt_is_130(here, call, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
