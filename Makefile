@@ -27,7 +27,7 @@ unexport PYTHONUNBUFFERED
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help venv demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent lint format types docs bench study clean
+.PHONY: help venv demo demo-ns3 testbed-demo test test-terminals test-slow test-all faults misbehaving explore mutants agent collector lint format types docs bench study clean
 
 help: ## list the targets
 	@echo 'make TARGET [PYTHON=/path/to/python3.12]'
@@ -122,6 +122,10 @@ PEX ?=
 agent: $(VENV)/.installed-agent ## an agent in one file that runs where Python is, and its wheel, in dist
 	$(BIN)/python docs/agent/build.py dist --pyz $(PEX)
 	@echo 'The agent is in $(CURDIR)/dist/datacollect-agent.pyz'
+
+collector: $(VENV)/.installed ## the collector alone, which needs a sixth of the room: a wheel, in dist
+	$(BIN)/python docs/agent/build.py dist --collector
+	@echo 'The collector is in' dist/datacollect_collector-*.whl
 
 lint: $(VENV)/.installed-lint ## ruff: rules and format
 	$(BIN)/ruff check .

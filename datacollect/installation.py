@@ -16,7 +16,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-DISTRIBUTION = "datacollect"
+# This package is installed as one of these; each later one is a part of the first.
+DISTRIBUTIONS = ("datacollect", "datacollect-collector", "datacollect-agent")
+
+
+def installed_version() -> str | None:
+    """Return the version of this package; None where it is not installed.
+
+    >>> installed_version() == metadata.version("datacollect")
+    True
+    """
+    try:
+        return metadata.version(_distribution())
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def command_for_extra(extra: str) -> str:
@@ -46,6 +59,14 @@ def command_for_package(package: str) -> str:
     return _command(next((text for text in known if _plain(_name(text)) == wanted), package))
 
 
+def _distribution() -> str:
+    """Return what this package is installed as."""
+    for name in DISTRIBUTIONS:
+        if any(metadata.distributions(name=name)):
+            return name
+    return DISTRIBUTIONS[0]
+
+
 def _command(*arguments: str) -> str:
     """Return a call of what installs where this program runs: pip, or uv where there is no pip."""
     pip = shutil.which("pip")
@@ -65,7 +86,7 @@ def _source() -> tuple[str, tuple[str, ...]] | None:
     What pip keeps of it: https://packaging.python.org/specifications/direct-url/.
     """
     # In a clone the folder of a build may come first: it does not know where it was installed from.
-    for found in metadata.distributions(name=DISTRIBUTION):
+    for found in metadata.distributions(name=_distribution()):
         text = found.read_text("direct_url.json")
         if text is None:
             continue
@@ -82,7 +103,7 @@ def _source() -> tuple[str, tuple[str, ...]] | None:
 
 def _requirements() -> list[str]:
     try:
-        return metadata.requires(DISTRIBUTION) or []
+        return metadata.requires(_distribution()) or []
     except metadata.PackageNotFoundError:  # copied from somewhere
         return []
 

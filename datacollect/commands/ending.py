@@ -53,7 +53,7 @@ def exit_code_of(error: BaseException) -> int:
     if _stems_from_interruption(error):
         note("interrupted")
         return INTERRUPTED
-    return _refused_by_system(error) or _internal_error(error)
+    return _lacks_package(error) or _refused_by_system(error) or _internal_error(error)
 
 
 def _stems_from_interruption(error: BaseException | None) -> bool:
@@ -62,6 +62,21 @@ def _stems_from_interruption(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _lacks_package(error: BaseException) -> int | None:
+    """Say which package is to be installed, where that is all; None: the error is another."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    package = error.name.partition(".")[0]
+    if package in (*sys.stdlib_module_names, __name__.partition(".")[0]):
+        return None
+    from datacollect.installation import command_for_package
+
+    _print_in_full(error)
+    command = command_for_package(package)
+    note(f"error: this needs the package {package}, which is not installed; install it: {command}")
+    return FAILED
 
 
 def _refused_by_system(error: BaseException) -> int | None:

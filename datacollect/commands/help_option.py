@@ -1,4 +1,8 @@
-"""Help as an answer like any other: standard output that is closed, full or gone is told."""
+"""Commands and groups of them as typer makes them, but for two things.
+
+Help is an answer like any other: standard output that is closed, full or gone is told. And values
+are converted only where they have to be.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperCommand, TyperGroup
 
 from datacollect.commands.console import emit
+from datacollect.commands.conversion import convert_what_needs_it
 
 if TYPE_CHECKING:
     from typer import Context
@@ -21,6 +26,11 @@ def _show(context: Context, _: Any, wanted: bool) -> None:
 class Command(TyperCommand):
     """A command whose help is written by `emit`."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command's arguments and options."""
+        convert_what_needs_it(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option, which typer itself would let write unjudged."""
         return _judged(super().get_help_option(ctx))
@@ -28,6 +38,11 @@ class Command(TyperCommand):
 
 class Group(TyperGroup):
     """Commands whose help is written by `emit`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options before the command's name."""
+        convert_what_needs_it(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option, which typer itself would let write unjudged."""

@@ -106,12 +106,10 @@ class How(StrEnum):
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import PackageNotFoundError, version
+        from datacollect.installation import installed_version
 
-        try:
-            emit(f"datacollect {version('datacollect')}")
-        except PackageNotFoundError:
-            emit("datacollect, not installed")
+        version = installed_version()
+        emit("datacollect, not installed" if version is None else f"datacollect {version}")
         raise typer.Exit
 
 

@@ -88,10 +88,12 @@ def pull(
 
 def _pulled(collection_file: str, into: str, method: Any, **options: bool) -> Pulled:
     from datacollect.transfer.pull.config import Collection
+
+    collection = Collection.from_file(collection_file)
+    # What a file has wrong is told before all that pulls take long to import.
     from datacollect.transfer.pull.live import watching
     from datacollect.transfer.pull.run import pull as pull_for_real
 
-    collection = Collection.from_file(collection_file)
     with watching() as watch:
         return pull_for_real(collection, into, method, watch=watch, tell=note, **options)
 

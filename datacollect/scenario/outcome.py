@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from datacollect.installation import installed_version
 from datacollect.schedule.summary import summary
 
 if TYPE_CHECKING:
@@ -145,7 +146,10 @@ def versions() -> Mapping[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version()}
-    for package in ("datacollect", "numpy", "ns3"):
+    ours = installed_version()
+    if ours is not None:
+        found["datacollect"] = ours
+    for package in ("numpy", "ns3"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, SimulationError
+from datacollect.installation import installed_version
 from datacollect.scenario.known_wires import (
     fair_bytes_per_s,
     late_capacity_bytes_per_s,
@@ -258,7 +259,9 @@ def _ns3_folder() -> Path:
 def _engine_version(engine: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
+    if engine != "ns3":
+        return installed_version() or "unknown"
     try:
-        return version("ns3" if engine == "ns3" else "datacollect")
+        return version("ns3")
     except PackageNotFoundError:
         return "unknown"

@@ -1,11 +1,14 @@
-"""Build the distribution ``datacollect-agent``: what agents need of this package, and no more.
+"""Build the distributions that need less: ``datacollect-agent`` and ``datacollect-collector``.
 
-    python docs/agent/build.py FOLDER [--pyz [PEX'S OPTIONS]]
+    python docs/agent/build.py FOLDER [--collector | --pyz [PEX'S OPTIONS]]
 
-writes ``FOLDER/datacollect_agent-VERSION-py3-none-any.whl`` and, by pex,
+For a host's agent it writes ``FOLDER/datacollect_agent-VERSION-py3-none-any.whl`` and, by pex,
 ``FOLDER/datacollect-agent.pyz``, in which all that it needs lies too. The wheel holds the program's
 module and all that it imports, found by reading the sources, so that nobody keeps a list. What it
 is called, its version and the versions of what it needs are those of `setup.cfg`.
+
+With ``--collector`` it writes the wheel ``datacollect_collector-…`` instead: all of the package,
+which asks for what a pull needs alone. Whatever needs more is an extra, and says so when called.
 """
 
 from __future__ import annotations
@@ -20,6 +23,10 @@ import sys
 import tempfile
 from configparser import ConfigParser
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = "datacollect"
@@ -52,6 +59,21 @@ dependencies = {needed}
 [tool.setuptools]
 packages = {packages}
 include-package-data = false
+"""
+
+
+COLLECTOR = "datacollect-collector"
+# What pulls, plans for them and `status` need of what `setup.cfg` lists; the solver that takes the
+# least room, from an extra there. All else is the collector's extra `full`.
+PULLED_WITH = {"apsw", "blake3", "cryptography", "h11", "numpy", "rich", "typer", "tzdata"}
+SOLVER_EXTRA = "fast"
+# Extras of the package that are of use where it is not developed.
+USERS_EXTRAS = ("report", "topohub", "ns3", "dask")
+
+COLLECTOR_DESCRIPTION = """\
+The package `datacollect` for hosts that collect: `datacollect pull` and `status` work, and plans
+without shared bottlenecks. What needs more names the package that is missing; the extra `full`
+brings all. Where `datacollect` is installed, this is not needed.
 """
 
 
@@ -116,8 +138,7 @@ def project(others: set[str], packages: list[str]) -> str:
     config = ConfigParser()
     config.read(REPOSITORY / "setup.cfg", encoding="utf-8")
     metadata, options = config["metadata"], config["options"]
-    lines = [line for line in options["install_requires"].splitlines() if line[:1].isalpha()]
-    needed = {line: re.match(r"[\w.-]+", line)[0] for line in lines}  # type: ignore[index]
+    needed = requirements(options["install_requires"])
     build = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     return PROJECT.format(
         requires=re.search(r"requires = (\[[^]]*\])", build)[1],  # type: ignore[index]
@@ -131,11 +152,48 @@ def project(others: set[str], packages: list[str]) -> str:
     )
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel in a folder and return its path."""
+def requirements(listed: str) -> dict[str, str]:
+    """Return the lines of a list of requirements, each with the name of its package."""
+    lines = [line for line in listed.splitlines() if line[:1].isalpha()]
+    return {line: re.match(r"[\w.-]+", line)[0] for line in lines}  # type: ignore[index]
+
+
+def stage_collector(folder: Path) -> None:
+    """Write the sources of the collector's distribution."""
+    config = ConfigParser(interpolation=None)
+    config.read(REPOSITORY / "setup.cfg", encoding="utf-8")
+    options, extras = config["options"], config["options.extras_require"]
+    for line in options["package_dir"].split("\n")[1:]:
+        # Not through the links to solvers and topologies: they lie beside it.
+        shutil.copytree(
+            REPOSITORY / line.split(" = ")[1],
+            folder / line.split(" = ")[1],
+            ignore=lambda path, names: {
+                name for name in names if name == "__pycache__" or Path(path, name).is_symlink()
+            },
+        )
+    required = requirements(options["install_requires"])
+    pulled_with = [line for line, name in required.items() if name in PULLED_WITH]
+    config["metadata"]["name"] = COLLECTOR
+    options["install_requires"] = "\n".join([*pulled_with, *requirements(extras[SOLVER_EXTRA])])
+    full = "\n".join(line for line in required if line not in pulled_with)
+    config["options.extras_require"] = {name: extras[name] for name in USERS_EXTRAS}
+    config["options.extras_require"]["full"] = full
+    for name in config.sections():
+        if not name.startswith(("metadata", "options")):
+            config.remove_section(name)  # of tools that check the sources
+    with (folder / "setup.cfg").open("w", encoding="utf-8") as file:
+        config.write(file)
+    for name in ("LICENSE", "pyproject.toml"):
+        shutil.copyfile(REPOSITORY / name, folder / name)
+    (folder / "README.md").write_text(COLLECTOR_DESCRIPTION)
+
+
+def build_wheel(folder: Path, write_sources: Callable[[Path], None] = stage) -> Path:
+    """Build a wheel of the sources that a function writes, in a folder; return its path."""
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
     with tempfile.TemporaryDirectory() as source, tempfile.TemporaryDirectory() as built:
-        stage(Path(source))
+        write_sources(Path(source))
         subprocess.run([*pip, "--wheel-dir", built, source], check=True)
         (wheel,) = Path(built).iterdir()
         folder.mkdir(parents=True, exist_ok=True)
@@ -154,7 +212,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where they are written")
     parser.add_argument("--pyz", nargs=argparse.REMAINDER, metavar="OPTION", help="options of pex")
+    parser.add_argument("--collector", action="store_true", help="the collector's wheel instead")
     given = parser.parse_args()
+    if given.collector:
+        build_wheel(given.folder.resolve(), stage_collector)
+        return
     wheel = build_wheel(given.folder.resolve())
     if given.pyz is not None:
         build_pyz(wheel, given.pyz)

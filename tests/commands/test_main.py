@@ -12,7 +12,11 @@ import sys
 import pytest
 from instances.command_line import problem_without, start
 
-HEAVY = {"numpy", "pandas", "pyarrow", "ortools", "networkx", "pulp", "scipy", "matplotlib", "rich"}
+HEAVY = {
+    *("numpy", "pandas", "pyarrow", "ortools", "networkx", "pulp", "scipy", "matplotlib", "rich"),
+    # What typer has pydantic do costs more than the rest of help: typer is kept from asking it.
+    *("pydantic", "pydantic_core"),
+}
 
 
 # Help and usage -----------------------------------------------------------------------------
@@ -37,10 +41,11 @@ def test_every_command_has_help(command, call):
     assert out.startswith("Usage: datacollect")
 
 
-def test_help_imports_nothing_heavy():
+@pytest.mark.parametrize("arguments", [["--help"], ["pull", "--help"]], ids=["all", "pull"])
+def test_help_imports_nothing_heavy(arguments):
     script = (
         "import sys; from datacollect.commands.main import run; "
-        f"assert run(['--help']) == 0; sys.exit(str(sorted({HEAVY} & set(sys.modules))))"
+        f"assert run({arguments}) == 0; sys.exit(str(sorted({HEAVY} & set(sys.modules))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], check=False, capture_output=True, text=True
@@ -123,6 +128,28 @@ def test_what_this_host_refuses_is_no_mistake_of_ours(code, here, call, monkeypa
     assert err.startswith("error: this host refuses: ")
     assert os.strerror(code) in err
     assert "'the/file'; mend that" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("matplotlib.figure", "needs the package matplotlib, which is not installed; install it: "),
+        # A part of ours, or of Python: nothing that pip could add.
+        ("datacollect.flow", "this host refuses: ModuleNotFoundError"),
+        ("sqlite3", "this host refuses: ModuleNotFoundError"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_remedy(
+    name, expected, here, call, monkeypatch
+):
+    def fail(path):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr("datacollect.problem.problem.Problem.from_file", fail)
+    code, out, err = call("plan", "figure1.toml")
+    assert (code, out) == (3, "")
+    assert expected in err
+    assert ("'matplotlib>=" in err) == name.startswith("matplotlib")
 
 
 def test_interrupt_is_130(here, call, monkeypatch):

@@ -17,7 +17,11 @@ from judges.imports import read_modules
 
 from datacollect import installation
 from datacollect.errors import DatacollectError
-from datacollect.installation import command_for_extra, command_for_package
+from datacollect.installation import (
+    command_for_extra,
+    command_for_package,
+    installed_version,
+)
 
 
 def fake(monkeypatch, tree, requires=("plotly>=6.0; extra == 'report'", "ortools>=9.15")):
@@ -73,6 +77,30 @@ def test_packages_come_in_versions_that_fit(monkeypatch):
     fake(monkeypatch, None, ["PuLP<4,>=2.9"])
     assert arguments(command_for_package("pulp")) == ["PuLP<4,>=2.9"]
     assert arguments(command_for_package("other")) == ["other"]
+
+
+@pytest.mark.parametrize("name", installation.DISTRIBUTIONS)
+def test_a_part_of_the_package_knows_its_version_and_what_it_can_use(monkeypatch, name):
+    """The collector alone and the agent alone are distributions of their own."""
+
+    def distributions(**asked):
+        return [object()] if asked["name"] == name else []
+
+    monkeypatch.setattr(installation.metadata, "distributions", distributions)
+    monkeypatch.setattr(installation.metadata, "version", {name: "0.1.0"}.__getitem__)
+    requires = {name: ['ortools>=9.15; extra == "full"']}
+    monkeypatch.setattr(installation.metadata, "requires", requires.__getitem__)
+    assert installed_version() == "0.1.0"
+    assert arguments(command_for_package("ortools")) == ["ortools>=9.15"]
+
+
+def test_of_a_folder_that_nobody_installed_no_version_is_known(monkeypatch):
+    def version(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(installation.metadata, "distributions", lambda **_: [])
+    monkeypatch.setattr(installation.metadata, "version", version)
+    assert installed_version() is None
 
 
 def test_the_pip_is_the_one_of_this_python(monkeypatch, tmp_path):

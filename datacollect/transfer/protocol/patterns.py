@@ -36,6 +36,27 @@ def matches(path: str, patterns: Sequence[str] | None) -> bool:
 
 
 def _fits(names: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> bool:
+    n_any = wanted.count(None)
+    if n_any == 0:
+        return len(names) == len(wanted) and _each_fits(names, wanted)
+    if n_any > 1:
+        return _fits_somehow(names, wanted)
+    before = wanted.index(None)
+    after = len(wanted) - before - 1
+    return (
+        len(names) >= before + after
+        and _each_fits(names, wanted[:before])
+        and _each_fits(names[len(names) - after :], wanted[before + 1 :])
+    )
+
+
+def _each_fits(names: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> bool:
+    """Whether the first names fit the wanted ones, one by one."""
+    pairs = zip(names, wanted, strict=False)
+    return all(pattern is not None and pattern.match(name) for name, pattern in pairs)
+
+
+def _fits_somehow(names: Sequence[str], wanted: Sequence[re.Pattern[str] | None]) -> bool:
     """Follow all readings at once: how many of the wanted names are used up so far."""
     used = _with_skipped({0}, wanted)
     for name in names:

@@ -75,8 +75,8 @@ def wait_s(head: Head, now_unix_s: float) -> float | None:
     if head.status not in BUSY:
         return None
     text = head.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}", text, re.ASCII):
-        return min(float(text), LONGEST_RETRY_S)
+    if re.fullmatch(r"\d+", text, re.ASCII):
+        return min(float(text), LONGEST_RETRY_S)  # however many digits: infinite at most
     try:
         later_s = parsedate_to_datetime(text).timestamp() - now_unix_s
     except (TypeError, ValueError, OverflowError):

@@ -287,6 +287,7 @@ def test_what_is_stored_encoded_is_proved_by_its_hash():
         (429, {}, 2.0),
         (503, {"Retry-After": "for ever"}, 2.0),
         (503, {"Retry-After": "999999999"}, 86400.0),
+        (503, {"Retry-After": "9" * 400}, 86400.0),
     ],
 )
 def test_who_asks_to_wait_is_left_alone(status, headers, wait_s):
