@@ -80,8 +80,8 @@ def read_map_file(data: bytes, where: str) -> MapFile:
     if _GML.match(text):
         return _from_gml(text, where)
     raise ProblemError(
-        f"{where}: neither GraphML, which begins with <, nor GML, which is graph [ node [ id 0 ] ... "
-        "edge [ source 0 target 1 ] ]; save the map as one of them"
+        f"{where}: neither GraphML, which begins with <, nor GML, which is graph [ node [ id 0 ] "
+        "... edge [ source 0 target 1 ] ]; save the map as one of them"
     )
 
 
