@@ -37,6 +37,18 @@ NAME_LENGTH = 300
 # What packed files begin with, and what unpacks them.
 PACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress}
 
+# What files begin with that hold no text, and what is to be done with them.
+_NO_TEXT = {
+    **dict.fromkeys(PACKED, "packed twice; unpack it once"),
+    b"\xfd7zXZ\0": "packed by xz; unpack it first",
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard; unpack it first",
+    b"7z\xbc\xaf\x27\x1c": "an archive of 7-Zip; unpack it first",
+    b"PK\3\4": "a ZIP archive or a spreadsheet; unpack it, or save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a spreadsheet of old Excel; save the sheet as CSV",
+    b"PAR1": "a table in Parquet; save it as CSV",
+    b"%PDF-": "a PDF; save its content as text",
+}
+
 # Byte order marks, and how the text behind them is encoded. The longer ones begin as the others do.
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -218,6 +230,9 @@ def write_owned(path: str | PathLike[str], data: bytes, *, mode: int, new: bool 
 
 def decode(data: bytes, name: str) -> str:
     """Decode UTF-8, or what the byte order mark says, which is dropped; say where it is neither."""
+    for magic, what in _NO_TEXT.items():
+        if data.startswith(magic):
+            raise ProblemError(f"{name}: must be text, but is {what}")
     encoding = next((code for mark, code in MARKS.items() if data.startswith(mark)), "utf-8")
     if not encoding.startswith("utf-8"):
         try:

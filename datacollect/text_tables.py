@@ -103,6 +103,13 @@ class TextTable:
         line = next(line for i, (line, _) in enumerate(self.rows()) if i == row)
         return f"{self.name}, line {line}"
 
+    def _remedy(self, lacks: bool) -> str:
+        """Say what is to be done with a line of too few fields, or of too many."""
+        if lacks:
+            return "complete the line, or remove it where it is no row, or was cut off"
+        separators = SEPARATORS.get(self.separator, shown(self.separator))
+        return f"names that hold {separators} stand in double quotes"
+
     def all_fields(self) -> Iterator[tuple[int, list[str]]]:
         """Line and fields of each row, those of columns without a name too."""
         stream = io.StringIO(self.text, newline="")
@@ -120,9 +127,7 @@ class TextTable:
                     if len(row) != n_fields:
                         raise ProblemError(
                             f"{self.name}, line {line}: must have {n_fields} fields like the "
-                            f"header, got {len(row)}; names that hold "
-                            f"{SEPARATORS.get(self.separator, shown(self.separator))} stand in "
-                            "double quotes"
+                            f"header, got {len(row)}; {self._remedy(len(row) < n_fields)}"
                         )
                     yield line, row
                 line = reader.line_num + 1

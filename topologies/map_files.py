@@ -74,11 +74,15 @@ def read_map_file(data: bytes, where: str) -> MapFile:
     >>> read_map_file(gml, "a.gml").edges
     (Edge(source='0', target='1', one_way=False, data={'LinkSpeedRaw': 8}),)
     """
-    if not data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n").startswith(b"<"):
-        text = decode(data, where)
-        if _GML.match(text):
-            return _from_gml(text, where)
-    return _from_graphml(data, where)
+    if data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n").startswith(b"<"):
+        return _from_graphml(data, where)
+    text = decode(data, where)
+    if _GML.match(text):
+        return _from_gml(text, where)
+    raise ProblemError(
+        f"{where}: neither GraphML, which begins with <, nor GML, which is graph [ node [ id 0 ] "
+        "... edge [ source 0 target 1 ] ]; save the map as one of them"
+    )
 
 
 # GraphML ------------------------------------------------------------------------------------
@@ -122,7 +126,12 @@ def _from_graphml(data: bytes, where: str) -> MapFile:
     ids = [str(node.get("id")) for node in nodes]
     _require_once(ids, "node", where)
     _require_once((edge.get("id") for edge in edges), "edge", where)
-    is_directed = graphs[0].get("edgedefault") == "directed"
+    said = graphs[0].get("edgedefault", "undirected")
+    if said.lower() not in ("directed", "undirected"):
+        raise ProblemError(
+            f"{where}: edgedefault of the graph must be directed or undirected, got {said!r}"
+        )
+    is_directed = said.lower() == "directed"
     return _checked(
         {
             name: keys.values(node, "node", f"node {name!r}")

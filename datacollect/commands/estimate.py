@@ -171,16 +171,17 @@ def rows_by_column(given: Sequence[str] | None) -> dict[str, str] | None:
 
 def _bandwidth_csv(estimates: pd.DataFrame, *, times: bool) -> str:
     """Return estimates as the text of a file for ``bandwidth_csv``."""
-    from datacollect.problem.tables import SINCE_1970_S
+    from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S
 
     period = ["period"] if "period" in estimates else []
     columns = ["from", "to", *period, "bandwidth_bytes_per_s"]
-    if times and len(estimates) and estimates["newest_s"].min() < SINCE_1970_S:
-        raise ProblemError(
-            "--times needs samples whose times are seconds since 1970, got "
-            f"{estimates['newest_s'].min():g}; leave it out"
-        )
     if times:
+        for newest_s in estimates["newest_s"]:
+            if not SINCE_1970_S <= newest_s <= LAST_SINCE_1970_S:
+                raise ProblemError(
+                    "--times needs samples whose times are seconds since 1970, got "
+                    f"{newest_s:g}; leave it out"
+                )
         columns.append("newest_s")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

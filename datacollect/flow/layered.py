@@ -94,7 +94,8 @@ class LayeredNetwork:
             rate[~limited] = 0.0
             return np.where(limited, rate * lengths_s[self.piece[arcs]], room)
         rate = self.rate_bytes_per_s
-        with np.errstate(invalid="ignore"):  # an infinite rate in a piece of no length
+        # An infinite rate in a piece of no length; and more than floats hold, which limits nothing.
+        with np.errstate(invalid="ignore", over="ignore"):
             capacity = rate * (lengths_s[0] if len(lengths_s) == 1 else lengths_s[self.piece])
         capacity[self.unlimited] = self.room_bytes[self.unlimited]
         return capacity

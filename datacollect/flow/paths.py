@@ -128,7 +128,8 @@ def _needed_s(problem: Problem, found: CheapestFlow) -> float:
     """Return how much of the last piece a flow needs: a plan need not dawdle."""
     network, flow_bytes = found.network, found.flow_bytes
     in_last = np.flatnonzero((network.piece == network.n_pieces - 1) & (flow_bytes > 0))
-    needed_s = flow_bytes[in_last] / network.rate_bytes_per_s[in_last]  # 0 for stored data
+    with np.errstate(over="ignore"):  # by the slowest rates that floats hold: for ever
+        needed_s = flow_bytes[in_last] / network.rate_bytes_per_s[in_last]  # 0 for stored data
     longest_s = float(needed_s.max(initial=0.0))
     on_link = np.bincount(
         np.maximum(network.link[in_last], 0),

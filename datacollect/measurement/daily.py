@@ -10,8 +10,8 @@ from datacollect.clock import zone_of
 from datacollect.errors import ProblemError
 from datacollect.kinds import HourOfDay, ListOf
 from datacollect.problem.calendar import daily_hours
+from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S
 from datacollect.problem.numbers import numbers_of
-from datacollect.problem.tables import SINCE_1970_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,11 +71,12 @@ def _periods(samples: pd.DataFrame, hours: Sequence[str], timezone: str) -> IntA
     import pandas as pd
 
     time_s = numbers_of(samples["time_s"], "samples: time_s")
-    if len(time_s) and time_s.min() < SINCE_1970_S:
-        raise ProblemError(
-            "daily needs samples whose times are seconds since 1970, or dates, got "
-            f"{time_s.min():.15g}; leave it out"
-        )
+    for extreme in (time_s.min(initial=SINCE_1970_S), time_s.max(initial=SINCE_1970_S)):
+        if not SINCE_1970_S <= extreme <= LAST_SINCE_1970_S:
+            raise ProblemError(
+                "daily needs samples whose times are seconds since 1970, or dates, got "
+                f"{extreme:.15g}; leave it out"
+            )
     shown = pd.DatetimeIndex(pd.to_datetime(time_s, unit="s", utc=True)).tz_convert(
         zone_of(timezone)
     )

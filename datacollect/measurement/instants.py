@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 # A year alone, or digits alone, may be a date or a number of seconds.
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d)?|\d{4}-?W\d\d|\d{8}T", re.ASCII)
+_SECONDS = re.compile(r"\d{10}(\.\d+)?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -27,3 +28,14 @@ def seconds_since_1970(text: str) -> float | None:
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
     return (found - _EPOCH).total_seconds()
+
+
+def since_1970(text: str) -> float | None:
+    """Return the instant of a date, or of seconds since 1970 as archives of programs have them.
+
+    Ten digits are seconds from 2001 to 2286: milliseconds, and seconds of other clocks, are none.
+
+    >>> since_1970("1714521600"), since_1970("1714521600000")
+    (1714521600.0, None)
+    """
+    return float(text) if _SECONDS.fullmatch(text) else seconds_since_1970(text)

@@ -184,8 +184,12 @@ def _received(
             f"{where}: the server's output lacks the receiver's figure of this test; give the "
             "client's output"
         )
-    if "packets" in total and not _number(total, "packets", place):
-        raise FailedTestError(f"{place}: of 0 packets nothing was measured")
+    if "packets" in total:
+        packets = _number(total, "packets", place)
+        if not packets:
+            raise FailedTestError(f"{place}: of 0 packets nothing was measured")
+        if "lost_packets" in total and _number(total, "lost_packets", place) >= packets:
+            raise FailedTestError(f"{place}: nothing arrived: all {packets:g} packets were lost")
     require_arrived(place, rate_bytes_per_s, n_bytes, duration_s)
     return rate_bytes_per_s, n_bytes, duration_s
 

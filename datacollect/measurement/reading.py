@@ -159,7 +159,10 @@ class _Reader:
     def _read_folder(self, path: Path) -> None:
         passed_over, n_read = [], 0
         for file in sorted(path.iterdir()):
-            if file.name.startswith(".") or not file.is_file():
+            if file.name.startswith("."):
+                continue
+            if not file.is_file():
+                passed_over.append(f"{file.name}/" if file.is_dir() else file.name)
                 continue
             try:
                 self._read_file(file, of_folder=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import shown
-from datacollect.measurement.instants import seconds_since_1970
+from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.table_kinds import TableKind, kind_of
 from datacollect.text_tables import number_hint, open_table
@@ -85,6 +85,10 @@ def read_table(text: str, name: str, options: TableOptions) -> ReadTable:
     if kind is not None:
         column_of = {here: there for there, here in kind.columns.items() if there in table.header}
     is_timeless = not options.times or (kind is not None and kind.timeless)
+    for column in options.only or {}:
+        # It may only choose rows: then it is no column of samples.
+        if column not in KNOWN_COLUMNS and column_of.get(column) == column:
+            del column_of[column]
     _check_header(list(column_of), f"{name}, line {1 + table.skipped_lines}", is_timeless)
     lines, raw = table.texts()
     notes: list[str] = []
@@ -98,7 +102,7 @@ def read_table(text: str, name: str, options: TableOptions) -> ReadTable:
     succeeded = np.ones(len(lines), dtype=bool)
     if kind is not None and kind.success in table.header:
         succeeded = raw[kind.success].str.lower().to_numpy() != "false"
-    frame, failures = _samples(_Rows(name, lines, raw, column_of), succeeded, is_timeless)
+    frame, failures = _samples(_Rows(name, lines, raw, column_of, kind), succeeded, is_timeless)
     return ReadTable(frame, failures, tuple(notes), is_timeless)
 
 
@@ -204,11 +208,14 @@ def _check_header(header: list[str], line_1: str, is_timeless: bool) -> None:
     for column in header:
         if column not in KNOWN_COLUMNS:
             hint = nearest_hint(column[:40], KNOWN_COLUMNS)
-            raise ProblemError(
-                f"{line_1}: unknown column {column[:40]!r}; say what it is with --column "
-                f"{column[:40]!r}=NAME (columns, in Python), or remove it"
-                + (hint if len(header) > 1 else "; separate the columns by commas")
+            remedy = (
+                f"say what it is with --column {column[:40]!r}=NAME (columns, in Python), choose "
+                f"one of its values with --only {column[:40]!r}=VALUE, or remove it where samples "
+                f"do not differ by it{hint}"
             )
+            if len(header) == 1:
+                remedy = f"begin with a line like {EXAMPLE}, its columns separated by commas"
+            raise ProblemError(f"{line_1}: unknown column {column[:40]!r}; {remedy}")
     for column in ("from", "to"):
         if column not in header:
             raise ProblemError(f"{line_1}: column {column} is missing")
@@ -234,9 +241,15 @@ class _Rows:
     """Rows of a table as texts, with what messages say of them."""
 
     def __init__(
-        self, name: str, lines: Any, raw: pd.DataFrame, column_of: Mapping[str, str]
+        self,
+        name: str,
+        lines: Any,
+        raw: pd.DataFrame,
+        column_of: Mapping[str, str],
+        kind: TableKind | None,
     ) -> None:
         self._name, self._lines, self._raw, self._column_of = name, lines, raw, column_of
+        self._is_of_program = kind is not None and bool(kind.program)
 
     def has(self, column: str) -> bool:
         """Whether the table has a column, named as here."""
@@ -265,7 +278,8 @@ class _Rows:
     def instants(self, column: str) -> FloatArray:
         """Return the instants of a column, in seconds since 1970."""
         texts = self.texts(column)
-        known = {text: seconds_since_1970(text) for text in set(texts)}
+        read = since_1970 if self._is_of_program else seconds_since_1970
+        known = {text: read(text) for text in set(texts)}
         found = [known[text] for text in texts]
         rule = "be an ISO 8601 date and time like 2024-05-01T12:00:00Z"
         bad = np.array([one is None for one in found], dtype=bool)

@@ -78,7 +78,8 @@ def slot_bandwidth_bytes_per_s(problem: Problem, slot: int, slot_s: float) -> Fl
 
 def whole_slot_bytes(rate_bytes_per_s: FloatArray, slot_s: float, most_bytes: int) -> IntArray:
     """Whole bytes that pass in one slot, at most `most_bytes`."""
-    carried = np.floor(np.minimum(rate_bytes_per_s * slot_s * (1 + SLOT_ROUNDING), most_bytes))
+    with np.errstate(over="ignore"):  # beyond all floats is more than `most_bytes`
+        carried = np.floor(np.minimum(rate_bytes_per_s * slot_s * (1 + SLOT_ROUNDING), most_bytes))
     return carried.astype(np.int64)
 
 

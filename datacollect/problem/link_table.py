@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 # When the newest sample of a link was taken, as `estimate` writes it.
 NEWEST = "newest_s"
+# From here on (2001) times of samples are seconds since 1970, before those of some experiment; the
+# last that all that shows dates can show is in 2262. What comes later may be milliseconds.
+SINCE_1970_S, LAST_SINCE_1970_S = 1e9, 9.2e9
 # Empty cells are known to the slow reader only: NaN, which is all periods.
 PERIOD = "period"
 COLUMNS = ("from", "to", *BYTES_PER_S, PERIOD, "price_per_gb", *RATE_COLUMNS, NEWEST)
@@ -138,19 +141,32 @@ def read_link_table(
         np.arange(n_links),
         source,
         {key: columns.get(key, np.full(n_links, np.nan)) for key in RATE_COLUMNS},
-        oldest_s(columns.get(NEWEST)),
+        _measured_s(source, columns, np.arange(n_links)),
         tuple(columns.get(OPEN, [()] * n_links)),
     )
 
 
-def oldest_s(newest_s: FloatArray | None) -> float | None:
+def oldest_s(newest_s: FloatArray) -> float | None:
     """Return the least of the instants that are known; None where none is.
 
-    >>> oldest_s(np.array([1.7e9, np.nan])), oldest_s(None)
+    >>> oldest_s(np.array([1.7e9, np.nan])), oldest_s(np.zeros(0))
     (1700000000.0, None)
     """
-    known = np.zeros(0) if newest_s is None else newest_s[~np.isnan(newest_s)]
+    known = newest_s[~np.isnan(newest_s)]
     return float(known.min()) if len(known) else None
+
+
+def _measured_s(source: TextTable, columns: Columns, row_of: IntArray) -> float | None:
+    """Return when the oldest bandwidth was measured; refuse what no date can be."""
+    newest_s = columns.get(NEWEST, np.zeros(0))
+    late = newest_s > LAST_SINCE_1970_S
+    if late.any():
+        row = int(np.argmax(late))
+        raise ProblemError(
+            f"{source.place(int(row_of[row]))}: {NEWEST} must be seconds since 1970, got "
+            f"{newest_s[row]:.15g}; divide milliseconds by 1000, or leave the column out"
+        )
+    return oldest_s(newest_s)
 
 
 def _open(text: str, name: str, known: tuple[str, ...]) -> TextTable:
@@ -330,7 +346,7 @@ def _with_periods(source: TextTable, columns: Columns, n_periods: int) -> LinkTa
         row_of[row_of_link],
         source,
         {key: np.full(len(row_of_link), np.nan) for key in RATE_COLUMNS},
-        oldest_s(columns.get(NEWEST)),
+        _measured_s(source, columns, row_of),
         _windows_of_links(source, columns, order, row_of, n_periods),
     )
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
-from datacollect.problem.link_table import oldest_s
+from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import numbers_of
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.units import BYTES_PER_S
@@ -34,8 +34,6 @@ HOST_COLUMNS = (
 )
 
 # What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
-# Times of samples from here on (2001) are seconds since 1970, others those of some experiment.
-SINCE_1970_S = 1e9
 ESTIMATE_COLUMNS = ("newest_s", "age_s", "n_samples")
 LINK_COLUMNS = (
     "from",
@@ -303,7 +301,7 @@ def _measured_s(links: pd.DataFrame) -> float | None:
     if "newest_s" not in links:
         return None
     found = oldest_s(numbers_of(links["newest_s"], "links: newest_s"))
-    return found if found is not None and found >= SINCE_1970_S else None
+    return found if found is not None and SINCE_1970_S <= found <= LAST_SINCE_1970_S else None
 
 
 def _with_periods(links: pd.DataFrame, n_periods: int) -> tuple[pd.DataFrame, IntArray]:

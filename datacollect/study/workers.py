@@ -152,8 +152,9 @@ class DaskCluster:
             _require_scheduler(address, security())
             self._client: Any = make(address, timeout=DASK_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
+            why = str(error) or "the name is not known, or nothing comes back"  # a bare timeout
             raise ProblemError(
-                f"no Dask scheduler answers at {address!r}: {error}; start one with "
+                f"no Dask scheduler answers at {address!r}: {why}; start one with "
                 "`dask scheduler`, workers with `dask worker ADDRESS --nthreads 1`"
             ) from None
         self._executor: Any = self._client.get_executor(pure=False)

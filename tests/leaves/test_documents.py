@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 
 import pytest
 
@@ -54,6 +55,12 @@ def test_toml_is_toml_under_any_name(tmp_path, text):
         (b"BZh9nothing", r"a packed file that is cut off or damaged"),
         (TEXT.encode("utf-16")[:-1], r"a\.txt: begins as UTF-16, but byte 52 is none of it"),
         ("a\0".encode("utf-16"), r"line 1: must be text, got a NUL character"),
+        (lzma.compress(TEXT.encode()), r"must be text, but is packed by xz; unpack it first"),
+        (b"PK\3\4\x14\0", r"a ZIP archive or a spreadsheet; unpack it, or save the sheet as CSV"),
+        (
+            gzip.compress(gzip.compress(TEXT.encode(), mtime=0), mtime=0),
+            r"must be text, but is packed twice; unpack it once",
+        ),
         (TEXT.encode("latin-1"), r"line 1: must be UTF-8 text, got byte 0xfc; save it as UTF-8"),
     ],
 )

@@ -131,7 +131,8 @@ def test_lines_are_those_of_the_file():
         (",from,to\nx,a,b\n", r"line 1: column 1 has no name, and line 2 has 'x' in it; name it"),
         ("from,to,\na,b,7\n", r"line 1: column 3 has no name, and line 2 has '7' in it"),
         ("from,to\na,b,c\n", r"line 2: must have 2 fields like the header, got 3; names that hold"),
-        ("from;to\na\n", r"line 2: must have 2 .* got 1; names that hold semicolons stand in"),
+        ("from;to\na\n", r"line 2: must have 2 .* got 1; complete the line, or remove it"),
+        ("from;to\na;b;c\n", r"line 2: .* got 3; names that hold semicolons stand in"),
         ("a" * 200_000, r"line 1: not a CSV file: field larger"),
     ],
 )

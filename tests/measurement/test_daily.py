@@ -110,3 +110,11 @@ def test_the_command_writes_what_a_problem_reads(
     )
     assert problem.bandwidth_bytes_per_s[:3, 0].tolist() == [10.0, 100.0, 10.0]
     assert run(["estimate", "samples.csv", "--daily", "08:00"]) == 2
+
+
+@pytest.mark.parametrize("time_s", [1.7e12, 1e30, 1e300])
+def test_times_that_no_clock_shows_are_refused(time_s: float) -> None:
+    """Milliseconds, for one."""
+    samples = _samples(["2026-11-02T09:00", "2026-11-02T21:00"], [1.0, 2.0])
+    with pytest.raises(dc.ProblemError, match="daily needs samples whose times are seconds since"):
+        dc.estimate(samples.assign(time_s=time_s), daily=HOURS, timezone=ZURICH)

@@ -193,6 +193,7 @@ def test_a_number_is_no_date(tmp_path, number):
         ({"bits_per_second": 0}, r"nothing arrived in 10 s"),
         ({"seconds": 0, "bytes": 0, "bits_per_second": 0}, r"the test lasted 0 s"),
         ({"packets": 0}, r"of 0 packets nothing was measured"),
+        ({"packets": 9, "lost_packets": 9}, r"nothing arrived: all 9 packets were lost"),
     ],
 )
 def test_a_test_that_measured_nothing_is_an_error_with_its_file(tmp_path, received, why):
@@ -280,6 +281,15 @@ def test_other_files_of_a_folder_are_named_and_no_failures(tmp_path):
     assert found.notes == (
         f"{tmp_path}: 2 files without results of tests passed over: config.json, hosts.csv",
     )
+
+
+def test_folders_within_a_folder_are_not_read_and_named(tmp_path):
+    (tmp_path / "older").mkdir()
+    write(tmp_path / "older", "1.json", result(5))
+    write(tmp_path, "1.json", result(1))
+    found = quiet(tmp_path)
+    assert found.samples["time_s"].tolist() == [1]
+    assert found.notes == (f"{tmp_path}: 1 file without results of tests passed over: older/",)
 
 
 def test_a_test_that_ends_without_a_sum_failed(tmp_path):

@@ -171,3 +171,25 @@ def test_columns_that_do_not_fit_are_refused(
 def test_columns_say_their_unit(tmp_path: Path, column: str, bytes_per_s: float) -> None:
     path = _written(tmp_path, f"from,to,time_s,{column}\na,b,0,1\n")
     assert read_samples(path)["bandwidth_bytes_per_s"].tolist() == [bytes_per_s]
+
+
+def test_perfsonars_times_may_be_seconds_as_its_archive_has_them(tmp_path: Path) -> None:
+    """The advice to call the column time_s would make it a table of nobody."""
+    header = "source,destination,event_type,timestamp,value\n"
+    path = _written(
+        tmp_path,
+        f"{header}S,D,throughput,1714521600,8e9\nS,D,throughput,2024-05-01T00:00:01Z,8e9\n",
+    )
+    assert read_samples(path)["time_s"].tolist() == [1714521600, 1714521601]
+    with pytest.raises(ProblemError, match=r"got '1714521600000'"):
+        read_samples(_written(tmp_path, f"{header}S,D,throughput,1714521600000,8e9\n"))
+
+
+def test_a_column_that_chooses_rows_need_not_be_one_of_samples(tmp_path: Path) -> None:
+    """The remedy of the message, carried out; to remove the column would merge both tiers."""
+    path = _written(
+        tmp_path, "from,to,time_s,bandwidth_bytes_per_s,tier\nS,D,1,5,gold\nS,D,2,50,tin\n"
+    )
+    with pytest.raises(ProblemError, match=r"choose .* with --only 'tier'=VALUE"):
+        read_samples(path)
+    assert read_samples(path, only={"tier": "tin"})["bandwidth_bytes_per_s"].tolist() == [50]

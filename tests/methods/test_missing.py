@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import datacollect as dc
 from datacollect.methods.missing import (
@@ -104,6 +105,8 @@ def test_when_bandwidths_were_measured_is_read_from_tables_and_files(tmp_path: P
     )
     assert dc.Problem.from_dataframe(links, {"S": 5}, "D").measured_s == 1.6e9
     assert dc.Problem.from_dataframe(links.assign(newest_s=60.0), {"S": 5}, "D").measured_s is None
+    milliseconds = links.assign(newest_s=1.7e12)
+    assert dc.Problem.from_dataframe(milliseconds, {"S": 5}, "D").measured_s is None
     links.to_csv(tmp_path / "grid.csv", index=False)
     hosts: dict[str, Any] = {"S": {"backlog_bytes": 5}, "K": {}, "D": {}}
     tree = {"destination": "D", "bandwidth_csv": "grid.csv", "hosts": hosts}
@@ -113,3 +116,13 @@ def test_when_bandwidths_were_measured_is_read_from_tables_and_files(tmp_path: P
     older = dc.Problem.from_dict(tree | {"measured_at": "2020-01-01T00:00:00Z"}, tmp_path)
     assert older.measured_s == 1_577_836_800.0
     assert older.sha256 == problem.sha256
+
+
+def test_an_instant_that_no_date_can_be_is_refused_where_it_is_read(tmp_path: Path) -> None:
+    """Milliseconds, found out only when the problem was written again: a mistake of ours then."""
+    (tmp_path / "grid.csv").write_text(
+        "from,to,bandwidth_bytes_per_s,newest_s\nS,D,1,1700000000000\n"
+    )
+    tree = {"destination": "D", "bandwidth_csv": "grid.csv", "hosts": {"S": {}, "D": {}}}
+    with pytest.raises(dc.ProblemError, match=r"grid\.csv, line 2: newest_s .* milliseconds"):
+        dc.Problem.from_dict(tree, tmp_path)

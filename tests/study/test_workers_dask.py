@@ -133,6 +133,17 @@ def test_who_is_no_scheduler_is_refused_in_time(answer, message, tmp_path, monke
     assert str(caught.value).endswith("workers with `dask worker ADDRESS --nthreads 1`")
 
 
+def test_an_address_of_which_nothing_comes_back_is_refused_with_a_reason(monkeypatch):
+    """A name that resolves to nothing ends in a timeout, which says nothing itself."""
+
+    def nothing_comes(*_):
+        raise TimeoutError
+
+    monkeypatch.setattr(workers, "_require_scheduler", nothing_comes)
+    with pytest.raises(dc.ProblemError, match=r"'tcp://a:1': the name is not known, or nothing"):
+        DaskCluster("tcp://a:1")
+
+
 class Lonely(DaskCluster):
     """A cluster whose threads are counted in a list, time by time."""
 

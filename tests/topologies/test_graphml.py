@@ -159,8 +159,8 @@ def test_bad_files_are_refused(write, changes, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1, column 0: not well-formed XML"),
-        ("hosts = 3", "line 1, column 0: not well-formed XML"),
+        ("", "neither GraphML, which begins with <, nor GML"),
+        ("hosts = 3", "neither GraphML, which begins with <, nor GML"),
         ("<html/>", "not a graph in GraphML"),
         ("<graphml xmlns='http://graphml.graphdrawing.org/xmlns'/>", "not a graph in GraphML"),
         (

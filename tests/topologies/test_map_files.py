@@ -262,3 +262,21 @@ def test_directed_gml_leads_one_way():
 def test_bad_gml_is_refused(read, change, message):
     with pytest.raises(ProblemError, match=message):
         read(GML.replace(*change).encode(), "map.gml")
+
+
+@pytest.mark.parametrize(("said", "is_one_way"), [("Directed", True), ("UNDIRECTED", False)])
+def test_whether_edges_lead_one_way_may_be_written_in_capitals(said, is_one_way):
+    (edge, _) = read_map_file(graphml(NODES + EDGES, directed=said), "a.graphml").edges
+    assert edge.one_way is is_one_way
+
+
+def test_a_graph_whose_edges_lead_nobody_knows_where_is_refused(read):
+    """It was read as undirected, whatever it said."""
+    with pytest.raises(ProblemError, match=r"edgedefault .* must be directed or .*, got 'both'"):
+        read(graphml(NODES + EDGES, directed="both"))
+
+
+@pytest.mark.parametrize("text", ["graph G { 0 -- 1 }", "Graph [ node [ id 0 ] ]"])
+def test_what_is_neither_graphml_nor_gml_is_no_broken_xml(read, text):
+    with pytest.raises(ProblemError, match=r"neither GraphML, .* nor GML, .* save the map as one"):
+        read(text.encode())
