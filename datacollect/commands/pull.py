@@ -109,7 +109,7 @@ def pull(
     if plan_only:
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
-        note("some data cannot be had; started again it goes on")
+        note("some data cannot be had: mend what is named, and the same command goes on")
     return 0 if answer.complete else INCOMPLETE
 
 
