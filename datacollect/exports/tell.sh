@@ -46,13 +46,15 @@ survey() (
 # at_work WHAT: a lane says what it is at, for how_far
 at_work() { printf '%s\t%s\t%s\n' "$1" "$file" "$peer" >".datacollect/lane-$lane"; }
 # how_far: a line: how much is here, the rate since the line before, how long the rest takes at the highest and the
-# lowest rate of the last ten lines, and what lanes are at. $pace has the times and the bytes of these lines.
+# lowest rate of the last ten lines, never less than the plan has left, since start times are kept; and what lanes
+# are at. $pace has the times and the bytes of these lines.
 how_far() {
     {
         cat "$pace"
         survey
         for each in .datacollect/lane-*; do [ ! -f "$each" ] || sed -n 's/^/lane\t/;1p' "$each" 2>/dev/null; done
-    } | awk -F '\t' -v pace="$pace" -v now="$(date +%s)" "$words"'
+    } | awk -F '\t' -v pace="$pace" -v now="$(date +%s)" -v began="$started" -v lasts_s="$predicted_s" "$words"'
+        function later(s) { return s > began + lasts_s - now ? s : began + lasts_s - now }
         function rated(to_s, to_bytes) {
             rate = to_s > before_s ? (to_bytes - before_bytes) / (to_s - before_s) : 0
             if (rate > 0 && (low == 0 || rate < low)) low = rate
@@ -68,7 +70,7 @@ how_far() {
             printf "%d %%: %s of %s%s", all ? 100 * here / all : 100, scaled(here, "B"), scaled(all, "B"), files
             if (n_lines > 1) { rated(now, here); printf ", %s", (rate > 0) ? scaled(8 * rate, "bit/s") : "nothing since the last line" }
             if (low > 0 && here < all) {
-                least = lasts((all - here) / high); most = lasts((all - here) / low)
+                least = lasts(later((all - here) / high)); most = lasts(later((all - here) / low))
                 printf ", %s left", least != most ? least " to " most : (least ~ /^less/ ? "" : "about ") least
             }
             print lanes ((n_lanes > 3) ? "; and " n_lanes - 3 " more" : "")

@@ -173,13 +173,22 @@ def part(name, script, folder):
     return ended.stdout + ended.stderr
 
 
-def test_how_long_the_rest_takes_lies_between_the_slowest_and_the_fastest_of_late(tmp_path):
-    """10 s at 8 and 20 s at 2 MB/s, then nothing: 60 MB more take 7.5 s to 30 s."""
+@pytest.mark.parametrize(
+    ("predicted_s", "left"), [("", "7.5 s to 30 s"), ("51.0", "20 s to 30 s"), ("90", "about 59 s")]
+)
+def test_how_long_the_rest_takes_lies_between_the_slowest_and_the_fastest_of_late(
+    tmp_path, predicted_s, left
+):
+    """10 s at 8 and 20 s at 2 MB/s, then nothing: 60 MB more take 7.5 s to 30 s.
+
+    Yet no piece is asked for before its start: 31 s after the start of a plan of 51 s it is 20 s.
+    """
     (tmp_path / "pace").write_text("pace\t100\t0\npace\t110\t80000000\npace\t130\t120000000\n")
     survey = "survey() { printf '180000000\\t120000000\\t0\\thttp://h\\nfiles\\t2\\t3\\n'; }"
-    said = part("tell", f"{survey}\ndate() {{ echo 131; }}\npace=pace\nhow_far", tmp_path)
+    settings = f"pace=pace started=100 predicted_s={predicted_s}\ndate() {{ echo 131; }}"
+    said = part("tell", f"{survey}\n{settings}\nhow_far", tmp_path)
     assert said == (
-        "66 %: 120 MB of 180 MB, 2 of 3 files, nothing since the last line, 7.5 s to 30 s left\n"
+        f"66 %: 120 MB of 180 MB, 2 of 3 files, nothing since the last line, {left} left\n"
     )
 
 
