@@ -15,22 +15,26 @@ name_peer() {
     esac
 }
 forget_try() { why='' never='' whole_only='' is_stale='' is_silent=''; }
-# in_words CODE: how the tool has ended, and what it has said last
+# in_words CODE: how the tool has ended, and what it has said of that last
 in_words() {
     LC_ALL=C awk -v begins="exit code $1 of $command" '
         /^$|^rsync error: |^rsync: connection unexpectedly closed|^Warning: Permanently added / { next }
+        is_told { next }
+        # Advice follows it.
+        /^curl: \([0-9]+\)/ { is_told = 1 }
         { sub(/\r$/, ""); sub(/^[0-9\/]+ [0-9:]+ /, ""); gsub(/[^ -~]/, "?"); said = ": " substr($0, 1, 300) }
         END { print begins said }' "$told" 2>/dev/null || echo "exit code $1 of $command"
 }
 # judge_words: what a tool without status codes says of names, accounts and files
 judge_words() {
+    is_silent=yes
     case $why in
     *'emporary failure in name resolution'* | *'max connections'*) ;;
     *'ould not resolve host'* | *'no such host'* | *'ame or service not known'* | *'nodename nor servname'* | \
         *"didn't find section"* | *'invalid characters'* | *'Permission denied ('* | *'Host key verification failed'* | \
         *'unable to authenticate'* | *'auth failed on module'* | *'Unknown module'* | *'access denied to'* | \
-        *InvalidAccessKeyId* | *SignatureDoesNotMatch* | *NoSuchBucket*) never=yes is_silent=yes ;;
-    *AccessDenied* | *Forbidden* | *Unauthorized* | *NoSuchKey*) never=yes ;;
+        *InvalidAccessKeyId* | *SignatureDoesNotMatch* | *NoSuchBucket*) never=yes ;;
+    *AccessDenied* | *Forbidden* | *Unauthorized* | *NoSuchKey*) never=yes is_silent='' ;;
     esac
 }
 # note_peer: what a try has told of whom it asked. Who was heard of in this start has its name still.

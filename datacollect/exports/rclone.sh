@@ -63,7 +63,7 @@ judge() {
     3 | 4) never=yes why='it is not there' ;;
     2 | 6 | 7) never=yes ;;
     0) ;;
-    *) [ "$length" -gt 0 ] || { is_silent=yes && judge_words; } ;;
+    *) [ "$length" -gt 0 ] || judge_words ;;
     esac
     case $1 in 0 | 1) ;; *) [ "$1" -gt 128 ] || return 1 ;; esac
     [ -z "$whole_only" ] || { why='its server knows no byte ranges' && return 1; }

@@ -30,7 +30,7 @@ judge() {
     case $1 in
     0) never=yes why="there is no file of $size bytes, for which the plan was made" ;;
     1 | 2 | 4 | 6 | 23) never=yes ;;
-    *) is_silent=yes && judge_words ;;
+    *) judge_words ;;
     esac
     return 1
 }

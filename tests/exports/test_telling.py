@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
+import ssl
 import subprocess
 import threading
 from importlib.resources import files as package_files
 
 import pytest
+import trustme
 from conftest import NO_ARIA2, NO_RCLONE, NO_RSYNC
 from instances.exported_scripts import Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
@@ -53,6 +56,44 @@ def test_a_name_that_nobody_has_ends_a_lane_at_its_first_try(tmp_path, kind):
     for name in "gh":
         assert re.search(f"^D: not asked for, .*{name}$", said, re.MULTILINE), said
     assert "it is tried again" not in said
+
+
+# What tools say, then whether another try is of use, and whether anybody has answered.
+SAID = [
+    ("ssh: Could not resolve hostname h: Name or service not known", "never", "silent"),
+    ("ssh: Could not resolve hostname h: Temporary failure in name resolution", "", "silent"),
+    ("me@h: Permission denied (publickey,password).", "never", "silent"),
+    ("Host key verification failed.", "never", "silent"),
+    ("@ERROR: auth failed on module m", "never", "silent"),
+    ("@ERROR: Unknown module 'm'", "never", "silent"),
+    ("@ERROR: max connections (1) reached -- try again later", "", "silent"),
+    ("ssh: connect to host h port 22: Connection refused", "", "silent"),
+    ("Failed to cat: AccessDenied: Access Denied", "never", ""),
+    ("Failed to create file system: config name contains invalid characters", "never", "silent"),
+    ("Failed to cat: read tcp: i/o timeout", "", "silent"),
+]
+
+
+@pytest.mark.parametrize(("words", "never", "silent"), SAID, ids=[each[0] for each in SAID])
+def test_words_of_tools_tell_what_cannot_get_better(tmp_path, words, never, silent):
+    script = f"never=\nwhy={shlex.quote(words)}\njudge_words\n"
+    script += 'echo "${never:+never},${is_silent:+silent}"'
+    assert part("peers", script, tmp_path) == f"{never},{silent}\n"
+
+
+def test_a_certificate_that_does_not_count_is_asked_for_once(tmp_path):
+    """Nobody here trusts its authority."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("localhost").configure_cert(tls)
+    scripts = Scripts(tmp_path, names=("f", "g"), n_ranges=1)
+    with odd_server(honest, tls=tls) as server:
+        scripts.write(server.url)
+        code, said = scripts.start()
+    assert code == 1
+    assert re.search("gave up after 1 tries: .*/f: exit code 60 of curl: curl: .60. SSL", said), (
+        said
+    )
+    assert "not asked for, since nothing is to be had of https://localhost:" in said
 
 
 def test_a_host_that_was_heard_has_its_name_still(tmp_path):
