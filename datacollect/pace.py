@@ -51,9 +51,13 @@ class Pace:
     def left_s(self, rest: float) -> tuple[float, float] | None:
         """Return how long the rest takes at the highest and the lowest rate of late; None: unknown.
 
-        Stretches in which nothing was done tell nothing of a rate, and are left out.
+        Stretches in which nothing was done tell nothing of a rate, and are left out. So is
+        the first, where others are known.
         """
-        moving = [rate for rate in self._rates() if rate > 0]
+        rates = self._rates()
+        # What begins is slow at first: once more is known, that is of no account.
+        has_begun = bool(self._marks) and self._marks[0][0] == self._begun_s and len(rates) > 2
+        moving = [rate for rate in rates[has_begun:] if rate > 0]
         return (rest / max(moving), rest / min(moving)) if moving else None
 
     def _rates(self) -> list[float]:

@@ -16,7 +16,6 @@ from datacollect.commands.console import (
     note,
     on_terminal,
     progress_shown,
-    rich_console,
 )
 from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.options import Json, Quiet, require_at_most_one
@@ -246,35 +245,21 @@ def _without_logs() -> Iterator[None]:
 def showing_progress(
     *, quiet: bool, lines: bool = True
 ) -> Iterator[Callable[[SweepProgress], None]]:
-    """Show progress on standard error: on a terminal a bar, else a line now and then.
+    """Show progress on standard error: on a terminal in place, else a line now and then.
 
     Not without ``lines``. ``quiet``: nothing anywhere.
     """
-    pace = SweepPace()
-    if quiet or not on_terminal(sys.stderr):
-        with progress_shown(quiet=quiet, lines=lines) as tell:
-            is_first = not quiet and lines
-            tell("reading")
+    pace, is_told = SweepPace(), False
+    with progress_shown(quiet=quiet, lines=lines) as tell:
 
-            def show(now: SweepProgress) -> None:
-                nonlocal is_first
-                words = pace.words(now)
-                tell(words)
-                if is_first:
-                    is_first = False
-                    note(words)
+        def show(now: SweepProgress) -> None:
+            nonlocal is_told
+            words = pace.words(now)
+            tell(words)
+            # Where nobody watches, the first at once: what is kept from before is to be seen.
+            if not (is_told or quiet or on_terminal(sys.stderr)) and lines:
+                note(words)
+            is_told = True
 
-            yield show
-        return
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    with Progress(
-        BarColumn(), TextColumn("{task.description}"), console=rich_console(sys.stderr)
-    ) as bar:
-        task = bar.add_task("reading …", total=None)
-        yield lambda now: bar.update(
-            task,
-            description=pace.words(now),
-            completed=now.done + now.failed,
-            total=now.done + now.failed + now.to_do,
-        )
+        tell("reading …")
+        yield show

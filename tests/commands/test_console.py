@@ -222,9 +222,9 @@ def test_simulations_and_sweeps_write_what_they_are_at(monkeypatch):
 
 
 def test_a_sweep_tells_how_long_the_rest_takes_by_how_its_expectations_were_kept():
-    """A fourth of the work takes 60 s, the next 40 s, the third 20 s: so the last 20 s to 60 s.
+    """A fourth of the work takes 60 s, the next 40 s, the third 20 s: so the last 20 s to 40 s.
 
-    Of late nine runs a minute have ended.
+    Processes start in the first. Of late nine runs a minute have ended.
     """
     from datacollect.commands.sweep import SweepPace
     from datacollect.study.sweep import SweepProgress
@@ -235,7 +235,7 @@ def test_a_sweep_tells_how_long_the_rest_takes_by_how_its_expectations_were_kept
         left_s = elapsed_s * (12 - n) / n
         said = pace.words(SweepProgress(n, 0, 12 - n, n // 3, 4, elapsed_s, left_s))
     assert said == (
-        "75 %: 9 of 12 runs done, 3 of 4 settings finished, 9 runs a minute, 20 s to 60 s left"
+        "75 %: 9 of 12 runs done, 3 of 4 settings finished, 9 runs a minute, 20 s to 40 s left"
     )
     done = pace.words(SweepProgress(11, 1, 0, 4, 4, 150.0, 0.0))
     assert done == "100 %: 11 of 12 runs done, 1 failed, 4 of 4 settings finished"

@@ -19,9 +19,10 @@ def test_nothing_is_known_before_time_has_passed():
 
 
 def test_the_rest_lies_between_the_highest_and_the_lowest_rate_of_late():
-    """5, 1 and 2 a second: ten more take 2 s to 10 s."""
-    pace = told((0.0, 0.0), (2.0, 10.0), (4.0, 12.0), (6.0, 16.0))
+    """5, 1 and 2 a second: ten more take 2 s to 10 s. At the start it was slow, as ever."""
+    pace = told((0.0, 0.0), (2.0, 0.2), (4.0, 10.2), (6.0, 12.2), (8.0, 16.2))
     assert (pace.rate, pace.left_s(10.0)) == (2.0, (2.0, 10.0))
+    assert told((0.0, 0.0), (2.0, 0.2), (4.0, 10.2)).left_s(10.0) == (2.0, 100.0)
 
 
 def test_a_stretch_without_anything_is_a_rate_but_tells_nothing_of_the_rest():

@@ -46,10 +46,10 @@ def test_words_say_who_is_not_listed_yet_and_who_was_given_up():
 
 def test_where_nothing_comes_that_is_said_with_the_rates_before():
     pace = Pace()
-    for at_s, n_bytes in [(0.0, 0), (2.0, 2_000_000), (4.0, 3_000_000), (6.0, 3_000_000)]:
-        pace.note(at_s, n_bytes)
-    assert HowFar(1, 3_000_000, 4, 9_000_000).words(pace) == (
-        "33 %: 3 MB of 9 MB, 1 of 4 files, nothing comes, 6 s to 12 s left"
+    for at_s, million_bytes in [(0.0, 0), (2.0, 1), (4.0, 3), (6.0, 4), (8.0, 4)]:
+        pace.note(at_s, million_bytes * 1_000_000)
+    assert HowFar(1, 4_000_000, 4, 9_000_000).words(pace) == (
+        "44 %: 4 MB of 9 MB, 1 of 4 files, nothing comes, 5 s to 10 s left"
     )
 
 
