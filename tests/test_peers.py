@@ -22,6 +22,7 @@ from contextlib import suppress
 import pytest
 from conftest import NO_APACHE, NO_ARIA2, NO_CURL, NO_NGINX, NO_RCLONE, NO_RCLONE_S3, NO_RSYNC
 from instances.agents import KEY
+from instances.exported_scripts import without_times
 from instances.peers import (
     BUCKET,
     PATH_WITH_NEW_RCLONE,
@@ -216,7 +217,7 @@ def started(folder, peer, url):
 
 def ended(process):
     said, _ = process.communicate(timeout=100)
-    assert (process.returncode, said) == (0, "D: done\n"), said
+    assert (process.returncode, without_times(said)) == (0, "D: done\n"), said
 
 
 def move(folder, tool, peer):

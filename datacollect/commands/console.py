@@ -116,11 +116,15 @@ def working(what: str, *, lines: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def progress_shown() -> Iterator[Callable[[str], None]]:
+def progress_shown(*, quiet: bool = False, lines: bool = True) -> Iterator[Callable[[str], None]]:
     """Yield what shows how far something is, in one line of standard error.
 
-    On a terminal the line is replaced each time; elsewhere one is written now and then.
+    On a terminal the line is replaced each time; elsewhere one is written now and then, with
+    ``lines``. ``quiet``: nothing is shown anywhere.
     """
+    if quiet or not (lines or on_terminal(sys.stderr)):
+        yield lambda _: None
+        return
     if on_terminal(sys.stderr):
         from rich.live import Live
 
@@ -139,7 +143,8 @@ def telling(words: Callable[[], str]) -> Iterator[None]:
 
     def tell() -> None:
         while not over.wait(LINE_S):
-            note(words())
+            if line := words():
+                note(line)
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

@@ -6,7 +6,8 @@ import errno
 import os
 import signal
 import sys
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from datacollect.commands.streams import note
@@ -14,9 +15,10 @@ from datacollect.errors import FULL, DatacollectError
 from datacollect.leaving import FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 STDERR = 2
+TERMINATED = 143
 
 
 def run_and_leave(run: Callable[[Sequence[str]], int]) -> NoReturn:
@@ -42,6 +44,41 @@ def _keep_first_descriptors() -> None:
         while (number := os.open(os.devnull, os.O_RDWR)) <= STDERR:
             pass
         os.close(number)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: end as after Ctrl-C, and say so."""
+
+
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what is under way as Ctrl-C does: what is finished is kept."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def saying_next(words: str) -> Iterator[None]:
+    """Where what is under way is interrupted, end with what to do next."""
+    try:
+        yield
+    except Terminated:
+        note(f"terminated; {words}")
+        raise SystemExit(TERMINATED) from None
+    except KeyboardInterrupt:
+        note(f"interrupted; {words}")
+        raise SystemExit(INTERRUPTED) from None
 
 
 def exit_code_of(error: BaseException) -> int:

@@ -176,6 +176,9 @@ ScheduleFile = Annotated[
     typer.Argument(metavar="SCHEDULE", help="Schedule file, JSON or Parquet."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Say nothing of how far it is; errors and the answer alone.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
 Slot = Annotated[
     float | None,

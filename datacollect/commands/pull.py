@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from contextlib import contextmanager
+import json
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.commands.console import emit, emit_facts, emit_json, emit_table, emit_text, note
-from datacollect.commands.options import Json, RunMethod
+from datacollect.commands.console import (
+    emit,
+    emit_facts,
+    emit_json,
+    emit_table,
+    emit_text,
+    note,
+    note_text,
+    progress_shown,
+)
+from datacollect.commands.ending import ending_on_sigterm, saying_next
+from datacollect.commands.options import Json, Quiet, RunMethod
+from datacollect.errors import ProblemError
 from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.transfer.pull.answer import Pulled
+    from datacollect.transfer.pull.far import HowFar
     from datacollect.transfer.store.state import Missing
 
 SHOWN_MISSING, SHOWN_ALIKE = 20, 3
 INCOMPLETE = 1
-TERMINATED = 143
 
 
 def pull(
@@ -57,24 +67,41 @@ def pull(
     no_times: Annotated[
         bool, typer.Option("--no-times", help="Do not keep times of change.")
     ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v",
+            "--verbose",
+            count=True,
+            show_default=False,
+            help="Say what happens, too; -vv: all that the log gets, as it gets it.",
+        ),
+    ] = 0,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
     """Collect for real: fetch, verify, keep; started again it goes on."""
-    try:
-        with _ending_on_sigterm():
-            answer = _pulled(
-                collection_file,
-                into,
-                method.value,
-                plan_only=plan_only,
-                verify=verify,
-                overwrite=overwrite,
-                modes=not no_modes,
-                times=not no_times,
-            )
-    except Terminated:
-        note("terminated; started again it goes on")
-        return TERMINATED
+    if verbose and quiet:
+        raise ProblemError("-v and --quiet exclude each other; give one of them")
+    next_words = "what is verified is kept, and the same command goes on"
+    with (
+        ending_on_sigterm(),
+        saying_next(next_words),
+        progress_shown(quiet=quiet, lines=not as_json) as show,
+    ):
+        answer = _pulled(
+            collection_file,
+            into,
+            method.value,
+            watch=_watcher(show, quiet=quiet),
+            tell=_unsaid if quiet else note,
+            log=(None, _say_what, _say_all)[min(verbose, 2)],
+            plan_only=plan_only,
+            verify=verify,
+            overwrite=overwrite,
+            modes=not no_modes,
+            times=not no_times,
+        )
     if as_json:
         emit_json(answer.to_dict())
     else:
@@ -82,42 +109,67 @@ def pull(
     if plan_only:
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
-        note("some data cannot be had; started again it goes on")
+        note("some data cannot be had: mend what is named, and the same command goes on")
     return 0 if answer.complete else INCOMPLETE
 
 
-def _pulled(collection_file: str, into: str, method: Any, **options: bool) -> Pulled:
+def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pulled:
     from datacollect.transfer.pull.config import Collection
 
     collection = Collection.from_file(collection_file)
     # What a file has wrong is told before all that pulls take long to import.
-    from datacollect.transfer.pull.live import watching
     from datacollect.transfer.pull.run import pull as pull_for_real
 
-    with watching() as watch:
-        return pull_for_real(collection, into, method, watch=watch, tell=note, **options)
+    return pull_for_real(collection, into, method, **options)
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came: end as after Ctrl-C, and say so."""
+def _watcher(
+    show: Callable[[str], None], *, quiet: bool
+) -> Callable[[Callable[[], HowFar]], None] | None:
+    """Return what shows how far a pull is, and takes a twentieth of its time for that at most."""
+    if quiet:
+        return None
+    from datacollect.pace import Pace
+
+    pace, next_s = Pace(), [0.0]
+
+    def watch(look: Callable[[], HowFar]) -> None:
+        begun_s = time.monotonic()
+        if begun_s < next_s[0]:
+            return
+        far = look()
+        now_s = time.monotonic()
+        if far.all_files:
+            pace.note(now_s, far.n_bytes)
+        show(far.words(pace))
+        next_s[0] = now_s + 20 * (now_s - begun_s)
+
+    return watch
 
 
-@contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end what is under way as Ctrl-C does: what is verified is recorded."""
+def _unsaid(_: str) -> None:
+    """With --quiet nobody wants to know before the end."""
 
-    def end(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-        raise Terminated
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+# Of every connection, and of what moved each second.
+_FOR_PROGRAMS = ("bytes by route", "session")
+
+
+def _say_what(line: Mapping[str, Any]) -> None:
+    """Write what has happened to sources and files: -v."""
+    what = line["what"]
+    if not what.startswith(_FOR_PROGRAMS):
+        about = [
+            f"{key} {value}"
+            for key, value in line.items()
+            if key not in ("time", "s", "what") and not isinstance(value, list | dict)
+        ]
+        note_text(f"{line['s']:.1f} s: {what}" + (f": {', '.join(about)}" if about else ""))
+
+
+def _say_all(line: Mapping[str, Any]) -> None:
+    """Write a line of the log: -vv."""
+    note(json.dumps(line))
 
 
 def _show(answer: Pulled, into: str, plan_only: bool) -> None:

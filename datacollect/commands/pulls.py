@@ -213,7 +213,9 @@ def _export(
     from datacollect.exports.templates import read_templates
 
     is_url = kind not in (ExportFormat.rclone, ExportFormat.rsync)
-    templates = read_templates(url or (), relay_url or (), problem.names, is_url=is_url)
+    templates = read_templates(
+        url or (), relay_url or (), problem.names, is_url=is_url, kind=kind.value
+    )
     return export(
         problem,
         schedule,

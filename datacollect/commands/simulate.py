@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-from contextlib import contextmanager, nullcontext
+import time
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,22 +17,30 @@ from datacollect.commands.console import (
     emit_json,
     emit_table,
     note,
-    on_terminal,
-    rich_console,
-    telling,
+    progress_shown,
 )
+from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.inputs import require_kept
-from datacollect.commands.options import Force, Json, RunMethod, require_at_most_one, require_new
+from datacollect.commands.options import (
+    Force,
+    Json,
+    Quiet,
+    RunMethod,
+    require_at_most_one,
+    require_new,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from datacollect.choices import Engine as EngineName
+    from datacollect.pace import Pace
     from datacollect.scenario.outcome import Outcome
     from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.run import Run
 
 NOT_COMPLETE = 1
+NEXT = "the same command begins anew; --time-limit S ends a run with what it has by then"
 
 
 class Engine(StrEnum):
@@ -96,6 +104,7 @@ def simulate(
         Tables, typer.Option("--tables", help="Format of the tables in DIR.")
     ] = Tables.csv,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario: measure, plan, collect, and compare with the plan.
@@ -123,7 +132,11 @@ def simulate(
         chosen = "ns3" if fallback is None else "fluid"
     if fallback is not None:
         note(f"note: the fluid engine is used: {fallback}")
-    with showing_progress(quiet=as_json) as (stage, progress):
+    with (
+        ending_on_sigterm(),
+        saying_next(NEXT),
+        showing_progress(quiet=quiet, lines=not as_json) as (stage, progress),
+    ):
         outcome = carry_out(
             setting,
             engine=chosen,
@@ -169,42 +182,42 @@ def why_not_ns3(scenario: Scenario) -> str | None:
 
 @contextmanager
 def showing_progress(
-    *, quiet: bool
-) -> Iterator[tuple[Callable[[str], None], Callable[[float, int], None]]]:
-    """Show on standard error what is going on: stage, simulated time, bytes.
+    *, quiet: bool, lines: bool = True
+) -> Iterator[tuple[Callable[[str, int], None], Callable[[float, int], None]]]:
+    """Show on standard error what is going on: stage, simulated time, bytes of all, time left.
 
-    On a terminal at once; elsewhere by a line now and then, unless ``quiet``.
+    On a terminal at once; elsewhere by a line now and then, with ``lines``. ``quiet``: nowhere.
     """
-    from datacollect.units import format_bytes, format_duration
+    from datacollect.pace import Pace
 
-    now = words = "reading"
-    show: Callable[[str], None] = _unseen
+    now, all_bytes, pace = "reading", 0, Pace()
+    with progress_shown(quiet=quiet, lines=lines) as show:
 
-    def stage(what: str) -> None:
-        nonlocal now, words
-        now = words = what
-        show(f"{words} …")
+        def stage(what: str, collected_in_it: int = 0) -> None:
+            nonlocal now, all_bytes, pace
+            now, all_bytes, pace = what, collected_in_it, Pace()
+            show(f"{now} …")
 
-    def progress(time_s: float, collected_bytes: int) -> None:
-        nonlocal words
-        collected = f", {format_bytes(collected_bytes)} collected" if collected_bytes else ""
-        words = f"{now} … {format_duration(time_s)} simulated{collected}"
-        show(words)
+        def progress(time_s: float, collected_bytes: int) -> None:
+            pace.note(time.monotonic(), collected_bytes)
+            show(words_of(now, time_s, collected_bytes, all_bytes, pace))
 
-    if not on_terminal(sys.stderr):
-        with nullcontext() if quiet else telling(lambda: words):
-            yield stage, progress
-        return
-    from rich.status import Status
-
-    status = Status("reading …", console=rich_console(sys.stderr))
-    show = status.update
-    with status:
+        show("reading …")
         yield stage, progress
 
 
-def _unseen(_words: str) -> None:
-    """Where nobody watches."""
+def words_of(what: str, time_s: float, n_bytes: int, all_bytes: int, pace: Pace) -> str:
+    """Return how far a stage is; how long the rest takes is time at the clock on the wall."""
+    from datacollect.pace import about_bytes, about_duration, left_words, percent_words
+
+    parts = [f"{what} … {about_duration(time_s)} simulated"]
+    if all_bytes:
+        amounts = f"{about_bytes(n_bytes)} of {about_bytes(all_bytes)} collected"
+        parts += [f"{percent_words(n_bytes, all_bytes)}: {amounts}"]
+        parts += filter(None, [left_words(pace.left_s(all_bytes - n_bytes))])
+    elif n_bytes:
+        parts.append(f"{about_bytes(n_bytes)} collected")
+    return ", ".join(parts)
 
 
 def show_outcome(outcome: Outcome, output: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,11 +15,10 @@ from datacollect.commands.console import (
     emit_text,
     note,
     on_terminal,
-    rich_console,
-    telling,
+    progress_shown,
 )
-from datacollect.commands.options import Json, require_at_most_one
-from datacollect.units import format_duration
+from datacollect.commands.ending import ending_on_sigterm, saying_next
+from datacollect.commands.options import Json, Quiet, require_at_most_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,6 +86,7 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what failed at an earlier start.")
     ] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Carry out an experiment's runs that DIR does not have yet.
@@ -99,7 +99,12 @@ def sweep(
 
     require_at_most_one({"--workers": workers, "--dask": dask})
     told: list[SweepProgress] = []
-    with showing_progress(quiet=as_json) as show, _without_logs():
+    with (
+        ending_on_sigterm(),
+        saying_next("runs that have ended are kept, and the same command goes on"),
+        showing_progress(quiet=quiet, lines=not as_json) as show,
+        _without_logs(),
+    ):
 
         def progress(now: SweepProgress) -> None:
             if now.trouble and not (told and told[0].trouble == now.trouble):
@@ -189,15 +194,40 @@ def labels_by_axis(
     return found
 
 
-def words_of(now: SweepProgress) -> str:
-    """Return progress in words."""
-    left = "" if now.left_s is None or not now.to_do else f", {format_duration(now.left_s)} left"
-    failed = f", {now.failed} failed" if now.failed else ""
-    kept = f", {now.kept} kept from before" if now.kept else ""
-    return (
-        f"{now.done} runs done{kept}{failed}, {now.to_do} to do, {now.finished_settings} of "
-        f"{now.settings} settings finished{left}"
-    )
+class SweepPace:
+    """Says how far a sweep is, how many runs end, and how long what is known to be to do takes.
+
+    Runs take unlike long: how long the rest takes is told by their expected times, and by how
+    these were kept to of late.
+    """
+
+    def __init__(self) -> None:
+        from datacollect.pace import Pace
+
+        self._runs, self._work = Pace(), Pace()
+
+    def words(self, now: SweepProgress) -> str:
+        """Return progress in words."""
+        from datacollect.pace import left_words, percent_words, two_digits
+
+        ended = now.done + now.failed
+        self._runs.note(now.elapsed_s, ended)
+        left = None
+        if now.left_s is None:
+            self._work.note(now.elapsed_s, 0.0)
+        elif now.to_do:
+            share = now.elapsed_s / max(now.elapsed_s + now.left_s, 1e-9)
+            self._work.note(now.elapsed_s, share)
+            left = self._work.left_s(1 - share) or (now.left_s, now.left_s)
+        n_runs = ended + now.to_do
+        parts = [f"{percent_words(ended, n_runs)}: {now.done} of {n_runs} runs done"]
+        parts += [f"{now.kept} kept from before"] if now.kept else []
+        parts += [f"{now.failed} failed"] if now.failed else []
+        parts.append(f"{now.finished_settings} of {now.settings} settings finished")
+        if self._runs.rate and now.to_do:
+            parts.append(f"{two_digits(60 * self._runs.rate)} runs a minute")
+        parts += filter(None, [left_words(left)])
+        return ", ".join(parts)
 
 
 @contextmanager
@@ -212,34 +242,24 @@ def _without_logs() -> Iterator[None]:
 
 
 @contextmanager
-def showing_progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None]]:
-    """Show progress on standard error: on a terminal a bar, else a line now and then.
+def showing_progress(
+    *, quiet: bool, lines: bool = True
+) -> Iterator[Callable[[SweepProgress], None]]:
+    """Show progress on standard error: on a terminal in place, else a line now and then.
 
-    ``quiet``: on a terminal only, for programs read what is said.
+    Not without ``lines``. ``quiet``: nothing anywhere.
     """
-    if not on_terminal(sys.stderr):
-        last: list[SweepProgress] = []
-
-        def words() -> str:
-            return words_of(last[0]) if last else "reading"
+    pace, is_told = SweepPace(), False
+    with progress_shown(quiet=quiet, lines=lines) as tell:
 
         def show(now: SweepProgress) -> None:
-            if not (last or quiet):
-                note(words_of(now))
-            last[:] = [now]
+            nonlocal is_told
+            words = pace.words(now)
+            tell(words)
+            # Where nobody watches, the first at once: what is kept from before is to be seen.
+            if not (is_told or quiet or on_terminal(sys.stderr)) and lines:
+                note(words)
+            is_told = True
 
-        with nullcontext() if quiet else telling(words):
-            yield show
-        return
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    with Progress(
-        BarColumn(), TextColumn("{task.description}"), console=rich_console(sys.stderr)
-    ) as bar:
-        task = bar.add_task("reading …", total=None)
-        yield lambda now: bar.update(
-            task,
-            description=words_of(now),
-            completed=now.done + now.failed,
-            total=now.done + now.failed + now.to_do,
-        )
+        tell("reading …")
+        yield show

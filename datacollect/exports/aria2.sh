@@ -46,7 +46,8 @@ fetch() {
 # What aria2 has ended well lies in $new.
 judge() {
     if [ -n "$hash" ] && [ "$length" -eq "$bytes" ]; then return 0; fi
-    # 134: no memory was left.
-    if [ "$length" -gt 0 ]; then judge_http 0; else judge_http "$(($1 == 134 ? 27 : $1))" "$1"; fi
+    # 134: no memory was left; 19: the name is not known; 28: an option of the user's is wrong.
+    case $1 in 134) same=27 ;; 19) same=6 ;; 28) same=2 ;; *) same=22 ;; esac
+    if [ "$length" -gt 0 ]; then judge_http 0; else judge_http "$same" "$1"; fi
 }
 text() { load 512 0 "$1" "$2.tmp" --continue=false 2>/dev/null && mv -f "$2.tmp/data" "$2" && rm -rf "$2.tmp"; }

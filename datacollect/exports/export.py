@@ -14,6 +14,7 @@ from datacollect.errors import ProblemError
 from datacollect.exports.fts import for_fts
 from datacollect.exports.jobs import Jobs, jobs_of
 from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
+from datacollect.exports.remotes import require_remote
 from datacollect.exports.scripts import TOOLS, scripts
 from datacollect.exports.templates import folder_of_host
 from datacollect.problem.manifest import require_fit
@@ -124,7 +125,15 @@ def export(
         width = len(str(len(trees)))
         texts = {f"job-{k:0{width}}.json": _json(tree) for k, tree in enumerate(trees, 1)}
     else:
-        by_host = scripts(jobs, manifest, address, TOOLS[kind], problem.destination, problem.clock)
+        by_host = scripts(
+            jobs,
+            manifest,
+            address,
+            TOOLS[kind],
+            problem.destination,
+            problem.clock,
+            finish_s=finish_s.tolist(),
+        )
         hosts = {script_name(host): host for host in by_host}
         texts = {script_name(host): text for host, text in by_host.items()}
     makespan_s = float(finish_s.max(initial=0.0))
@@ -146,6 +155,23 @@ _SCHEMES = {"curl": ("https", "http", "file"), "aria2": ("https", "http")}
 
 
 def _address_of(templates: Templates, kind: ExportFormat) -> Callable[[str, str, str], str]:
+    """Return what says where a file is found; hosts that the tool would not take are refused."""
+    address = _written_for(templates, kind)
+    if kind not in TOOLS:
+        return address
+    taken: set[tuple[str, str]] = set()
+
+    def checked(host: str, source: str, path: str) -> str:
+        found = address(host, source, path)
+        if (host, source) not in taken:
+            require_remote(kind, host, templates.template(host, source), found)
+            taken.add((host, source))
+        return found
+
+    return checked
+
+
+def _written_for(templates: Templates, kind: ExportFormat) -> Callable[[str, str, str], str]:
     if kind in _SCHEMES:
         return lambda *file: _require_scheme(templates.address(*file), file[0], kind)
     if kind != "rsync":

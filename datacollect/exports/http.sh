@@ -5,7 +5,8 @@
 # An ETag that is strong, or else Last-Modified, must be that of the file's first bytes; of a relay's
 # answers it changes with each piece that comes there, and the relay's mark proves the bytes.
 judge_http() {
-    verdict=$(NAME=$file FIRST=$(first_version) EXIT="exit code ${2:-$1} of $command" LC_ALL=C awk -v relayed="${ready:+1}" \
+    [ "$1" -eq 0 ] || ending=$(in_words "${2:-$1}")
+    verdict=$(NAME=$file FIRST=$(first_version) EXIT="${ending-}" LC_ALL=C awk -v relayed="${ready:+1}" \
         -v begin=$((offset + from)) -v end=$((offset + bytes - 1)) -v size="$size" -v came="$length" \
         -v code="$1" -v patience_s="$patience_s" -v all=$((from == 0 && bytes == size)) "$http_rules" "$head")
     read -r kind wait_s text <<END
@@ -17,7 +18,13 @@ END
         return
     fi
     why=$text
-    case $kind in whole) whole_only=yes ;; never) never=yes ;; stale) is_stale=yes ;; esac
+    case $kind in
+    whole) whole_only=yes ;;
+    never) never=yes ;;
+    stale) is_stale=yes ;;
+    silent) is_silent=yes ;;
+    nobody) is_silent=yes never=yes ;;
+    esac
     return 1
 }
 
@@ -31,7 +38,7 @@ function answer(kind, wait_s, text) {
 }
 BEGIN { get = 1 }
 # In logs of tools.
-/ ERROR : |\[ERROR\]|Failed to / { words = ": " $0 }
+/ ERROR : |Failed to | errorCode=[0-9]+ / { words = $0; sub(/^[0-9\/]+ [0-9:]+ /, "", words); sub(/^.* errorCode=[0-9]+ /, "", words); words = ": " words }
 # So do headers of file:// begin.
 NR == 1 && /^Content-Length:/ { status = "file"; open = 1 }
 { n_head += length($0) + 1; sub(/\r$/, ""); sub(/^[0-9\/]+ [0-9:]+ DEBUG : /, "") }
@@ -59,7 +66,10 @@ END {
     # 27 and 100 are what curl ends with at a long line, in its versions.
     if (!complete && (code ~ /^(27|100)$/ || n_head > 65536))
         answer("never", 0, "its server sends headers without end; " ENVIRON["EXIT"])
-    if (!complete && code != 63) answer("again", 0, "no whole answer; " ENVIRON["EXIT"] words)
+    # What curl ends with where an address, a name, a certificate or an option is wrong.
+    if (!complete && (code ~ /^(1|2|3|6|58|59|60|66|77|83|90)$/ || words ~ /no such host|x509: |issuer certificate|signed certificate/))
+        answer("nobody", 0, ENVIRON["EXIT"] words)
+    if (!complete && code != 63) answer("silent", 0, "no whole answer; " ENVIRON["EXIT"] words)
     if (status == 429 || status == 503) {
         wait_s = field["retry-after"]
         # A date is no number: the clocks of both may differ.

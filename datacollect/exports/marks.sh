@@ -10,7 +10,7 @@ range_sha256() { dd if="$whole" bs=1048576 iflag=skip_bytes,count_bytes skip="$1
 put_in() { dd if="$1" of="$2" bs=1048576 seek="$3" oflag=seek_bytes conv=notrunc,fsync status=none; }
 synced() { dd if=/dev/null of="$1" conv=notrunc,fsync status=none; }
 
-name_piece() { mark=$whole.datacollect-$offset-$bytes part=$mark.part new=$mark.new head=$mark.head at=$mark.at; }
+name_piece() { mark=$whole.datacollect-$offset-$bytes part=$mark.part new=$mark.new head=$mark.head at=$mark.at told=$mark.told; }
 write_mark() { printf 'datacollect-piece/1 %s %s %s\n' "$offset" "$bytes" "$1" >"$head" && mv -f "$head" "$mark"; }
 is_mark() { [ -s "$1" ] && read -r line <"$1" && case $line in "datacollect-piece/1 $2 $3 "*) ;; *) false ;; esac; }
 marks() {
@@ -96,7 +96,7 @@ have() {
     offset=$1 bytes=$2
     name_piece
     if covered "$offset" $((offset + bytes)); then
-        if [ "$partial" != . ] || [ -s "$mark" ]; then return 0; fi
+        if [ "$partial" != . ] || is_mark "$mark" "$offset" "$bytes"; then return 0; fi
         if recheck && write_mark "$(range_sha256 "$offset" "$bytes")"; then return 0; fi
     fi
     say "the plan takes $bytes bytes of $file from $offset on for granted here, but they are not: $again"

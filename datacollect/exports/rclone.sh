@@ -58,8 +58,13 @@ judge() {
         judge_http "$same" "$1"
         return
     fi
-    why="exit code $1 of rclone"
-    case $1 in 3 | 4) never=yes why='it is not there' ;; esac
+    why=$(in_words "$1")
+    case $1 in
+    3 | 4) never=yes why='it is not there' ;;
+    2 | 6 | 7) never=yes ;;
+    0) ;;
+    *) [ "$length" -gt 0 ] || judge_words ;;
+    esac
     case $1 in 0 | 1) ;; *) [ "$1" -gt 128 ] || return 1 ;; esac
     [ -z "$whole_only" ] || { why='its server knows no byte ranges' && return 1; }
     [ "$length" -gt 0 ] || return 1

@@ -26,10 +26,11 @@ fetch() {
 # What rsync has ended well lies in $new.
 judge() {
     [ "$length" -ne "$bytes" ] || return 0
-    why="exit code $1 of rsync"
+    why=$(in_words "$1")
     case $1 in
     0) never=yes why="there is no file of $size bytes, for which the plan was made" ;;
-    23) never=yes ;;
+    1 | 2 | 4 | 6 | 23) never=yes ;;
+    *) judge_words ;;
     esac
     return 1
 }

@@ -28,7 +28,7 @@ FORMAT = "datacollect-export/2"
 # What a destination has not whole yet; a relay's folder is all of this kind, and what it serves.
 PARTIAL = ".datacollect/partial"
 # Of all scripts: what is here and what proves it, then what fetches.
-RUNNER = ("marks", "frame")
+RUNNER = ("marks", "peers", "tell", "pieces", "frame")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ def scripts(
     tool: Tool,
     destination: str,
     clock: Clock | None = None,
+    *,
+    finish_s: Sequence[float],
 ) -> dict[str, str]:
     """Return the scripts' texts by host.
 
@@ -83,12 +85,27 @@ def scripts(
     destination : str
     clock : Clock, optional
         What clocks show, for comments.
+    finish_s : sequence of float
+        When each job ends, as expected.
     """
     forwards = {job.request_from for job in jobs.jobs if job.request_from != job.piece.source}
     hosts = dict.fromkeys([*(job.host for job in jobs.jobs), *sorted(forwards), destination])
     plan = hashlib.sha256(repr(jobs).encode()).hexdigest()
     return {
-        host: _script(host, plan, jobs, manifest, address, tool, destination, clock)
+        host: _script(
+            host,
+            plan,
+            jobs,
+            manifest,
+            address,
+            tool,
+            destination,
+            clock,
+            max(
+                (t for t, job in zip(finish_s, jobs.jobs, strict=True) if job.host == host),
+                default=0.0,
+            ),
+        )
         for host in hosts
     }
 
@@ -102,6 +119,7 @@ def _script(
     tool: Tool,
     destination: str,
     clock: Clock | None,
+    end_s: float,
 ) -> str:
     mine, is_last = jobs.of(host), host == destination
     about = {
@@ -125,6 +143,8 @@ def _script(
         "every_s=${DATACOLLECT_EVERY_S:-5}",
         "most_tries=${DATACOLLECT_TRIES:-20}",
         "patience_s=${DATACOLLECT_PATIENCE_S:-3600}",
+        "say_s=${DATACOLLECT_SAY_S:-60}",
+        f"predicted_s={_predicted(end_s)}",
         "",
         *((text / f"{part}.sh").read_text(encoding="utf-8") for part in tool.parts),
         "# ---- The plan ".ljust(100, "-"),
@@ -141,7 +161,7 @@ def _script(
         ]
     parts += _held(host, jobs, mine, manifest if is_last else {}, address)
     parts += _files(manifest, mine, numbers)
-    parts += ["", 'main "${1:-.}"', ""]
+    parts += ["", 'main "$@"', ""]
     return "\n".join(parts)
 
 
@@ -160,6 +180,7 @@ def _head(
         "# sh THIS_FILE [FOLDER]   fetches into FOLDER, by default the working folder"
         + ("." if is_last else ";"),
         *([] if is_last else [f"# {end}"]),
+        "# sh THIS_FILE --dry-run [FOLDER]   says what it would fetch.",
         "#",
         "# Start all hosts' scripts at the same time, or give each the same instant as",
         "# DATACOLLECT_START, in seconds since 1970. However one ends, the same command goes on.",
@@ -194,6 +215,11 @@ def _gets(
             said = now
         lines += _get(job, address, numbers)
     return lines
+
+
+def _predicted(end_s: float) -> str:
+    """Write when a host's last byte is expected, for awk; nothing where that is never."""
+    return f"{end_s:.3f}" if math.isfinite(end_s) else ""
 
 
 def _word(text: str) -> str:

@@ -37,11 +37,14 @@ class Templates:
         Of others' data at a host; where there is none, what `own` says.
     is_url : bool
         Whether addresses are URLs, which say names by the rules of their schemes.
+    example : str
+        A template as this format has them, for messages.
     """
 
     own: Mapping[str, str]
     relayed: Mapping[str, str]
     is_url: bool = True
+    example: str = "https://{host}.example/{path}"
 
     def address(self, host: str, source: str, path: str) -> str:
         """Return where a tool finds a file of a source at a host.
@@ -85,7 +88,7 @@ class Templates:
         if template is None:
             raise ProblemError(
                 f"no address is known for what {host!r} serves; give --url '{host}=TEMPLATE', "
-                "such as 'https://{host}.example/{path}'"
+                f"such as {self.example!r}"
             )
         if host != source and "{source}" not in template:
             raise ProblemError(
@@ -105,27 +108,55 @@ def folder_of_host(name: str) -> str:
     return f"%{ord(safe[0]):02X}{safe[1:]}" if safe[0] in ".-" else safe
 
 
+# Of each format: a template, and where its tool keeps what grants access.
+_EXAMPLES = {
+    "rclone": "{host}:{path}",
+    "rsync": "{host}:/data/{path}",
+    "fts": "root://{host}.example//{path}",
+}
+_KEEPERS = {
+    "curl": "~/.netrc, or the file that DATACOLLECT_CURL_OPTIONS names",
+    "aria2": "~/.netrc, or the file that DATACOLLECT_ARIA2_CONF names",
+    "rclone": "rclone config",
+    "rsync": "~/.ssh/config, or the variable RSYNC_PASSWORD",
+    "fts": "the proxy certificate that is delegated to it",
+}
+_ANY_KEEPER = "a place where the tool that fetches looks for it"
+
+
 def read_templates(
-    own: Iterable[str], relayed: Iterable[str], hosts: Collection[str], *, is_url: bool
+    own: Iterable[str],
+    relayed: Iterable[str],
+    hosts: Collection[str],
+    *,
+    is_url: bool,
+    kind: str = "",
 ) -> Templates:
-    """Read ``TEMPLATE`` and ``HOST=TEMPLATE``.
+    """Read ``TEMPLATE`` and ``HOST=TEMPLATE``; `kind` is the format, of which messages speak.
 
     Raises
     ------
     ProblemError
         A template lacks ``{path}``, has other fields, or holds what grants access.
     """
-    return Templates(_by_host(own, "--url", hosts), _by_host(relayed, "--relay-url", hosts), is_url)
+    return Templates(
+        _by_host(own, "--url", hosts, kind),
+        _by_host(relayed, "--relay-url", hosts, kind),
+        is_url,
+        _EXAMPLES.get(kind, Templates.example),
+    )
 
 
-def _by_host(texts: Iterable[str], option: str, hosts: Collection[str]) -> dict[str, str]:
+def _by_host(
+    texts: Iterable[str], option: str, hosts: Collection[str], kind: str
+) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         # An address may hold "=", too: only what stands before the first one can be a host.
         host, equals, template = text.partition("=")
         if not (equals and host in hosts):
             host, template = "", text
-        _require_template(template, option)
+        _require_template(template, option, _KEEPERS.get(kind, _ANY_KEEPER))
         if host in found:
             whom = f"of {host!r}" if host else "for all hosts"
             raise ProblemError(f"{option}: two templates {whom}; keep one")
@@ -133,17 +164,17 @@ def _by_host(texts: Iterable[str], option: str, hosts: Collection[str]) -> dict[
     return found
 
 
-def _require_template(template: str, option: str) -> None:
+def _require_template(template: str, option: str, keeper: str) -> None:
     if _PASSWORD.search(template):
         raise ProblemError(
             f"{option}: a password may not stand in an address that is written into files; keep "
-            "it where the tool looks for it: ~/.netrc, ~/.aria2/aria2.conf, rclone config, ~/.ssh"
+            f"it in {keeper}"
         )
     secret = _SECRET_KEY.search(template)
     if secret:
         raise ProblemError(
             f"{option}: {secret[1]!r} in an address that is written into files may grant access; "
-            "keep it where the tool looks for it, or have files of presigned addresses fetched by "
+            f"keep it in {keeper}, or have files of presigned addresses fetched by "
             "datacollect pull, whose collection file names a list of them: urls"
         )
     fields = set(re.findall(r"\{([^{}]*)\}", template))

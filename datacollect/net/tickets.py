@@ -121,7 +121,11 @@ def read_ticket(token: str, kind: str, collectors: Collection[str]) -> Ticket:
     """
     issuer = _tree(unverified_payload(token)).get("iss")
     if not isinstance(issuer, str) or issuer not in collectors:
-        raise TicketError("its issuer is none of the agent's collectors")
+        raise TicketError(
+            "its issuer is none of the agent's collectors; write the public key of the collection "
+            "(`datacollect keys show` prints it) into `collectors` of the agent's file, and send "
+            "it SIGHUP"
+        )
     # Only what the signature covers counts from here on.
     ticket = _ticket(_tree(verify_token(token, issuer, ASSERTIONS[kind])))
     if ticket.issuer != issuer or ticket.kind != kind:

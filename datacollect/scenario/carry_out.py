@@ -144,7 +144,7 @@ def carry_out(
     time_limit_s: float | None = None,
     progress: Callable[[float, int], None] | None = None,
     cache_dir: str | PathLike[str] | None = None,
-    stage: Callable[[str], None] | None = None,
+    stage: Callable[[str, int], None] | None = None,
     setting: Setting | None = None,
 ) -> Outcome:
     """Do what `simulate` does, and return all of it.
@@ -155,18 +155,19 @@ def carry_out(
         Take this instead of building the scenario: of one that differs in [method] and
         [estimates] only.
     stage : callable, optional
-        Told what begins: ``"building"``, ``"measuring"``, ``"planning"``, ``"simulating"``.
+        Told what begins: ``"building"``, ``"measuring"``, ``"planning"``, ``"simulating"``; and
+        how many bytes are to be collected meanwhile.
     """
-    tell = stage or (lambda _: None)
+    tell = stage or (lambda *_: None)
     chosen = _with_overrides(scenario, method, seed, time_limit_s)
     _require_engine(engine, chosen)
     how, limits = execution_options(chosen), RunOptions.of(chosen)
     with chosen.naming_file():
-        tell("building")
+        tell("building", 0)
         setting = replace(setting, scenario=chosen) if setting else build(chosen)
-        tell("measuring")
+        tell("measuring", 0)
         problem, measurement = planning_problem(setting, engine, cache_dir, progress)
-        tell("planning")
+        tell("planning", 0)
         if schedule is None:
             options = how.planning()
             with naming("method"), _naming_silent_probes(chosen, measurement):
@@ -187,7 +188,7 @@ def carry_out(
             relay_buffer_bytes=limits.relay_buffer_bytes,
             in_packets=engine == "ns3",
         )
-    tell("simulating")
+    tell("simulating", sum(setting.backlog_bytes.values()))
     simulate_in = _in_packets if engine == "ns3" else _as_fluid
     run = simulate_in(setting, limits, carried, progress)
     connections, replanning = carried.connections, None

@@ -117,7 +117,9 @@ def test_sighup_withdraws_keys(tmp_path):
         process.send_signal(signal.SIGHUP)
         with pytest.raises(TransferError):
             ask_on(session)
-        refused = pytest.raises(RefusedError, match="none of the agent's collectors")
+        refused = pytest.raises(
+            RefusedError, match=r"none of the agent's collectors; write the public key .* SIGHUP"
+        )
         with session_at(line) as other, refused:
             other.inventory(source_ticket("S1"))
         assert records(path, "collectors")[0]["n"] == 0

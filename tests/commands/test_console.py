@@ -202,17 +202,67 @@ def test_simulations_and_sweeps_write_what_they_are_at(monkeypatch):
     monkeypatch.setattr(console, "LINE_S", 0.01)
     monkeypatch.setattr(console, "note", note)
     with simulate.showing_progress(quiet=False) as (stage, progress):
-        stage("collecting")
+        stage("collecting", 8_000_000)
         progress(75.0, 2_000_000)
-        wait_for("collecting … 1 min 15 s simulated, 2 MB collected")
+        wait_for("collecting … 75 s simulated, 25 %: 2 MB of 8 MB collected")
     at_once = []
     monkeypatch.setattr(sweep, "note", at_once.append)
-    words = "3 runs done, 2 kept from before, 9 to do, 1 of 4 settings finished, 3 min 00 s left"
+    words = (
+        "25 %: 3 of 12 runs done, 2 kept from before, 1 of 4 settings finished, about 3 min left"
+    )
     with sweep.showing_progress(quiet=False) as show:
         show(SweepProgress(3, 0, 9, 1, 4, 60.0, 180.0, kept=2))
         assert at_once == [words]
         wait_for(words)
-    del lines[:], at_once[:]
-    with sweep.showing_progress(quiet=True) as show:
-        show(SweepProgress(3, 0, 9, 1, 4, 60.0, 180.0))
-    assert lines == at_once == []
+    for options in ({"quiet": False, "lines": False}, {"quiet": True}):
+        del lines[:], at_once[:]
+        with sweep.showing_progress(**options) as show:
+            show(SweepProgress(3, 0, 9, 1, 4, 60.0, 180.0))
+        assert lines == at_once == []
+
+
+def test_a_sweep_tells_how_long_the_rest_takes_by_how_its_expectations_were_kept():
+    """A fourth of the work takes 60 s, the next 40 s, the third 20 s: so the last 20 s to 40 s.
+
+    Processes start in the first. Of late nine runs a minute have ended.
+    """
+    from datacollect.commands.sweep import SweepPace
+    from datacollect.study.sweep import SweepProgress
+
+    pace = SweepPace()
+    pace.words(SweepProgress(0, 0, 12, 0, 4, 0.0, None))
+    for n, elapsed_s in ((3, 60.0), (6, 100.0), (9, 120.0)):
+        left_s = elapsed_s * (12 - n) / n
+        said = pace.words(SweepProgress(n, 0, 12 - n, n // 3, 4, elapsed_s, left_s))
+    assert said == (
+        "75 %: 9 of 12 runs done, 3 of 4 settings finished, 9 runs a minute, 20 s to 40 s left"
+    )
+    done = pace.words(SweepProgress(11, 1, 0, 4, 4, 150.0, 0.0))
+    assert done == "100 %: 11 of 12 runs done, 1 failed, 4 of 4 settings finished"
+
+
+@pytest.mark.parametrize(("sent", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("sweep", "runs that have ended are kept, and the same command goes on"),
+        ("simulate", "the same command begins anew; --time-limit S ends a run with what it has"),
+    ],
+)
+def test_interrupted_commands_say_what_to_do_next(
+    capsys, monkeypatch, tmp_path, sent, code, command, words
+):
+    """The signal comes as soon as the work begins."""
+    from datacollect.commands import ending
+
+    def interrupted(*_, **__):
+        raise ending.Terminated if sent == "SIGTERM" else KeyboardInterrupt
+
+    monkeypatch.setattr("datacollect.study.sweep.sweep", interrupted)
+    monkeypatch.setattr("datacollect.scenario.carry_out.carry_out", interrupted)
+    options = {"sweep": ["x.toml", "-o", str(tmp_path)], "simulate": ["x.toml"]}
+    with pytest.raises(SystemExit) as ended:
+        run([command, *options[command]])
+    assert ended.value.code == code
+    what = "interrupted" if sent == "SIGINT" else "terminated"
+    assert capsys.readouterr().err.startswith(f"{what}; {words}")

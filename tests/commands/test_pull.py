@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,7 @@ def test_a_missing_key_is_bad_input(nobody, capsys):
 
 # Ends -------------------------------------------------------------------------------------------
 
+KEPT = "what is verified is kept, and the same command goes on"
 # Some who start tests let their children ignore it.
 HEARS_SIGINT = """
 import signal
@@ -95,8 +97,8 @@ def slow(tmp_path):
 @pytest.mark.parametrize(
     ("sent", "code", "said"),
     [
-        (signal.SIGTERM, 143, "terminated; started again it goes on"),
-        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 143, f"terminated; {KEPT}"),
+        (signal.SIGINT, 130, f"interrupted; {KEPT}"),
     ],
 )
 def test_sigterm_ends_like_ctrl_c_in_one_line(slow, sent, code, said):
@@ -141,6 +143,64 @@ def test_why_a_source_is_not_reached_is_told_while_it_is_tried(nobody, capsys):
     said = capsys.readouterr().err
     assert said.startswith("note: S1: cannot be reached at 127.0.0.1:1: Connection refused;")
     assert "given up: S1: cannot be reached" in said
+
+
+def test_a_permanent_failure_ends_at_once_with_its_remedy(slow, capsys):
+    """Another fingerprint would be another agent for the hour that is allowed for."""
+    text = (slow / "c.toml").read_text() + "patience_s = 3600.0\n"
+    known = re.search(r"sha256:[0-9a-f]{64}", text)[0]
+    (slow / "c.toml").write_text(text.replace(known, f"sha256:{'0' * 64}"))
+    assert run(["pull", str(slow / "c.toml"), "--into", str(slow / "into")]) == 1
+    said = capsys.readouterr().err
+    assert "its certificate must have the fingerprint sha256:0000" in said
+    assert f"got {known}" in said
+    assert "it is tried again" not in said
+
+
+# What is shown ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """A line of progress every 20 ms."""
+    monkeypatch.setattr("datacollect.commands.console.LINE_S", 0.02)
+
+
+@pytest.mark.usefixtures("often")
+def test_in_a_pipe_lines_say_how_far_it_is(slow, capsys):
+    assert run(["pull", str(slow / "c.toml"), "--into", str(slow / "into")]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if " files" in line]
+    assert lines
+    assert all(re.match(r"\d+ %: [\d.]+ k?M?B of 10 MB, \d+ of 100 files", each) for each in lines)
+
+
+@pytest.mark.usefixtures("often")
+def test_quiet_says_nothing_but_the_answer(slow, capsys):
+    assert run(["pull", str(slow / "c.toml"), "--into", str(slow / "into"), "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "100 files" in said.out
+
+
+def test_verbose_says_what_the_log_has(slow, capsys):
+    """-v what becomes of sources and files, -vv each line."""
+    command = ["pull", str(slow / "c.toml"), "--into", str(slow / "into")]
+    assert run([*command, "-v"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(r"^\d+\.\d s: host reached: host S1", said, re.MULTILINE)
+    assert "bytes by route" not in said
+    log = slow / "into/.datacollect/log.jsonl"
+    before = len(log.read_text().splitlines())
+    assert run([*command, "-vv"]) == 0
+    lines = log.read_text().splitlines()[before:]
+    assert [json.loads(each) for each in capsys.readouterr().err.splitlines()] == [
+        json.loads(each) for each in lines
+    ]
+
+
+def test_quiet_and_verbose_exclude_each_other(slow, capsys):
+    assert run(["pull", str(slow / "c.toml"), "--into", "into", "--quiet", "-v"]) == 2
+    assert "-v and --quiet exclude each other" in capsys.readouterr().err
 
 
 # Verified again ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import pytest
 from conftest import NO_ARIA2, NO_RCLONE, NO_RSYNC
+from instances.exported_scripts import without_times
 from instances.range_server import Valve, serving
 from instances.real_files import RELAY, make_files, problem_of_files, same_files
 
@@ -79,7 +80,7 @@ def start(folder, host, into, shell="sh"):
 def ended(process):
     output, _ = process.communicate(timeout=60)
     STARTED.remove(process)
-    return process.returncode, output
+    return process.returncode, without_times(output)
 
 
 def both(folder):

@@ -42,7 +42,7 @@ def test_tables_say_all_that_is_known(setting):
 
 
 def test_scripts_stand_in_one_folder_and_say_how_long_they_take(setting):
-    found = exported(setting, "curl", "http://{host}.example/{source}/{path}")
+    found = exported(setting, "curl", "http://h.example/{host}/{source}/{path}")
     assert set(found.texts) == {"re%2Flay.sh", "D.sh"}
     assert found.makespan_s >= setting[1].makespan_s
     assert any("Relays forward whole pieces" in text for text in found.notes)
@@ -51,7 +51,7 @@ def test_scripts_stand_in_one_folder_and_say_how_long_they_take(setting):
 def test_a_relay_without_the_room_is_said(setting):
     problem, plan, manifest = setting
     tight = problem.replace(storage_bytes=[float("inf"), float("inf"), 5000.0, float("inf")])
-    url = read_templates(["http://{host}/{source}/{path}"], [], problem.names, is_url=True)
+    url = read_templates(["http://h/{host}/{source}/{path}"], [], problem.names, is_url=True)
     notes = export(tight, plan, manifest, "curl", url).notes
     assert any("Nothing deletes at re/lay" in text and "is 5 kB" in text for text in notes)
 
@@ -109,7 +109,8 @@ def test_rsync_needs_a_folder_to_list_names_in(setting):
     ],
 )
 def test_an_rsync_daemon_is_asked_for_names_below_its_module(setting, folder, base):
-    text = exported(setting, "rsync", folder + "{path}").texts["D.sh"]
+    others = [f"{host}=/mnt/{{source}}/{{path}}" for host in ("S 1", RELAY)]
+    text = exported(setting, "rsync", folder + "{path}", *others).texts["D.sh"]
     address = base.format(host="S2", source="S2") + "deep/er/big.tar"
     assert f" {shlex.quote(address)} " in text
 
@@ -143,7 +144,7 @@ def test_scripts_list_what_they_take_for_granted(setting):
 def test_no_credentials_and_no_other_addresses_than_given_are_written(setting):
     for kind in ("curl", "aria2", "rclone", "rsync", "fts"):
         for text in exported(
-            setting, kind, "https://{host}.example/{source}/{path}"
+            setting, kind, "https://h.example/{host}/{source}/{path}"
         ).texts.values():
             assert "password" not in text.lower()
             # Kind words about where credentials are kept, nothing else.

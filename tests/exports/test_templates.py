@@ -88,3 +88,36 @@ def test_folders_of_hosts_are_single_names_that_differ(name):
     assert folder[0] not in "-."
     assert folder.isprintable()
     assert unquote(folder) == name
+
+
+@pytest.mark.parametrize(
+    ("kind", "example", "keeper"),
+    [
+        (
+            "curl",
+            "https://{host}.example/{path}",
+            "~/.netrc, or the file that DATACOLLECT_CURL_OPTIONS",
+        ),
+        (
+            "aria2",
+            "https://{host}.example/{path}",
+            "~/.netrc, or the file that DATACOLLECT_ARIA2_CONF",
+        ),
+        ("rclone", "{host}:{path}", "rclone config"),
+        ("rsync", "{host}:/data/{path}", "~/.ssh/config"),
+        ("fts", "root://{host}.example//{path}", "proxy certificate"),
+    ],
+)
+def test_messages_are_those_of_the_format(kind, example, keeper):
+    is_url = kind not in ("rclone", "rsync")
+    found = read_templates([], [], HOSTS, is_url=is_url, kind=kind)
+    with pytest.raises(dc.ProblemError) as missing:
+        found.address("S", "S", "x")
+    assert repr(example) in str(missing.value)
+    with pytest.raises(dc.ProblemError) as secret:
+        read_templates(["https://me:pw@h/{path}"], [], HOSTS, is_url=is_url, kind=kind)
+    assert keeper in str(secret.value)
+    others = [".netrc", "rclone config", "~/.ssh", "proxy certificate"]
+    assert [word for word in others if word in str(secret.value)] == (
+        [word for word in others if word in keeper]
+    )

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import os
 import random
+import re
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,11 @@ from datacollect.problem.manifest import read_manifest
 
 N_BYTES = 200_000
 PARTIAL = Path("into/.datacollect/partial/S")
+
+
+def without_times(said: str) -> str:
+    """Leave out how long scripts took, which differs from start to start."""
+    return re.sub(r"^\S+: took .*, .* predicted.*\n", "", said, flags=re.MULTILINE)
 
 
 def data_of(name: str, n_bytes: int = N_BYTES) -> bytes:
@@ -87,7 +93,7 @@ class Scripts:
             timeout=60,
             check=False,
         )
-        return ended.returncode, ended.stdout
+        return ended.returncode, without_times(ended.stdout)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -192,7 +192,11 @@ class AgentCore:
         for name, address in self.connect_to.items():
             if (request.host, request.port) == address:
                 return name
-        raise RefusedError("that host is not among those this agent connects to", 403)
+        raise RefusedError(
+            "that host is not among those this agent connects to; write it into `connect_to` of "
+            "the agent's file, and start the agent anew",
+            403,
+        )
 
     def _n_relayed(self, ticket: Ticket) -> int:
         return sum(

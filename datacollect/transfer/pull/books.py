@@ -7,6 +7,8 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from datacollect.transfer.protocol.source import Verdict
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -181,3 +183,11 @@ class Session:
         is_slow = is_asked and arrived_bytes - self.mark_bytes < LEAST_BYTES_PER_S * waited_s
         self.mark_s, self.mark_bytes = now_s, arrived_bytes
         return is_silent or is_slow
+
+
+# Why a piece is given up whose answers are no good.
+TROUBLES = {
+    Verdict.CORRUPT: "its bytes were not those that the source had hashed, time after time",
+    Verdict.CHANGED: "it changes while it is fetched, time after time",
+    Verdict.UNREADABLE: "the source cannot read it to its end",
+}

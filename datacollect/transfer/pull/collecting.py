@@ -18,9 +18,19 @@ from datacollect.net.fan_out import LOOK_S, Begun, Outcome
 from datacollect.transfer.pull.answering import Use, answer_of
 from datacollect.transfer.pull.books import SourceWork
 from datacollect.transfer.pull.core import CollectorCore
-from datacollect.transfer.pull.planning import planned, possible_links, problem_of, says_links
+from datacollect.transfer.pull.far import HowFar, how_far
+from datacollect.transfer.pull.planning import (
+    largest_piece,
+    may_strand,
+    planned,
+    possible_links,
+    problem_of,
+    recent_rates,
+    says_links,
+)
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
 from datacollect.transfer.pull.rounds import Round
+from datacollect.transfer.pull.telling import Telling
 from datacollect.transfer.pull.words import named, unused, why_of
 from datacollect.transfer.store.history import planned_routes
 from datacollect.transfer.store.log import without_secrets
@@ -41,16 +51,12 @@ if TYPE_CHECKING:
 
 # So often in one start a source whose files have changed is listed and fetched again.
 MOST_RELISTINGS = 3
-# Rates that were observed longer ago are learned anew.
-OLDEST_RATES_S = 24 * 3600.0
 # Once a source is ready, others that are as quick may join the first plan.
 SETTLE_S = 0.5
 # A round goes on for so long at least before more is planned; for longer, the more often it was.
 REGROUP_S = 1.0
 # After a round that has brought nothing.
 IDLE_S = 0.5
-# Where nothing comes for so long by the links of the file, others are tried.
-STRANDED_S = 8.0
 
 
 @dataclass
@@ -66,8 +72,8 @@ class Collecting:
     store : Store
     log : Log
     method : str
-    watch : callable or None
-        Called several times a second with the core of a round.
+    watch : callable
+        Called several times a second with what looks how far it is.
     tell : callable
         Takes lines that a user wants to know at once.
     """
@@ -78,7 +84,7 @@ class Collecting:
     store: Store
     log: Log
     method: RunMethod
-    watch: Callable[[CollectorCore], None] | None
+    watch: Callable[[Callable[[], HowFar]], None]
     tell: Callable[[str], None]
     gate: Gate = field(default_factory=Gate)
     reached: dict[str, Reached] = field(default_factory=dict)
@@ -88,13 +94,16 @@ class Collecting:
     _ready: set[str] = field(default_factory=set)
     _new: set[str] = field(default_factory=set)
     _ended: dict[str, str] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)
+    telling: Telling = field(init=False)
     _relistings: Counter[str] = field(default_factory=Counter)
     _last_resorts: set[str] = field(default_factory=set)
     _silences: dict[str, Silence] = field(default_factory=dict)
     _left: dict[str, set[int]] = field(default_factory=dict)
     _late: dict[str, set[int]] = field(default_factory=dict)
     _n_regroups: int = 0
+
+    def __post_init__(self) -> None:
+        self.telling = Telling(self.collection.limits, self.tell)
 
     def run(self, *, plan_only: bool = False, verify: bool = False) -> Pulled:
         """Carry it out; `verify`: read all that has come before again first.
@@ -163,6 +172,7 @@ class Collecting:
             lambda pattern: self.tell(unused(name, pattern)),
         )
         self._ready.discard(name)
+        self.telling.asks(name)
         self._preparing[name] = Begun(name, lambda _: preparation.run(), self._outcomes.put)
 
     def _reached(self, name: str, reached: Reached) -> bool:
@@ -189,10 +199,7 @@ class Collecting:
         self.log.write("not reached", host=name, why=why)
         with self.gate:
             self.store.state.note_trouble(name, why)
-        if name not in self._told:
-            self._told.add(name)
-            patience_s = self.collection.limits.patience_s
-            self.tell(f"note: {named(name, why)}; it is tried again for {patience_s:g} s")
+        self.telling.has_failed(name, why)
 
     def _size_of_pieces(self, name: str) -> int:
         """Return how the files of a source are cut, from what it has listed."""
@@ -219,6 +226,15 @@ class Collecting:
         else:
             self.log.write("not reached", host=name, why=why_of(name, error))
 
+    def _watched(self, core: CollectorCore | None = None) -> None:
+        """Let whoever watches look how far it is, and say who does not answer."""
+        self.telling.look(self.reached, core)
+        self.watch(
+            lambda: how_far(
+                self.store.state, core, filter(self._is_wanted, list(self._preparing)), self._ended
+            )
+        )
+
     def _is_wanted(self, name: str) -> bool:
         return any(each.name == name for each in self.store.state.wanted())
 
@@ -227,7 +243,9 @@ class Collecting:
 
         A relay that is away is tried as long as others have something to do, and no longer.
         """
-        return any(self._is_wanted(n) or n not in self._told for n in list(self._preparing))
+        return any(
+            self._is_wanted(n) or n not in self.telling.failed for n in list(self._preparing)
+        )
 
     def _end(self, name: str, why: str) -> None:
         """Give a source up, and say so at once."""
@@ -252,6 +270,7 @@ class Collecting:
             except queue.Empty:
                 for begun in self._preparing.values():
                     begun.look()
+                self._watched()
                 continue
             if not self._new and self._has_work() and not everything:
                 return
@@ -322,7 +341,7 @@ class Collecting:
     def _plan(self, work: dict[str, SourceWork]) -> Planned | None:
         """Plan; sources without a way are given up."""
         links = possible_links(self.collection.destination, dict(self.reached))
-        rates = self._remembered()
+        rates = recent_rates(self.store.state.rates())
         is_known = says_links(self.collection) or all(
             any(source == name for source, _ in rates) for name in work
         )
@@ -336,7 +355,7 @@ class Collecting:
                     problem,
                     self.method,
                     connections=self.collection.limits.connections,
-                    piece_bytes=self._largest_piece(work),
+                    piece_bytes=largest_piece(work),
                     is_known=is_known,
                 )
             except InfeasibleError as error:
@@ -350,11 +369,6 @@ class Collecting:
                         self._end(host, f"there is no way from it to the destination: {error}")
                         del work[host]
         return None
-
-    def _largest_piece(self, work: Mapping[str, SourceWork]) -> int:
-        return max(
-            (each.sizes[piece] for each in work.values() for piece in each.needed), default=1
-        )
 
     def _round(self, work: dict[str, SourceWork]) -> set[str]:
         """Fetch what is needed; return the sources whose files have changed meanwhile."""
@@ -378,7 +392,7 @@ class Collecting:
             patience_s=limits.patience_s,
             silences=self._silences,
             late=self._late,
-            stranded_after_s=self._may_strand(work),
+            stranded_after_s=may_strand(self.collection, work, self._last_resorts),
         )
         try:
             changed = Round(
@@ -387,7 +401,7 @@ class Collecting:
                 lambda source, relays: self.sources[source].open(relays),
                 self.log,
                 found.plan_rest,
-                self.watch,
+                self._watched,
                 self._is_more,
             ).run()
         finally:
@@ -399,15 +413,6 @@ class Collecting:
         if not core.route_bytes and any(core.todo.values()):
             time.sleep(IDLE_S)
         return changed - core.given_up.keys()
-
-    def _may_strand(self, work: Mapping[str, SourceWork]) -> dict[str, float]:
-        """Return the sources that have links which the file does not name, and were not tried."""
-        if not says_links(self.collection):
-            return {}
-        patience_s = self.collection.limits.patience_s
-        return {
-            name: min(STRANDED_S, patience_s / 3) for name in work if name not in self._last_resorts
-        }
 
     def _note_round(self, core: CollectorCore) -> None:
         self._silences = core.silences()
@@ -440,11 +445,3 @@ class Collecting:
         self.store.state.set_rates(learned.link_rates())
         if self._use.predicted_s is None and learned.predicted_end_s is not None:
             self._use.predicted_s = learned.predicted_end_s
-
-    def _remembered(self) -> dict[tuple[str, str], float]:
-        """Return what was observed on links not too long ago."""
-        return {
-            (hosts[0], hosts[1]): rate
-            for hosts, (rate, age_s) in self.store.state.rates().items()
-            if age_s <= OLDEST_RATES_S and rate > 0
-        }

@@ -21,7 +21,7 @@ from datacollect.control.events import (
     Timer,
 )
 from datacollect.transfer.protocol.source import GONE, Verdict
-from datacollect.transfer.pull.books import AskedRange, Session, SourceWork, stall_s
+from datacollect.transfer.pull.books import TROUBLES, AskedRange, Session, SourceWork, stall_s
 from datacollect.transfer.pull.late import Late
 from datacollect.transfer.pull.messages import (
     Abandon,
@@ -128,7 +128,6 @@ class CollectorCore:
         self._patience = Patience(work, patience_s, silences, stranded_after_s)
         self.stranded: set[str] = set()
         self._drains_until_s: float | None = None
-        self._last_trouble: dict[str, str] = {}
         self._news: deque[ControlEvent] = deque()
         self._actions: list[Action] = []
         self._now_s = 0.0
@@ -171,6 +170,11 @@ class CollectorCore:
         """Return what the next round is to know of sources that are silent."""
         return self._patience.silences(self._now_s)
 
+    def troubles(self, silent_s: float) -> dict[str, str]:
+        """Return why sources are tried again of which nothing has come for so long."""
+        found = self._patience.troubles(silent_s, self._now_s)
+        return {source: why for source, why in found.items() if self.todo.get(source)}
+
     @property
     def left_bytes(self) -> int:
         """What has yet to come."""
@@ -202,7 +206,7 @@ class CollectorCore:
         self._note("session ended", session, why=event.why)
         self._patience.asked_to_wait(source, event.wait_s)
         if not session.is_closing and event.why:
-            self._last_trouble[source] = event.why
+            self._patience.failed(source, event.why)
         if event.is_final and source not in self.given_up:
             self._give_up(source, event.why)
         self._news.append(ConnectionClosed(self._now_s, event.session))
@@ -245,7 +249,7 @@ class CollectorCore:
             if session is not None:
                 self._came(session, event.piece)
         elif self._tries[key] > MOST_TRIES:
-            self._abandon(event.source, event.piece, event.why or _TROUBLES[event.verdict])
+            self._abandon(event.source, event.piece, event.why or TROUBLES[event.verdict])
             if session is not None:
                 self._came(session, event.piece)
         elif session is None or session.is_closing:
@@ -304,9 +308,7 @@ class CollectorCore:
                 if self.late.put_off[source]:
                     self._drain()  # it is their turn
             elif self._patience.is_over(source, self._now_s):
-                why = self._last_trouble.get(source, "no answer")
-                silent_s = self._patience.silent_s(source, self._now_s)
-                self._give_up(source, f"nothing has come for {silent_s:.0f} s: {why}")
+                self._give_up(source, self._patience.why_over(source, self._now_s))
             elif self._patience.is_stranded(source, self._now_s):
                 self.stranded.add(source)
                 self._drain()
@@ -320,7 +322,7 @@ class CollectorCore:
         is_stuck = session.observe(self._now_s, arrived_bytes, most_s, is_waiting=is_waiting)
         if is_stuck and not session.is_closing:
             session.is_stuck = True
-            self._last_trouble[source] = "stuck"
+            self._patience.failed(source, "stuck")
             self._note("session stuck", session)
             # Answers come in the order of requests: it waits for the first.
             if self._is_newly_late(source, next(iter(session.asked))):
@@ -441,10 +443,3 @@ class CollectorCore:
     def _note(self, what: str, session: Session, **about: Any) -> None:
         facts = {"session": session.number, "hosts": list(session.hosts), **about}
         self._actions.append(Note(what, facts))
-
-
-_TROUBLES = {
-    Verdict.CORRUPT: "its bytes were not those that the source had hashed, time after time",
-    Verdict.CHANGED: "it changes while it is fetched, time after time",
-    Verdict.UNREADABLE: "the source cannot read it to its end",
-}

@@ -69,6 +69,7 @@ class Patience:
         self._best_bytes = Counter({source: each.best_bytes for source, each in known.items()})
         self._pause_s = {source: each.pause_s for source, each in known.items()}
         self._excused = {source for source, each in known.items() if each.is_excused}
+        self._last_trouble: dict[str, str] = {}
 
     def silences(self, now_s: float) -> dict[str, Silence]:
         """Return what the next round is to know."""
@@ -112,6 +113,24 @@ class Patience:
         self._heard_s[source] = now_s
         self._pause_s[source] = 0.0
         self._excused.discard(source)
+        self._last_trouble.pop(source, None)
+
+    def failed(self, source: str, why: str) -> None:
+        """A connection to a source has ended, or is stuck."""
+        self._last_trouble[source] = why
+
+    def troubles(self, silent_s: float, now_s: float) -> dict[str, str]:
+        """Return why sources are tried again of which nothing has come for so long."""
+        return {
+            source: why
+            for source, why in self._last_trouble.items()
+            if self.silent_s(source, now_s) >= silent_s
+        }
+
+    def why_over(self, source: str, now_s: float) -> str:
+        """Return why a source is given up."""
+        why = self._last_trouble.get(source, "no answer")
+        return f"nothing has come for {self.silent_s(source, now_s):.0f} s: {why}"
 
     def silent_s(self, source: str, now_s: float) -> float:
         """Return for how long nothing has come from a source."""

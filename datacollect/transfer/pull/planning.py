@@ -33,6 +33,10 @@ METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
 UNKNOWN_BYTES_PER_S = 1e6
 # Hosts that come back are used again: they are tried for ever, ever more seldom up to a limit.
 RETRY_S, LONGEST_WAIT_S, MOST_RETRIES = 0.5, 5.0, 2**30
+# Where nothing comes for so long by the links of the file, others are tried.
+STRANDED_S = 8.0
+# Rates that were observed longer ago are learned anew.
+OLDEST_RATES_S = 24 * 3600.0
 
 
 class Planned(NamedTuple):
@@ -264,3 +268,36 @@ def _there(work: SourceWork) -> list[tuple[int, int]]:
         else:
             ranges.append((start, size))
     return ranges
+
+
+def largest_piece(work: Mapping[str, SourceWork]) -> int:
+    """Return the bytes of the largest piece that is needed."""
+    return max((each.sizes[piece] for each in work.values() for piece in each.needed), default=1)
+
+
+def recent_rates(
+    observed: Mapping[tuple[str, ...], tuple[float, float]],
+) -> dict[tuple[str, str], float]:
+    """Return what was observed on links not too long ago.
+
+    >>> recent_rates({("S1", "D"): (5e6, 60.0), ("S2", "D"): (5e6, 1e6)})
+    {('S1', 'D'): 5000000.0}
+    """
+    return {
+        (hosts[0], hosts[1]): rate
+        for hosts, (rate, age_s) in observed.items()
+        if age_s <= OLDEST_RATES_S and rate > 0
+    }
+
+
+def may_strand(
+    collection: Collection, work: Iterable[str], last_resorts: set[str]
+) -> dict[str, float]:
+    """Return the sources that have links which the file does not name, and were not tried.
+
+    With how long nothing may come from them before these are.
+    """
+    if not says_links(collection):
+        return {}
+    after_s = min(STRANDED_S, collection.limits.patience_s / 3)
+    return {name: after_s for name in work if name not in last_resorts}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.core import CollectorCore
+    from datacollect.transfer.pull.far import HowFar
 
 
 def pull(
@@ -41,8 +41,9 @@ def pull(
     overwrite: bool = False,
     modes: bool = True,
     times: bool = True,
-    watch: Callable[[CollectorCore], None] | None = None,
+    watch: Callable[[Callable[[], HowFar]], None] | None = None,
     tell: Callable[[str], None] | None = None,
+    log: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Pulled:
     """Collect for real: fetch, verify and keep every file of a collection.
 
@@ -68,9 +69,12 @@ def pull(
     modes, times : bool, optional
         Whether files and folders get the permission bits and times that they have at their source.
     watch : callable, optional
-        Called several times a second with the core, to show what is going on.
+        Called several times a second with what looks how far it is, which takes a moment: whoever
+        shows that calls it, as often as it is wanted, and gets files and bytes, done and of all.
     tell : callable, optional
         Takes lines that somebody would want to know at once, such as why a source is not reached.
+    log : callable, optional
+        Takes what is written to the log, as it is written.
 
     Returns
     -------
@@ -108,17 +112,21 @@ def pull(
     store = Store(Path(into), StoreOptions(overwrite=overwrite, modes=modes, times=times))
     gate = Gate()
     try:
-        log = Log(store.folder / STATE_FOLDER / "log.jsonl")
+        written = Log(store.folder / STATE_FOLDER / "log.jsonl", log or _unheard)
         try:
             sources, network = _sources_of(collection, key, _number(store))
-            tell = tell or (lambda _: None)
+            tell, watch = tell or _unheard, watch or _unheard
             return Collecting(
-                collection, sources, network, store, log, method, watch, tell, gate
+                collection, sources, network, store, written, method, watch, tell, gate
             ).run(plan_only=plan_only, verify=verify)
         finally:
-            log.close()
+            written.close()
     finally:
         gate.leave_last(store.close)
+
+
+def _unheard(_: object) -> None:
+    """Where nobody wants to know."""
 
 
 def _number(store: Store) -> str:

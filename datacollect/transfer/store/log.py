@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.transfer.store.opening import unusable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _SECRETS = re.compile(r"v4\.public\.[\w\-.]+|(https?://[^\s?#'\"]*)[?#][^\s'\"]*")
@@ -40,6 +41,8 @@ class Log:
     Parameters
     ----------
     path : Path
+    hear : callable, optional
+        Takes each line as well, as plain data.
 
     Raises
     ------
@@ -47,7 +50,10 @@ class Log:
         It cannot be opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, hear: Callable[[Mapping[str, Any]], None] = lambda _: None
+    ) -> None:
+        self._hear = hear
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             fd = os.open(path, flags, 0o600)
@@ -74,6 +80,7 @@ class Log:
                 self._file.write(text + "\n")
             except OSError:
                 return
+            self._hear(json.loads(text))
 
     def close(self) -> None:
         """Close the file."""

@@ -76,7 +76,7 @@ def test_what_cannot_be_kept_is_not_acted_upon(tmp_path):
         ({"agents": ("R", "R1", "R")}, "S", 407, "loop"),
         ({"agents": ("R1",)}, "S", 407, "chain"),
         ({"egress": "R1", "agents": ("R1", "R")}, "R1", 407, "loop"),
-        ({"egress": "X"}, "X", 403, "not among those"),
+        ({"egress": "X"}, "X", 403, "write it into `connect_to` of the agent's file"),
         ({}, "X", 403, "not among those"),
         ({"egress": "X"}, "S", 403, "another next host"),
         ({}, "192.0.2.2", 403, "not among those"),

@@ -1,0 +1,280 @@
+"""What scripts say: what cannot get better, how far they are, what they would do, and why."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import ssl
+import subprocess
+import threading
+from importlib.resources import files as package_files
+
+import pytest
+import trustme
+from conftest import NO_ARIA2, NO_RCLONE, NO_RSYNC
+from instances.exported_scripts import Scripts, data_of
+from instances.odd_server import Answer, odd_server, part_of
+
+import datacollect as dc
+from datacollect.exports.scripts import TOOLS
+
+PROGRAMS = {"aria2": ("aria2c", NO_ARIA2), "rclone": ("rclone", NO_RCLONE)}
+PROGRAMS |= {"rsync": ("rsync", NO_RSYNC)}
+# RFC 6761: a name that nobody has.
+NOBODY = {"curl": "http://nobody.invalid", "aria2": "http://nobody.invalid"}
+NOBODY |= {"rclone": "nobody:data", "rsync": "rsync://nobody.invalid/data"}
+WORDS = {
+    "curl": r"exit code 6 of curl: curl: \(6\) Could not resolve host: nobody\.invalid",
+    "aria2": r"exit code 19 of aria2c: .*Name resolution for nobody\.invalid failed",
+    "rclone": r"exit code 1 of rclone: .*didn't find section in config file",
+    "rsync": r"exit code \d+ of rsync: rsync: .*nobody\.invalid",
+}
+
+BESIDE = "beside its bytes (start-up, latency); fewer and larger pieces cost less of it"
+
+
+def honest(request):
+    return part_of(data_of(request.path[1:]), request, ETag='"1"')
+
+
+def need(kind):
+    program, why = PROGRAMS.get(kind, ("curl", ""))
+    if shutil.which(program) is None:
+        pytest.skip(why)
+
+
+@pytest.mark.parametrize("kind", list(TOOLS))
+def test_a_name_that_nobody_has_ends_a_lane_at_its_first_try(tmp_path, kind):
+    """With the tool's own words; a try more would cost ten minutes here."""
+    need(kind)
+    scripts = Scripts(tmp_path, kind, names=("f", "g", "h"), n_ranges=1)
+    scripts.write(NOBODY[kind])
+    code, said = scripts.start(DATACOLLECT_EVERY_S="600", DATACOLLECT_TRIES="9")
+    assert code == 1
+    assert re.search(f"^D: gave up after 1 tries: .*f: {WORDS[kind]}", said, re.MULTILINE), said
+    for name in "gh":
+        assert re.search(f"^D: not asked for, .*{name}$", said, re.MULTILINE), said
+    assert "it is tried again" not in said
+
+
+# What tools say, then whether another try is of use, and whether anybody has answered.
+SAID = [
+    ("ssh: Could not resolve hostname h: Name or service not known", "never", "silent"),
+    ("ssh: Could not resolve hostname h: Temporary failure in name resolution", "", "silent"),
+    ("me@h: Permission denied (publickey,password).", "never", "silent"),
+    ("Host key verification failed.", "never", "silent"),
+    ("@ERROR: auth failed on module m", "never", "silent"),
+    ("@ERROR: Unknown module 'm'", "never", "silent"),
+    ("@ERROR: max connections (1) reached -- try again later", "", "silent"),
+    ("ssh: connect to host h port 22: Connection refused", "", "silent"),
+    ("Failed to cat: AccessDenied: Access Denied", "never", ""),
+    ("Failed to create file system: config name contains invalid characters", "never", "silent"),
+    ("Failed to cat: read tcp: i/o timeout", "", "silent"),
+]
+
+
+@pytest.mark.parametrize(("words", "never", "silent"), SAID, ids=[each[0] for each in SAID])
+def test_words_of_tools_tell_what_cannot_get_better(tmp_path, words, never, silent):
+    script = f"never=\nwhy={shlex.quote(words)}\njudge_words\n"
+    script += 'echo "${never:+never},${is_silent:+silent}"'
+    assert part("peers", script, tmp_path) == f"{never},{silent}\n"
+
+
+def test_a_certificate_that_does_not_count_is_asked_for_once(tmp_path):
+    """Nobody here trusts its authority."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("localhost").configure_cert(tls)
+    scripts = Scripts(tmp_path, names=("f", "g"), n_ranges=1)
+    with odd_server(honest, tls=tls) as server:
+        scripts.write(server.url)
+        code, said = scripts.start()
+    assert code == 1
+    assert re.search("gave up after 1 tries: .*/f: exit code 60 of curl: curl: .60. SSL", said), (
+        said
+    )
+    assert "not asked for, since nothing is to be had of https://localhost:" in said
+
+
+def test_a_host_that_was_heard_has_its_name_still(tmp_path):
+    """Where a name server fails for a while, who has answered before is asked again."""
+    (tmp_path / "bin").mkdir()
+    curl = tmp_path / "bin/curl"
+    curl.write_text(
+        f"#!/bin/sh\nn=$(cat {tmp_path}/n 2>/dev/null || echo 0)\n"
+        f'case "$*" in *--version) ;; *) n=$((n + 1)) && echo $n >{tmp_path}/n ;; esac\n'
+        "[ $n -ne 2 ] || { echo 'curl: (6) Could not resolve host: h' >&2; exit 6; }\n"
+        f'exec {shutil.which("curl")} "$@"\n'
+    )
+    curl.chmod(0o755)
+    scripts = Scripts(tmp_path, names=("f", "g"), n_ranges=1)
+    path = f"{tmp_path}/bin:{scripts.environment['PATH']}"
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        code, said = scripts.start(PATH=path)
+    assert (code, scripts.has_arrived()) == (0, True), said
+    assert "curl: (6) Could not resolve host: h; it is tried again" in said
+
+
+def test_a_lane_whose_host_is_silent_ends(tmp_path):
+    """The first file has all tries, nineteen others one each, and the rest is not asked for."""
+    names = tuple(f"f{n}" for n in range(25))
+    scripts = Scripts(tmp_path, names=names, n_ranges=1, n_bytes=10)
+    with odd_server(honest) as server:
+        url = server.url
+    scripts.write(url)
+    code, said = scripts.start(DATACOLLECT_EVERY_S="0.01")
+    assert code == 1
+    assert said.count("it is tried again after 0.01 s, 2 times at most") == 1
+    assert said.count("gave up after 3 tries") == 1
+    assert said.count("gave up after 1 tries") == 19
+    assert said.count("not asked for, since nothing is to be had of") == 5
+    assert all(re.search(rf"/{name}(:|$)", said, re.MULTILINE) for name in names)
+
+
+def test_files_behind_one_that_is_never_answered_arrive(tmp_path):
+    scripts = Scripts(tmp_path, names=("f", "g", "h"), n_ranges=1)
+
+    def answer(request):
+        if request.path == "/f":
+            raise ConnectionError  # the connection ends
+        return honest(request)
+
+    with odd_server(answer) as server:
+        scripts.write(server.url)
+        code, said = scripts.start()
+    assert code == 1
+    assert "gave up after 3 tries" in said
+    assert (tmp_path / "into/S/g").read_bytes() == data_of("g")
+    assert (tmp_path / "into/S/h").read_bytes() == data_of("h")
+
+
+def test_a_relay_tells_what_it_gives_up_and_who_waits_for_it_ends(tmp_path):
+    """The destination would wait for an hour; started again, the relay has forgotten it."""
+    scripts = Scripts(tmp_path, relay=True, n_ranges=1)
+    served = tmp_path / "K"
+
+    def answer(request):
+        if not request.path.startswith("/K/"):
+            return Answer(404) if is_bad else honest(request)
+        path = served / request.path.removeprefix("/K/")
+        return part_of(path.read_bytes(), request) if path.is_file() else Answer(404)
+
+    with odd_server(answer) as server:
+        scripts.write(server.url)
+        for is_bad, ended in ((True, 1), (False, 0)):
+            assert scripts.start("K", "K")[0] == ended
+            code, said = scripts.start(DATACOLLECT_PATIENCE_S="3600")
+            assert code == ended, said
+            assert ("gave up: its relay has given up http" in said) == is_bad
+    assert scripts.has_arrived()
+
+
+def test_once_in_a_while_a_line_says_how_far_it_is(tmp_path):
+    """The server holds the second half of one file back until two lines have been said."""
+    scripts = Scripts(tmp_path, names=("f", "g"), n_ranges=1)
+    go_on = threading.Event()
+
+    def answer(request):
+        if request.path == "/g":
+            assert go_on.wait(60)
+        return honest(request)
+
+    with odd_server(answer) as server:
+        scripts.write(server.url)
+        lines = []
+        with subprocess.Popen(
+            ["sh", "D.sh", "into"],
+            cwd=tmp_path,
+            env=scripts.environment | {"DATACOLLECT_SAY_S": "0.2"},
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            for line in process.stderr:
+                lines.append(line)
+                if sum("fetches S/g" in each for each in lines) == 2:
+                    go_on.set()
+        assert process.returncode == 0, lines
+    shown = [line for line in lines if "fetches S/g" in line]
+    begins = r"D: 50 %: 200 kB of 400 kB, 1 of 2 files, (nothing since the last line|\S+ .?bit/s)"
+    whom = f"; fetches S/g from {re.escape(server.url)}\n"
+    for line in shown:
+        assert re.fullmatch(f"{begins}(, .* left)?{whom}", line), line
+    assert lines[-1] == "D: done\n"
+    left = [each for each in (tmp_path / "into/.datacollect").iterdir() if each.is_file()]
+    assert {each.name for each in left} <= {"export.json", "lock", "plan", "started"}
+
+
+def part(name, script, folder):
+    """Run what is said by a part of the scripts."""
+    text = (package_files("datacollect.exports") / f"{name}.sh").read_text(encoding="utf-8")
+    ended = subprocess.run(
+        ["sh", "-c", f"{text}\n{script}"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("predicted_s", "left"), [("", "7.5 s to 30 s"), ("51.0", "20 s to 30 s"), ("90", "about 59 s")]
+)
+def test_how_long_the_rest_takes_lies_between_the_slowest_and_the_fastest_of_late(
+    tmp_path, predicted_s, left
+):
+    """10 s at 8 and 20 s at 2 MB/s, then nothing: 60 MB more take 7.5 s to 30 s.
+
+    Yet no piece is asked for before its start: 31 s after the start of a plan of 51 s it is 20 s.
+    """
+    (tmp_path / "pace").write_text("pace\t100\t0\npace\t110\t80000000\npace\t130\t120000000\n")
+    survey = "survey() { printf '180000000\\t120000000\\t0\\thttp://h\\nfiles\\t2\\t3\\n'; }"
+    settings = f"pace=pace started=100 predicted_s={predicted_s}\ndate() {{ echo 131; }}"
+    said = part("tell", f"{survey}\n{settings}\nhow_far", tmp_path)
+    assert said == (
+        f"66 %: 120 MB of 180 MB, 2 of 3 files, nothing since the last line, {left} left\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("took_s", "times", "why"),
+    [
+        (14, "9 0 0 900 900 3 0", ""),
+        (30, "9 1500 100 900 900 3 0", ": 15 s were spent on waiting for relays"),
+        (30, "9 100 1500 900 900 3 0", ": 15 s were spent between tries"),
+        (
+            30,
+            "9 0 0 3000 1000 100 18",
+            f": each of 100 requests took 0.18 s {BESIDE}",
+        ),
+        (30, "9 0 0 3000 1000 100 2", ": bytes came slower than planned, which cost 18 s"),
+        (5, "9 0 0 500 1000 3 0", ": what it asked for was there, or came faster than planned"),
+    ],
+)
+def test_what_was_predicted_is_compared_and_explained_where_it_is_far_off(
+    tmp_path, took_s, times, why
+):
+    """The lane that ended last speaks; ten seconds were predicted."""
+    (tmp_path / ".datacollect").mkdir()
+    (tmp_path / ".datacollect/times").write_text(f"{times}\n8 9999 9999 9999 1 1 9999\n")
+    settings = f"host=D predicted_s=10.0 is_again= started=1000\ndate() {{ echo {1000 + took_s}; }}"
+    said = part("tell", f"{settings}\nhow_long", tmp_path)
+    took = f"{took_s:.1f}" if took_s < 10 else str(took_s)
+    assert said == f"D: took {took} s, 10 s predicted{why}\n"
+
+
+def test_a_dry_run_says_what_would_be_fetched_and_does_nothing(tmp_path):
+    """Two files of 200 kB at 100 kB/s, of which one is there."""
+    scripts = Scripts(tmp_path, names=("f", "g"), n_ranges=1)
+    slow = dc.Problem.from_hosts(
+        [dc.Host("S", 400_000), dc.Host("K"), dc.Host("D")], [dc.Link("S", "D", 1e5)], "D"
+    )
+    with odd_server(honest) as server:
+        scripts.write(server.url, problem=slow)
+        before = sorted(tmp_path.rglob("*"))
+        code, said = scripts.start("D", "--dry-run")
+        assert (code, server.requests, sorted(tmp_path.rglob("*"))) == (0, [], before)
+        assert f"D: would fetch 400 kB from {server.url} in 2 pieces by curl" in said
+        assert "0 B of 400 kB are here already; the last byte is expected 4.0 s after" in said
+        (tmp_path / "S").mkdir()
+        (tmp_path / "S/f").write_bytes(data_of("f"))
+        said = scripts.start("D", "--dry-run")[1]
+    assert "would fetch 200 kB" in said
+    assert "200 kB of 400 kB are here already" in said

@@ -1,0 +1,105 @@
+"""How far a pull is: files and bytes, done and of all, and who cannot be had at present."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import datacollect as dc
+from datacollect.pace import Pace
+from datacollect.transfer.pull import telling
+from datacollect.transfer.pull.config import Limits
+from datacollect.transfer.pull.far import HowFar
+from datacollect.transfer.pull.patience import Patience
+from datacollect.transfer.pull.telling import SILENT_S, Telling
+
+FILES = {f"{n}": bytes([n]) * 100_000 for n in range(8)}
+
+
+def test_whoever_watches_sees_files_and_bytes_of_all(agents, collection_of, tmp_path):
+    """Eight files of 100 kB, each of two pieces; each look is between none and all."""
+    agent = agents("S1", FILES, slow_s=0.02)
+    seen = []
+    collection = collection_of(agent, limits={"piece_bytes": 65536, "connections": 1})
+    answer = dc.pull(collection, tmp_path / "into", watch=lambda look: seen.append(look()))
+    assert answer.complete
+    known = [far for far in seen if far.all_files]
+    assert {(far.all_files, far.all_bytes) for far in known} == {(8, 800_000)}
+    amounts = [(far.n_files, far.n_bytes) for far in known]
+    assert amounts == sorted(amounts)
+    assert all(n_bytes <= 800_000 for _, n_bytes in amounts)
+    # Started again, all is there.
+    again = []
+    dc.pull(collection, tmp_path / "into", watch=lambda look: again.append(look()))
+    assert all((far.n_files, far.n_bytes) == (8, 800_000) for far in again)
+
+
+def test_words_say_who_is_not_listed_yet_and_who_was_given_up():
+    far = HowFar(0, 0, 0, 0, ("A", "B", "C", "D"), ("E",))
+    assert far.words(Pace()) == (
+        "nothing is listed yet; not listed yet: A, B, C and 1 more; given up: E"
+    )
+    done = HowFar(2, 5_000, 2, 5_000)
+    assert done.words(Pace()) == "100 %: 5 kB of 5 kB, 2 of 2 files"
+
+
+def test_where_nothing_comes_that_is_said_with_the_rates_before():
+    pace = Pace()
+    for at_s, million_bytes in [(0.0, 0), (2.0, 1), (4.0, 3), (6.0, 4), (8.0, 4)]:
+        pace.note(at_s, million_bytes * 1_000_000)
+    assert HowFar(1, 4_000_000, 4, 9_000_000).words(pace) == (
+        "44 %: 4 MB of 9 MB, 1 of 4 files, nothing comes, 5 s to 10 s left"
+    )
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds, as a test wants them."""
+    now = [100.0]
+    monkeypatch.setattr(telling.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_who_does_not_answer_is_named_within_three_seconds_and_once(clock):
+    """Of these a second may pass from one look to the next."""
+    assert SILENT_S + 1.0 <= 3.0
+    said = []
+    told = Telling(Limits(patience_s=60.0, timeout_s=20.0), said.append)
+    told.asks("S1")
+    told.asks("S2")
+    told.look({"S2"}, None)
+    assert said == []
+    clock[0] += SILENT_S
+    told.look({"S2"}, None)
+    told.look({"S2"}, None)
+    assert said == ["note: S1: no answer yet; a try may take 20 s, and it is tried for 60 s"]
+    told.has_failed("S1", "cannot be reached")
+    told.has_failed("S1", "cannot be reached")
+    assert said[1:] == ["note: S1: cannot be reached; it is tried again for 60 s"]
+
+
+def test_a_source_of_which_nothing_comes_any_more_is_named_with_the_reason():
+    """Its connection ends at 5 s; nothing had come since 4 s."""
+    said = []
+    told = Telling(Limits(patience_s=60.0, timeout_s=20.0), said.append)
+    patience = Patience(["S1", "S2"], 60.0)
+    patience.answered("S1", 4.0)
+    patience.failed("S1", "connection lost")
+
+    def at(now_s):
+        found = patience.troubles(SILENT_S, now_s)
+        told.look((), SimpleNamespace(troubles=lambda _: found))
+
+    at(5.0)
+    assert said == []
+    at(5.5)
+    at(6.0)
+    line = (
+        "note: S1: connection lost; it is tried again, and given up when nothing has come for 60 s"
+    )
+    assert said == [line]
+    # It comes back; what it said before is no trouble any more.
+    patience.answered("S1", 7.0)
+    assert patience.troubles(SILENT_S, 9.0) == {}
+    assert patience.why_over("S1", 70.0) == "nothing has come for 63 s: no answer"
