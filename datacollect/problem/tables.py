@@ -36,7 +36,10 @@ HOST_COLUMNS = (
 # What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
 # Times of samples from here on (2001) are seconds since 1970, others those of some experiment.
 SINCE_1970_S = 1e9
-ESTIMATE_COLUMNS = ("newest_s", "age_s", "n_samples")
+ESTIMATE_COLUMNS = (
+    *("newest_s", "age_s", "n_samples"),
+    *("mean_bytes_per_s", "last_bytes_per_s", "kind"),
+)
 LINK_COLUMNS = (
     "from",
     "to",
