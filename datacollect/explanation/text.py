@@ -260,6 +260,8 @@ def _relaxation_text(alike: list[Relaxation]) -> str:
 
 
 def _step_text(kind: str, step: float) -> str:
+    if kind == "window":
+        return f"to close {format_duration(step)} later each time"
     return f"{value_text(kind, step)} {'earlier' if kind == 'release' else 'more'}"
 
 
