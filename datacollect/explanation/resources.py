@@ -81,6 +81,9 @@ def resource_name(problem: Problem, resource: Resource) -> str:
         return f"shared bottleneck {problem.shared[number].name!r}"
     if resource.kind == "window":
         return f"hours of {window_hours.hours_of(problem)[number].name}"
+    if resource.kind == "release" and problem.clock is not None:
+        at = problem.clock.text(float(problem.release_s[number]))
+        return f"release of {problem.names[number]!r} at {at}"
     return (
         f"{resource.kind} {'at' if resource.kind == 'storage' else 'of'} {problem.names[number]!r}"
     )

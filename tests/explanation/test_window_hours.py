@@ -99,3 +99,19 @@ def test_windows_of_a_host_are_one_constraint():
 def test_windows_close_later_up_to_all_day(opens, closes, expected):
     found = longer(Window(opens, closes, frozenset({1})), HOUR_S)
     assert (found.opens, found.closes, found.days) == (*expected, frozenset({1}))
+
+
+def test_ends_deadlines_and_releases_are_told_by_the_clock():
+    """1 hour's worth, at 1.3 Gbit/s with milan's help: 46 min 9 s from the release at 22:00 on."""
+    problem = _problem(
+        hosts={
+            "lyon": {"backlog_bytes": GBIT_HOUR, "release_s": "22:00"},
+            "milan": {},
+            "D": {},
+        }
+    )
+    plan = dc.coordinated(problem, deadline_s=5.5 * HOUR_S)
+    text = " ".join(dc.explain(problem, plan).text.split())
+    assert "Earliest end of all: 2 h 46 min (Sun 2026-11-22 22:46:09 +00:00)" in text
+    assert "planned to end by 5 h 30 min (Mon 2026-11-23 01:30:00 +00:00)" in text
+    assert "release of 'lyon' at Sun 2026-11-22 22:00:00 +00:00" in text
