@@ -130,7 +130,10 @@ def _draw_rates(axes: Axes, history: History, unit_s: float) -> None:
         expected = [history.planned_rate(t) * 8 / 1e6 for t in steps]
         at = [t / unit_s for t in steps]
         expected_most = max(expected)
-        axes.step(at, expected, where="post", label="plan, all routes", **PLAN)
+        label = "plan, all routes"
+        if expected_most > _scale(happened, expected_most):
+            label += f", up to {format_rate(expected_most * 1e6 / 8)}"
+        axes.step(at, expected, where="post", label=label, **PLAN)
     axes.set_ylabel("rate")
     _set_scale(axes, happened, expected_most, lambda bit_per_s: format_rate(bit_per_s / 8))
 

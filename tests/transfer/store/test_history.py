@@ -100,6 +100,8 @@ def test_the_picture_has_the_scale_of_what_happened(logged):
     assert "predicted 8 min 20 s (beyond the right edge)" in above.get_title(loc="left")
     fast = _drawn(logged, ended_s=4, makespan_s=1e-5).axes[0]
     assert fast.get_ylim()[1] == pytest.approx(1.05 * 200 * 8 / 1e6)
+    plans = [text.get_text() for text in fast.get_legend().get_texts()]
+    assert plans == ["S1", "plan, all routes, up to 800 Mbit/s"]
     assert fast.yaxis.get_major_formatter()(0.0016, 0) == "1.6 kbit/s"
     assert below.get_ylim()[1] == pytest.approx(1.05 * 400 / 1e6)
     near = _drawn(logged, ended_s=4, makespan_s=5.0).axes[0]
