@@ -22,7 +22,7 @@ First: TypeAlias = Literal["direct", "relay"]
 Solver: TypeAlias = Literal["auto", "ortools", "networkx", "pulp", "lemon"]
 
 # Ways from samples to an estimate.
-Estimator: TypeAlias = Literal["ewma", "mean", "last", "median", "quantile"]
+Estimator: TypeAlias = Literal["recent", "ewma", "mean", "last", "median", "quantile"]
 
 # Simulations: the engine, how long control messages take, where data on a detour wait.
 Engine: TypeAlias = Literal["ns3", "fluid"]

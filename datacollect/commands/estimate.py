@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit_json, note, note_text
+from datacollect.commands.console import emit_json, emit_table, note, note_text
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
@@ -21,6 +21,7 @@ from datacollect.commands.options import (
 )
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
+from datacollect.kinds import Number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,14 +34,43 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="SAMPLES...",
-            help="Files or folders: CSV of samples, also perfSONAR's or Skyplane's, what iperf3 -J "
-            "printed, what perfSONAR's archiver keeps; several count together.",
+            help="Files, or folders with all below them: CSV of samples, also perfSONAR's or "
+            "Skyplane's, what iperf3 -J printed, what perfSONAR's archiver keeps; several count "
+            "together.",
         ),
     ],
-    how: Annotated[How, typer.Option("--how", help="Way to estimate.")] = How.ewma,
-    a: Annotated[float, typer.Option("--a", help="ewma: weight of the past.")] = 0.9,
+    how: Annotated[
+        How | None, typer.Option("--how", help="Way to estimate.  [default: recent]")
+    ] = None,
+    half_life: Annotated[
+        str,
+        typer.Option(
+            "--half-life", metavar="TIME", help="recent: age at which a sample weighs half."
+        ),
+    ] = "1 d",
+    a: Annotated[
+        float | None,
+        typer.Option("--a", help="ewma, chosen by it: weight of the past.  [default: 0.9]"),
+    ] = None,
     quantile: Annotated[float, typer.Option("--quantile", help="quantile: which one.")] = 0.25,
+    streams: Annotated[
+        int | None,
+        typer.Option(
+            "--streams",
+            min=1,
+            metavar="N",
+            help="Only tests with N connections count; else of unlike tests of a link one kind.",
+        ),
+    ] = None,
     name: Names = None,
+    names_file: Annotated[
+        str | None,
+        typer.Option(
+            "--names",
+            metavar="FILE",
+            help="CSV of hosts' names: address,host; names.csv in a folder of results is one.",
+        ),
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,6 +126,7 @@ def estimate(
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
     from datacollect.measurement.estimates import estimate as estimate_bandwidths
     from datacollect.measurement.reading import read_measurements
+    from datacollect.measurement.unlike import of_one_kind
     from datacollect.units import counted
 
     for file in samples:
@@ -106,33 +137,72 @@ def estimate(
     hours = None if daily is None else [hour.strip() for hour in daily.split(",")]
     measured = read_measurements(
         samples,
-        names=names_by_address(name),
+        names=names_by_address(name, names_file),
         columns=columns_by_name(column),
         only=rows_by_column(only),
         times=not no_times,
         skip_failed=skip_failed,
     )
-    table = measured.samples
+    alike = of_one_kind(measured.samples, streams)
+    table, notes = alike.samples, [*measured.notes, *alike.notes]
     found = estimate_bandwidths(
-        table, how.value, a=a, quantile=quantile, daily=hours, timezone=timezone
+        table,
+        None if how is None else how.value,
+        half_life_s=_half_life_s(half_life),
+        a=a,
+        quantile=quantile,
+        daily=hours,
+        timezone=timezone,
     )
     if output is not None or not as_json:
         write_text(_bandwidth_csv(found, times=times), output)
     if as_json:
-        emit_json(
-            {
-                "links": found.to_dict("records"),
-                "n_samples": len(table),
-                "notes": list(measured.notes),
-            }
-        )
-    for text in measured.notes:
+        emit_json({"links": found.to_dict("records"), "n_samples": len(table), "notes": notes})
+    elif output is not None:
+        _emit_estimates(found, hours)
+    for text in notes:
         note_text(f"note: {text}")
     if hours is not None:
         listed = ", ".join(f'"{hour}"' for hour in hours)
         note(f'for a problem with daily_periods = [{listed}], timezone = "{timezone}"')
     n_links = len(found) // (1 if hours is None else len(hours))
     note(f"{counted(n_links, 'link')} from {counted(len(table), 'sample')}")
+
+
+def _half_life_s(text: str) -> float:
+    """Read the option --half-life: seconds, or a time with its unit."""
+    try:
+        return float(text)
+    except ValueError:
+        seconds: float = Number("seconds", positive=True).read(text, "--half-life")
+        return seconds
+
+
+def _emit_estimates(found: pd.DataFrame, hours: Sequence[str] | None) -> None:
+    """Show each estimate beside the raw mean and the last sample."""
+    from datacollect.units import format_rate
+
+    headings, right = ["link", "estimate", "mean", "last", "samples"], "<>>>>"
+    rows = [
+        [
+            f"{row['from']} → {row['to']}",
+            *(
+                format_rate(row[f"{column}_bytes_per_s"])
+                for column in ("bandwidth", "mean", "last")
+            ),
+            str(row["n_samples"]),
+        ]
+        for row in found.to_dict("records")
+    ]
+    columns = []
+    if hours is not None:
+        columns.append(("from", [hours[period] for period in found["period"]]))
+    if (found["kind"] != "").any():
+        columns.append(("kind", found["kind"].tolist()))
+    for heading, texts in columns:
+        headings.append(heading)
+        rows = [[*row, text] for row, text in zip(rows, texts, strict=True)]
+    emit_table(headings, rows, right)
 
 
 def columns_by_name(given: Sequence[str] | None) -> dict[str, str] | None:

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 
+# Parts of the picture's width and height that a label at a point takes.
+LABEL_WIDTH, LABEL_HEIGHT = 0.12, 0.06
+# Plans whose ends and prices differ by a smaller part are one point.
+SAME = 1e-6
+
 
 def front(
     problem_file: ProblemFile,
@@ -45,6 +50,7 @@ def front(
     """
     from datacollect.methods.money_front import front as find_front
     from datacollect.methods.recurring import planned_to_the_end
+    from datacollect.units import format_bytes
 
     require_kept(output, problem_file)
     if output is not None and not output.lower().endswith((*PICTURES, ".csv")):
@@ -57,7 +63,8 @@ def front(
             problem, lambda given: find_front(given, solver=solver.value), _latest_s
         )
     if output is not None:
-        _save(table, Path(output))
+        title = f"{format_bytes(problem.total_bytes)} to {problem.destination}: what waiting saves"
+        _save(table, Path(output), title)
         note(f"saved to {output}")
     if as_json:
         emit_json({"front": table.reset_index().to_dict("records")})
@@ -99,18 +106,31 @@ def _summary(table: pd.DataFrame) -> str:
     return f"An end {row['slower']:.1%} later saves {row['cheaper']:.1%} of the money."
 
 
-def _save(table: pd.DataFrame, path: Path) -> None:
+def _save(table: pd.DataFrame, path: Path, title: str) -> None:
     from datacollect.documents import write_atomically
 
     if path.suffix.lower() == ".csv":
         write_atomically(str(path), table.to_csv(lineterminator="\n").encode())
         return
     picture = io.BytesIO()
-    _figure(table).savefig(picture, format=path.suffix[1:].lower())
+    _figure(table, title).savefig(picture, format=path.suffix[1:].lower())
     write_atomically(str(path), picture.getvalue())
 
 
-def _figure(table: pd.DataFrame) -> Figure:
+def _differ(table: pd.DataFrame) -> list[bool]:
+    """Mark rows that differ from the last that is marked: later deadlines may be of no use."""
+    found: list[bool] = []
+    last: tuple[float, float] | None = None
+    for row in zip(table["makespan_s"].tolist(), table["money"].tolist(), strict=True):
+        near = last is not None and all(
+            math.isclose(a, b, rel_tol=SAME) for a, b in zip(row, last, strict=True)
+        )
+        found.append(not near)
+        last = last if near else row
+    return found
+
+
+def _figure(table: pd.DataFrame, title: str) -> Figure:
     """Draw money by makespan; a line marks the price of the cheapest at any time."""
     from matplotlib.figure import Figure
 
@@ -118,28 +138,35 @@ def _figure(table: pd.DataFrame) -> Figure:
     from datacollect.units import format_duration
 
     most_s = float(table["makespan_s"].max())
-    unit_s, unit = (3600.0, "h") if most_s >= 3600.0 else time_unit(most_s)
+    is_hours = 3600.0 <= most_s < 5 * 86_400.0
+    unit_s, unit = (3600.0, "h") if is_hours else time_unit(most_s)
     figure = Figure(figsize=(7.0, 4.5), dpi=100, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
-    # Deadlines that are of no further use give the same plan: one point, not several.
-    points = table.drop_duplicates(["makespan_s", "money"])
+    points = table[_differ(table)]
     when = points["makespan_s"] / unit_s
     cheapest = points.iloc[-1]
     axes.plot(when, points["money"], color="#0072B2", lw=1.2, zorder=1)
     axes.scatter(when, points["money"], s=42, color="#0072B2", edgecolor="white", zorder=2)
-    axes.axhline(cheapest["money"], color="#5A5A5A", lw=1.0, ls="--", zorder=0)
+    axes.axhline(cheapest["money"], color="#5A5A5A", lw=1.0, ls="--", zorder=0.9)
     # Above and below in turn: texts of points that lie close to each other would lie on each other.
     sides: list[dict[str, Any]] = [
         {"xytext": (5, 6), "ha": "left"},
         {"xytext": (-5, -14), "ha": "right"},
     ]
-    latest = [-math.inf, -math.inf]
-    for i, (slack, x, money) in enumerate(zip(points.index, when, points["money"], strict=True)):
-        if x - latest[i % 2] > 0.03 * (when.max() - when.min()):
-            label = "cheapest" if slack == table.index[-1] else f"+{slack:.0%}"
+    labels = [
+        "fastest" if slack == 0 else "cheapest" if slack == table.index[-1] else f"+{slack:.0%}"
+        for slack in points.index
+    ]
+    latest: list[tuple[float, float]] = [(-math.inf, math.inf)] * 2
+    for i, (label, x, money) in enumerate(zip(labels, when, points["money"], strict=True)):
+        before_x, before_money = latest[i % 2]
+        is_free = x - before_x > LABEL_WIDTH * (when.max() - when.min())
+        is_free |= before_money - money > LABEL_HEIGHT * (points["money"].max() - cheapest["money"])
+        if is_free:
             look = sides[i % 2]
             axes.annotate(label, (x, money), textcoords="offset points", fontsize=9, **look)
-            latest[i % 2] = x
+            latest[i % 2] = (x, money)
+    axes.set_title(title, fontsize=11, loc="left")
     text = f"cheapest of all: {cheapest['money']:.4g}, in {format_duration(cheapest['makespan_s'])}"
     axes.annotate(
         text,

@@ -43,7 +43,7 @@ def require_kept(output: str | None, *inputs: str, option: str = "-o") -> None:
     if output is None or not Path(output).is_file():
         return
     for path in inputs:
-        if Path(path).is_dir() and Path(output).parent.samefile(path):
+        if Path(path).is_dir() and Path(path).resolve() in Path(output).resolve().parents:
             raise ProblemError(
                 f"{option} {output} would overwrite the input {Path(output).name!r}, which is in "
                 f"{path}; name another file"

@@ -97,6 +97,7 @@ class Checksum(StrEnum):
 class How(StrEnum):
     """Ways to estimate."""
 
+    recent = "recent"
     ewma = "ewma"
     mean = "mean"
     last = "last"
@@ -309,9 +310,13 @@ def split_names(names: str | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(next(csv.reader([names], skipinitialspace=True), []))
 
 
-def names_by_address(pairs: Sequence[str] | None) -> dict[str, str] | None:
-    """Split each ADDRESS=HOST."""
-    names = {}
+def names_by_address(pairs: Sequence[str] | None, file: str | None) -> dict[str, str] | None:
+    """Return hosts' names by address: those of a table, and of each ADDRESS=HOST before them."""
+    names: dict[str, str] = {}
+    if file is not None:
+        from datacollect.measurement.addresses import read_names
+
+        names = read_names(file)
     for pair in pairs or ():
         address, equals, host = pair.partition("=")
         if not (address and equals and host):

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from datacollect.study.report.own import SweepReport
     from datacollect.study.report.report import Report
 
-# Own results that are printed, of each sweep; the rest is in the CSV and on the page.
-MOST_ROWS = 40
-
 
 def report(
     directory: Annotated[
@@ -72,7 +69,7 @@ def report(
         emit_json(_tree(found))
         return
     for sweep in found.sweeps:
-        _show_own(sweep, found)
+        _show_own(sweep)
     if len(found.claims):
         _show_claims(found)
     if found.n_unreadable:
@@ -125,7 +122,7 @@ def _tree(found: Report) -> dict[str, Any]:
 # Own results ------------------------------------------------------------------------------------
 
 
-def _show_own(sweep: SweepReport, found: Report) -> None:
+def _show_own(sweep: SweepReport) -> None:
     own, chance = sweep.own, sweep.chance
     emit_facts(
         [
@@ -149,11 +146,9 @@ def _show_own(sweep: SweepReport, found: Report) -> None:
             _interval(row, "makespan_s"),
             *([_ratio(row)] if is_compared else []),
         ]
-        for row in rows[:MOST_ROWS]
+        for row in rows
     ]
     emit_table(headings, cells, right)
-    if len(rows) > MOST_ROWS:
-        emit_text(f"… and {len(rows) - MOST_ROWS} more, on the page and in {found.folder}")
     if any(row["seeds"] > 1 for row in rows) and not chance.has_no_part:
         emit_text("[low, high]: 95 % interval of the mean over seeds; ratios pair them")
         if any(row["makespan_s_low"] == 0 for row in rows):

@@ -87,7 +87,7 @@ def explain(
     """
     if plan is not None and plan.connections is not None:
         found = explain_connections(problem, plan, _broken(problem, plan), solver)
-        return replace(found, text="\n".join(explanation_lines(found)))
+        return replace(found, text="\n".join(explanation_lines(found, problem.clock)))
     budget = Budget.begin(solver)
     optimum = fluid_optimum(problem, budget)
     curve = arrival_curve(problem, budget)
@@ -112,7 +112,7 @@ def explain(
         explain_sources(problem, plan, binds, limits, budget),
         explained,
     )
-    return replace(found, text="\n".join(explanation_lines(found)))
+    return replace(found, text="\n".join(explanation_lines(found, problem.clock)))
 
 
 # The plan -------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from datacollect.explanation.resources import (
     varies,
 )
 from datacollect.explanation.tolerances import NEGLIGIBLE, PROGRAM_NEGLIGIBLE
+from datacollect.explanation.window_hours import closed_links, hours_of
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.layered import NO_LINK
 from datacollect.flow.optimum import fluid_optimum
@@ -48,6 +49,7 @@ MOST_FIRSTS, MOST_SECONDS = 3, 4
 STEPS = dict.fromkeys(RATES, bytes_per_s_from_mbit_per_s(1.0)) | {
     "storage": float(BYTES_PER_GB),
     "release": 1.0,
+    "window": 3600.0,
 }
 
 
@@ -59,7 +61,7 @@ class Relaxation(RelaxedTogether):
     ----------
     relaxed : tuple of Relaxed
         Each with its values while it crosses the binding cut. Steps are 1 Mbit/s (a link: in every
-        period in which it has bandwidth), 1 GB, up to 1 s earlier.
+        period in which it has bandwidth), 1 GB, up to 1 s earlier, an hour longer each time.
     saves_s : float
         Seconds that these steps save.
     saves_unlimited_s : float
@@ -173,6 +175,7 @@ def _candidates(problem: Problem, curve: ArrivalCurve) -> _Candidates:
     others = [
         *_full_storage(network, bound),
         *_missing_storage(problem, network, bound),
+        *_closed(problem, network, bound, end_s),
         *(Resource("release", host) for host in sorted(late)),
     ]
     return found | {one: values_between(problem, one, 0.0, end_s) for one in others}
@@ -233,6 +236,22 @@ def _missing_storage(problem: Problem, network: LayeredNetwork, bound: Bound) ->
         if host != problem.destination_index and (np.diff(bound.worth[nodes]) > 0).any():
             found.append(Resource("storage", host))
     return found
+
+
+def _closed(
+    problem: Problem, network: LayeredNetwork, bound: Bound, end_s: float
+) -> list[Resource]:
+    """Find windows that close links by which data would gain, while they are closed.
+
+    No arc shows them either: a link that is closed has none.
+    """
+    worth = bound.worth[: problem.n_hosts * network.n_pieces].reshape(network.n_pieces, -1)
+    gains = worth[:, problem.link_to] > worth[:, problem.link_from]
+    return [
+        Resource("window", number)
+        for number in range(len(hours_of(problem)))
+        if (closed_links(problem, number, network.starts_s, end_s) & gains).any()
+    ]
 
 
 def _largest(candidates: _Candidates) -> list[Resource]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.explanation import window_hours
 from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ class Resource:
     Attributes
     ----------
     kind : str
-        ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"`` or ``"release"``.
+        ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"`` or
+        ``"window"``, the hours in which a host or a link is open.
     number : int
-        Index of the link, of the host, or of the shared bottleneck.
+        Index of the link, of the host, of the shared bottleneck, or of the hours among all.
     """
 
     kind: str
@@ -53,7 +55,10 @@ TURNS = Resource("turns", 0)
 
 @dataclass(frozen=True)
 class Then:
-    """A constraint's value between two instants: bytes per second; bytes of storage; seconds."""
+    """A constraint's value between two instants: bytes per second; bytes of storage; seconds.
+
+    Of hours it is the time for which they are open between the two.
+    """
 
     from_s: float
     to_s: float
@@ -74,6 +79,11 @@ def resource_name(problem: Problem, resource: Resource) -> str:
         return f"link {problem.names[tail]!r} -> {problem.names[head]!r}"
     if resource.kind == "shared":
         return f"shared bottleneck {problem.shared[number].name!r}"
+    if resource.kind == "window":
+        return f"hours of {window_hours.hours_of(problem)[number].name}"
+    if resource.kind == "release" and problem.clock is not None:
+        at = problem.clock.text(float(problem.release_s[number]))
+        return f"release of {problem.names[number]!r} at {at}"
     return (
         f"{resource.kind} {'at' if resource.kind == 'storage' else 'of'} {problem.names[number]!r}"
     )
@@ -99,6 +109,8 @@ def values_between(
     [(1.0, 4.0, 1.0), (4.0, 6.0, 2.0)]
     """
     number = resource.number
+    if resource.kind == "window":
+        return (Then(from_s, to_s, window_hours.open_s(problem, number, from_s, to_s)),)
     if resource.kind != "link":
         return (Then(float(from_s), float(to_s), _constant(problem, resource)),)
     periods_s = problem.periods_s
@@ -160,6 +172,8 @@ def value_text(kind: str, value: float) -> str:
         return f"{value:.0f} at a time"
     if kind in RATES and value == 0:
         return "no bandwidth"
+    if kind == "window":
+        return f"open for {format_duration(value)}"
     return format_duration(value) if kind == "release" else format_rate(value)
 
 
@@ -193,6 +207,8 @@ def values_text(kind: str, values: Sequence[Then], *, hours: bool = False) -> st
 
 def relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
     """Return the problem with one resource larger, or its data released earlier, by `step`."""
+    if resource.kind == "window":
+        return window_hours.with_longer(problem, resource.number, step)
     if resource.kind == "link":
         now = problem.bandwidth_bytes_per_s[:, resource.number]
         return _with_link(problem, resource.number, np.where(now > 0, now + step, 0.0))
@@ -279,6 +295,8 @@ def unlimited(problem: Problem, resource: Resource, ample_bytes_per_s: float) ->
     """
     if resource.kind in ("link", "shared"):
         return relaxed(problem, resource, ample_bytes_per_s)
+    if resource.kind == "window":
+        return window_hours.without(problem, resource.number)
     return _with_value(problem, resource, 0.0 if resource.kind == "release" else np.inf)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from datacollect.choices import Preference
+    from datacollect.clock import Clock
     from datacollect.explanation.findings import (
         ConnectionGain,
         Deadline,
@@ -41,12 +42,12 @@ WISHES = {
 }
 
 
-def explanation_lines(found: Explanation) -> Iterable[str]:
-    """Yield all that an explanation says."""
-    yield from _wrapped(f"Earliest end of all: {format_duration(found.lower_bound_s)}.", "")
+def explanation_lines(found: Explanation, clock: Clock | None = None) -> Iterable[str]:
+    """Yield all that an explanation says; ends also as `clock` shows them, where there is one."""
+    yield from _wrapped(f"Earliest end of all: {_end_text(found.lower_bound_s, clock)}.", "")
     plan = found.plan
     if plan is not None:
-        yield from _plan_lines(plan, found.lower_bound_s)
+        yield from _plan_lines(plan, found.lower_bound_s, clock)
     if not found.binds:
         yield found.bottleneck.text
         return
@@ -74,8 +75,9 @@ def explanation_lines(found: Explanation) -> Iterable[str]:
 # The plan -------------------------------------------------------------------------------------
 
 
-def _plan_lines(plan: PlanExplanation, lower_bound_s: float) -> Iterable[str]:
-    text = f"The plan ({plan.method}) is predicted to end at {format_duration(plan.makespan_s)}"
+def _plan_lines(plan: PlanExplanation, lower_bound_s: float, clock: Clock | None) -> Iterable[str]:
+    end = _end_text(plan.makespan_s, clock)
+    text = f"The plan ({plan.method}) is predicted to end at {end}"
     if plan.excess_s > SAME * lower_bound_s:
         share = f", {plan.excess_s / lower_bound_s:.2%}" if lower_bound_s > 0 else ""
         text += f": {format_duration(plan.excess_s)}{share} later"
@@ -83,7 +85,7 @@ def _plan_lines(plan: PlanExplanation, lower_bound_s: float) -> Iterable[str]:
     for part in plan.parts:
         yield from _wrapped(f"{part.cause}: {format_duration(part.seconds)}, {part.text}", "  ")
     if plan.deadline is not None:
-        yield from _wrapped(_deadline_text(plan, plan.deadline), "")
+        yield from _wrapped(_deadline_text(plan, plan.deadline, clock), "")
     elif plan.money is not None:
         yield from _wrapped(f"The price of all links is {plan.money:.4g}.", "")
     for gain in plan.more:
@@ -104,7 +106,12 @@ def _more_text(gain: ConnectionGain) -> str:
     return f"{number} on {each}{', one each,' if len(gain.names) > 1 else ''} {verb} {saved}."
 
 
-def _deadline_text(plan: PlanExplanation, found: Deadline) -> str:
+def _end_text(at_s: float, clock: Clock | None) -> str:
+    after = format_duration(at_s)
+    return after if clock is None else f"{after} ({clock.text(at_s)})"
+
+
+def _deadline_text(plan: PlanExplanation, found: Deadline, clock: Clock | None) -> str:
     shape = " with such chunks" if plan.chunk_s else " in such slots" if plan.slot_s else ""
     kind = " in such slots" if plan.slot_s else ""
     cost = _cost_text(found.prefer, found.cost)
@@ -113,8 +120,8 @@ def _deadline_text(plan: PlanExplanation, found: Deadline) -> str:
     elif found.gap is not None:
         cost += f", at most {max(100 * found.gap, 0.01):.2g} % more than any plan in time"
     return (
-        f"It was planned to end by {format_duration(found.deadline_s)}, and could end at "
-        f"{format_duration(found.fastest_s)}{shape}. {WISHES[found.prefer]}: {cost}; "
+        f"It was planned to end by {_end_text(found.deadline_s, clock)}, and could end at "
+        f"{_end_text(found.fastest_s, clock)}{shape}. {WISHES[found.prefer]}: {cost}; "
         f"{_cost_text(found.prefer, found.fastest_cost)} in the plan that ends soonest."
     )
 
@@ -260,6 +267,8 @@ def _relaxation_text(alike: list[Relaxation]) -> str:
 
 
 def _step_text(kind: str, step: float) -> str:
+    if kind == "window":
+        return f"to close {format_duration(step)} later each time"
     return f"{value_text(kind, step)} {'earlier' if kind == 'release' else 'more'}"
 
 

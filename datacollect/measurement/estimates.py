@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint
+from datacollect.measurement.unlike import kinds_in_words, of_one_kind
 from datacollect.problem.numbers import numbers_of
 
 if TYPE_CHECKING:
@@ -24,15 +26,24 @@ if TYPE_CHECKING:
     from datacollect.choices import Estimator
     from datacollect.problem.problem import Problem
 
-WAYS = ("ewma", "mean", "last", "median", "quantile")
+# Ways that scenarios know, too: probes of a simulation are taken within minutes, and do not age.
+AGELESS_WAYS = ("ewma", "mean", "last", "median", "quantile")
+WAYS = ("recent", *AGELESS_WAYS)
+
+DAY_S = 86_400.0
+
+# A power of 2 beyond all numbers of samples.
+_SCALE = 64
 
 
 def estimate(
     samples: pd.DataFrame,
-    how: Estimator = "ewma",
+    how: Estimator | None = None,
     *,
-    a: float = 0.9,
+    half_life_s: float = DAY_S,
+    a: float | None = None,
     quantile: float = 0.25,
+    streams: int | None = None,
     now_s: float | None = None,
     daily: Sequence[str] | None = None,
     timezone: str | None = None,
@@ -43,18 +54,30 @@ def estimate(
     ----------
     samples : DataFrame
         From `read_samples`, `samples_from_iperf3`, or made by hand.
-    how : {"ewma", "mean", "last", "median", "quantile"}
-        ``"ewma"``: the exponentially weighted moving average avg_i = (1 − a)·y_i + a·avg_{i−1}
-        over a pair's samples in order of time, avg_1 = y_1 (Cottrell, Antony, Logg and Navratil,
-        iGrid2002 Demonstration: Bandwidth from the Low Lands, 2003, section IV.C, with a = 0.9).
+    how : {"recent", "ewma", "mean", "last", "median", "quantile"}, optional
+        ``"recent"``, the default: the mean in which samples weigh half as much for each
+        `half_life_s` by which they are older than the pair's newest: Σ wᵢ·yᵢ / Σ wᵢ with
+        wᵢ = 2^(−age/half-life). Dividing by all weights keeps the first sample from counting more
+        than its age lets it. Samples equally old have their mean.
+        ``"ewma"``, the default where `a` is given: the exponentially weighted moving average
+        avg_i = (1 − a)·y_i + a·avg_{i−1} over a pair's samples in order of time, avg_1 = y_1
+        (Cottrell, Antony, Logg and Navratil, iGrid2002 Demonstration: Bandwidth from the Low Lands,
+        2003, section IV.C, with a = 0.9); after five more samples the first still has 59 % of all
+        weight.
         ``"mean"``: all bytes of a pair's samples over all their seconds (columns bytes and
         duration_s), as one long transfer in parts would have it.
         ``"last"``: the newest sample. ``"median"``. ``"quantile"``: a low quantile, for plans that
         must not promise too much.
-    a : float
-        Weight of the past in ``"ewma"``, 0 <= a < 1.
+    half_life_s : float
+        For ``"recent"``, > 0.
+    a : float, optional
+        Weight of the past in ``"ewma"``, 0 <= a < 1; by default 0.9.
     quantile : float
         For ``"quantile"``, between 0 and 1; linear between neighbouring samples.
+    streams : int, optional
+        Only tests with so many connections count. Without it, where a pair was measured in several
+        ways, the one counts that most pairs were measured in: tests of unlike protocols or numbers
+        of connections, or both ways at once, are never averaged.
     now_s : float, optional
         Instant from which ages count; by default the newest sample's.
     daily : sequence of str, optional
@@ -67,13 +90,21 @@ def estimate(
     -------
     DataFrame
         A row per pair, sorted by from and to: from, to, bandwidth_bytes_per_s, newest_s (time of
-        the newest sample), age_s (time since then), n_samples; with `daily` a row per pair and
-        period, and its number, period, from 0. `Problem.from_dataframe` takes it.
+        the newest sample), age_s (time since then), n_samples, mean_bytes_per_s and
+        last_bytes_per_s (the raw mean of the samples, and the newest), kind (of the tests, in
+        words; empty where nothing is said of it); with `daily` a row per pair and period, and its
+        number, period, from 0. `Problem.from_dataframe` takes it. Its ``attrs["notes"]`` says which
+        tests were left out, which is also warned of.
 
     Raises
     ------
     ProblemError
         There is no such way, a number is out of range, or samples lack a column or are no samples.
+
+    Warns
+    -----
+    DatacollectWarning
+        Tests of other kinds were left out, or pairs were measured in unlike ways.
 
     Notes
     -----
@@ -86,15 +117,17 @@ def estimate(
     --------
     >>> import pandas as pd
     >>> samples = pd.DataFrame(
-    ...     {"from": "S", "to": "D", "time_s": [0, 60], "bandwidth_bytes_per_s": [1e6, 2e6]}
+    ...     {"from": "S", "to": "D", "time_s": [0, 86400], "bandwidth_bytes_per_s": [1e6, 2.5e6]}
     ... )
-    >>> float(estimate(samples)["bandwidth_bytes_per_s"].iloc[0])
-    1100000.0
+    >>> float(estimate(samples)["bandwidth_bytes_per_s"].iloc[0])  # weights 1/3 and 2/3
+    2000000.0
     >>> float(estimate(samples, "quantile")["bandwidth_bytes_per_s"].iloc[0])
-    1250000.0
+    1375000.0
     """
     import pandas as pd
 
+    how = how or ("recent" if a is None else "ewma")
+    a = 0.9 if a is None else a
     if how not in WAYS:
         raise ProblemError(
             f"how must be one of {', '.join(WAYS)}, got {how!r}" + nearest_hint(str(how), WAYS)
@@ -107,22 +140,30 @@ def estimate(
         raise ProblemError(f"a must be >= 0 and < 1, got {a!r}; the paper's is 0.9")
     if not 0 <= quantile <= 1:
         raise ProblemError(f"quantile must be between 0 and 1, got {quantile!r}")
+    if not (math.isfinite(half_life_s) and half_life_s > 0):
+        raise ProblemError(f"half_life_s must be > 0 and finite, got {half_life_s!r}")
+    _checked_samples(samples)
+    samples, notes = _alike(samples, streams)
     y_bytes_per_s, time_s = _checked_samples(samples)
     host, names = pd.factorize(pd.concat([samples["from"], samples["to"]]), sort=True)
     key = host[: len(samples)] * len(names) + host[len(samples) :]
     pairs, pair = np.unique(key, return_inverse=True)
-    by_value = how in ("median", "quantile")
-    order = np.lexsort((y_bytes_per_s if by_value else time_s, pair))
+    order = np.lexsort((time_s, pair))
     first = np.flatnonzero(np.diff(pair[order], prepend=-1))
     n_samples = np.diff(first, append=len(order))
-    y = y_bytes_per_s[order]
+    y, t = y_bytes_per_s[order], time_s[order]
+    last = first + n_samples - 1
     if how == "mean":
         bandwidth = _bytes_over_time(samples, order, first)
-    elif by_value:
-        bandwidth = _quantiles(y, first, n_samples, 0.5 if how == "median" else quantile)
+    elif how == "recent":
+        bandwidth = _means_by_age(y, t, first, n_samples, half_life_s)
+    elif how in ("median", "quantile"):
+        part = 0.5 if how == "median" else quantile
+        by_value = np.lexsort((y_bytes_per_s, pair))
+        bandwidth = _quantiles(y_bytes_per_s[by_value], first, n_samples, part)
     else:
         bandwidth = _weighted_averages(y, first, n_samples, a if how == "ewma" else 0.0)
-    newest_s = np.maximum.reduceat(time_s[order], first) if len(first) else np.zeros(0)
+    newest_s = t[last]
     if now_s is None:
         now_s = float(newest_s.max(initial=0.0))
     elif len(newest_s) and not (math.isfinite(now_s) and now_s >= newest_s.max()):
@@ -133,9 +174,13 @@ def estimate(
     if daily is not None and timezone is not None:
         from datacollect.measurement.daily import daily_estimates
 
-        by_period = partial(estimate, how=how, a=a, quantile=quantile, now_s=now_s)
-        return daily_estimates(samples, daily, timezone, by_period)
-    return pd.DataFrame(
+        by_period = partial(
+            estimate, how=how, half_life_s=half_life_s, a=a, quantile=quantile, now_s=now_s
+        )
+        found = daily_estimates(samples, daily, timezone, by_period)
+        found.attrs["notes"] = notes
+        return found
+    found = pd.DataFrame(
         {
             "from": names[pairs // len(names)],
             "to": names[pairs % len(names)],
@@ -143,8 +188,13 @@ def estimate(
             "newest_s": newest_s,
             "age_s": now_s - newest_s,
             "n_samples": n_samples,
+            "mean_bytes_per_s": _means(y, np.ones(len(y)), first),
+            "last_bytes_per_s": y[last],
+            "kind": np.array(kinds_in_words(samples), dtype=object)[order][first],
         }
     )
+    found.attrs["notes"] = notes
+    return found
 
 
 def perturb(
@@ -275,6 +325,14 @@ def _checked_samples(samples: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
     return arrays[0], arrays[1]
 
 
+def _alike(samples: pd.DataFrame, streams: int | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return of each pair the samples of one kind, and warn of what was left out."""
+    found = of_one_kind(samples, streams)
+    for text in found.notes:
+        warnings.warn(text, DatacollectWarning, stacklevel=3)
+    return found.samples, found.notes
+
+
 def _bytes_over_time(samples: pd.DataFrame, order: IntArray, first: IntArray) -> FloatArray:
     """All bytes of each group over all its seconds."""
     sums = []
@@ -294,7 +352,7 @@ def _bytes_over_time(samples: pd.DataFrame, order: IntArray, first: IntArray) ->
                 f"samples, row {row}: {column} must be {rule} and finite, got {values[row]:g}; "
                 "remove the row"
             )
-        sums.append(np.add.reduceat(values[order], first) if len(first) else np.zeros(0))
+        sums.append(_sums(values[order], first))
     total_bytes, total_s = sums
     return np.asarray(total_bytes / total_s, dtype=np.float64)
 
@@ -307,7 +365,29 @@ def _weighted_averages(y: FloatArray, first: IntArray, n_samples: IntArray, a: f
     newer = np.repeat(first + n_samples, n_samples) - 1 - np.arange(len(y))
     weight = a**newer * (1 - a)
     weight[first] = a ** (n_samples - 1)
-    return np.add.reduceat(weight * y, first) if len(first) else np.zeros(0)
+    return _sums(weight * y, first)
+
+
+def _means_by_age(
+    y: FloatArray, time_s: FloatArray, first: IntArray, n_samples: IntArray, half_life_s: float
+) -> FloatArray:
+    """Mean of each group of `y`, in order of time, weighted by age against the group's newest."""
+    newest_s = np.repeat(time_s[first + n_samples - 1], n_samples)
+    with np.errstate(over="ignore"):  # older than all numbers: no weight
+        weight = np.exp2((time_s - newest_s) / half_life_s)
+    return _means(y, weight, first)  # the newest weighs 1, so no sum of weights is 0
+
+
+def _means(y: FloatArray, weight: FloatArray, first: IntArray) -> FloatArray:
+    """Weighted mean of each group of `y`."""
+    # Sums of the largest numbers are none; dividing by a power of 2 changes no digit.
+    small = _sums(weight * np.ldexp(y, -_SCALE), first) / _sums(weight, first)
+    return np.ldexp(small, _SCALE)
+
+
+def _sums(values: FloatArray, first: IntArray) -> FloatArray:
+    """Sum of each group."""
+    return np.add.reduceat(values, first) if len(first) else np.zeros(0)
 
 
 def _quantiles(y: FloatArray, first: IntArray, n_samples: IntArray, quantile: float) -> FloatArray:

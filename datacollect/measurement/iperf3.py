@@ -31,10 +31,11 @@ def samples_from_iperf3(
     path : path-like
         A file with the output of one test or of several, also between lines of other text, in a
         list, or packed; or a folder, of which all files with such output are read, in order of
-        their names. ``-`` is standard input.
+        their names, and those of all folders below it. ``-`` is standard input.
     names : mapping from str to str, optional
         Host's name by address. Without it a host's name is its address. A host whose name in
-        the problem stands in ``iperf3 -c NAME`` needs no entry.
+        the problem stands in ``iperf3 -c NAME`` needs no entry. A file ``names.csv`` in a folder,
+        with the columns address and host, says more for the folder and all below it.
     skip_failed : bool
         Pass over tests that failed, were cut off or measured nothing, as long as others are good.
 
@@ -42,8 +43,8 @@ def samples_from_iperf3(
     -------
     DataFrame
         A row per sample: from, to, time_s (start of the test, seconds since 1970),
-        bandwidth_bytes_per_s, bytes, duration_s, streams. Its ``attrs["notes"]`` is what else is to
-        be said, which is also warned of.
+        bandwidth_bytes_per_s, bytes, duration_s, streams, kind. Its ``attrs["notes"]`` is
+        what else is to be said, which is also warned of.
 
     Raises
     ------

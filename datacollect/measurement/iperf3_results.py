@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
 from datacollect.measurement.outcomes import FailedTestError, Outcome, Sample, require_arrived
+from datacollect.measurement.unlike import BOTH_WAYS
 from datacollect.units import bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Tree: TypeAlias = "dict[str, Any]"
+
+# What follows the names of sums of the second direction of a test in both.
+_OTHER_WAY = "_bidir_reverse"
 
 
 def is_iperf3(tree: Any) -> bool:
@@ -67,11 +71,12 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
     time_s = _number(
         _tree(start, "timestamp", f"{place}: start"), "timesecs", f"{place}: timestamp"
     )
+    kind, suffixes = str(test.get("protocol", "TCP")), [""]
+    if any(key.endswith(_OTHER_WAY) for key in end):
+        kind, suffixes = f"{kind} {BOTH_WAYS}", ["", _OTHER_WAY]
     samples, failures = [], []
-    for suffix in ("", "_bidir_reverse"):
+    for suffix in suffixes:
         reverse = bool(test.get("reverse")) or bool(suffix)
-        if suffix and not any(key.endswith(suffix) for key in end):
-            continue
         try:
             received = _received(end, suffix, place, at_server=at_server, reverse=reverse)
         except FailedTestError as error:
@@ -88,7 +93,7 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
             n_bytes,
             duration_s,
             streams,
-            str(test.get("protocol", "TCP")),
+            kind,
             _limit_bytes_per_s(test, start, end, streams),
         )
         samples.append(sample)
@@ -143,7 +148,10 @@ def _name(addresses: list[Any], names: Mapping[str, str] | None, where: str) -> 
     for address in known:
         if address in names.values():
             return address
-    raise ProblemError(f"{where}: address {known[0]!r} is not in names; add it")
+    raise ProblemError(
+        f"{where}: address {known[0]!r} is not in names; add it, with "
+        f"--name {known[0]}=HOST, or to names.csv"
+    )
 
 
 def _received(

@@ -15,7 +15,6 @@ from datacollect.units import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import pandas as pd
 
 # A test that reached so much of the rate that it was told to send at was held back by that.
 LIMITED_PART = 0.95
@@ -42,7 +41,8 @@ class Sample:
     n_bytes : int
     duration_s : float
     streams : int
-    protocol : str
+    kind : str
+        Protocol, and whether both directions were tested at once.
     limit_bytes_per_s : float
         All that the sender was told to send; 0 where it had no limit.
     """
@@ -54,7 +54,7 @@ class Sample:
     n_bytes: int
     duration_s: float
     streams: int
-    protocol: str
+    kind: str
     limit_bytes_per_s: float = 0.0
 
     @property
@@ -191,33 +191,6 @@ def limited_tests(outcomes: Iterable[Outcome]) -> list[str]:
         f"so the link may be faster: {listed(limited)}; test without -b"
     )
     return [text]
-
-
-def unlike_samples(samples: pd.DataFrame) -> list[str]:
-    """Say which links have samples of several kinds, which count together.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> unlike_samples(pd.DataFrame({"from": "a", "to": "b", "streams": [1, 8]}))[0][:65]
-    '1 link measured with several numbers of connections count as one,'
-    """
-    said = []
-    for column, what in (("protocol", "protocols"), ("streams", "numbers of connections")):
-        if column not in samples or samples[column].nunique() < 2:
-            continue
-        several = samples.groupby(["from", "to"])[column].nunique()
-        mixed = several[several > 1].index.tolist()
-        if mixed:
-            a, b = mixed[0]
-            is_pair = (samples["from"] == a) & (samples["to"] == b)
-            kinds = sorted(samples[column][is_pair].dropna().unique().tolist())
-            shown = " and ".join(f"{kind:g}" if column == "streams" else kind for kind in kinds)
-            said.append(
-                f"{counted(len(mixed), 'link')} measured with several {what} count as one, such as "
-                f"{a} -> {b} with {shown}; give the tests of one kind for estimates of that kind"
-            )
-    return said
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

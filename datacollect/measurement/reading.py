@@ -10,11 +10,12 @@ import warnings
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.documents import STANDARD_INPUT, CutOffError, document_name, read_bytes, text_of
 from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.kinds import shown_text
+from datacollect.measurement.addresses import NAMES_FILE, read_names
 from datacollect.measurement.iperf3_results import is_iperf3, outcome_of_iperf3
 from datacollect.measurement.json_texts import FOR_PEOPLE, documents_of, holds_documents
 from datacollect.measurement.outcomes import (
@@ -23,7 +24,6 @@ from datacollect.measurement.outcomes import (
     listed,
     once_each,
     require_tests,
-    unlike_samples,
 )
 from datacollect.measurement.perfsonar import (
     THROUGHPUT,
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
+
+# Hosts' names by address, None where nothing is said of them.
+Names: TypeAlias = "Mapping[str, str] | None"
 
 # What iperf3 prints where it has nothing else to say.
 _COMPLAINT = "iperf3: "
@@ -87,7 +90,8 @@ def read_measurements(
     paths : sequence of path-like
         ``-`` is standard input.
     names : mapping, optional
-        Host's name by address, for what tools printed.
+        Host's name by address, for what tools printed. A file ``names.csv`` in a folder says more,
+        for the folder and all below it.
     columns, only : mapping, optional
         For tables, see `datacollect.measurement.samples.read_samples`.
     times : bool
@@ -125,8 +129,6 @@ def read_measurements(
     frames = [part.frame if isinstance(part, ReadTable) else _frame(part, counts) for part in parts]
     filled = [frame for frame in frames if len(frame)]
     samples = pd.concat(filled or frames[:1] or [_frame([], counts)], ignore_index=True)
-    notes += unlike_samples(samples)
-    samples = samples.drop(columns="protocol", errors="ignore")
     return Measurements(samples if times else samples.assign(time_s=0.0), tuple(notes))
 
 
@@ -150,25 +152,20 @@ class _Reader:
         self._seen: dict[bytes, str] = {}
 
     def read(self, path: str | PathLike[str]) -> None:
-        """Read a file, or the files of a folder."""
+        """Read a file, or the files of a folder and of all folders below it."""
         if str(path) != "-" and Path(path).is_dir():
             self._read_folder(Path(path))
         else:
-            self._read_file(path)
+            self._read_file(path, self._names)
 
     def _read_folder(self, path: Path) -> None:
         passed_over, n_read = [], 0
-        for file in sorted(path.iterdir()):
-            if file.name.startswith("."):
-                continue
-            if not file.is_file():
-                passed_over.append(f"{file.name}/" if file.is_dir() else file.name)
-                continue
+        for file, names in _files_below(path, self._names):
             try:
-                self._read_file(file, of_folder=True)
+                self._read_file(file, names, of_folder=True)
                 n_read += 1
             except _NoResultError:
-                passed_over.append(file.name)
+                passed_over.append(str(file.relative_to(path)))
         if not n_read:
             raise ProblemError(
                 f"{path}: the folder holds no file *.json, nor another one with results of tests; "
@@ -180,7 +177,9 @@ class _Reader:
                 f"over: {listed(passed_over)}"
             )
 
-    def _read_file(self, path: str | PathLike[str], *, of_folder: bool = False) -> None:
+    def _read_file(
+        self, path: str | PathLike[str], names: Names, *, of_folder: bool = False
+    ) -> None:
         name = document_name(path)
         data = read_bytes(path)
         try:
@@ -195,14 +194,14 @@ class _Reader:
             raise
         if of_folder and not self._is_measurement(text, name):
             raise _NoResultError(f"{name}: holds no result of a test")
-        self._read_text(text, name)
+        self._read_text(text, name, names)
 
     def _is_measurement(self, text: str, name: str) -> bool:
         if not text.strip() or holds_documents(text) or _says_no_more(text):
             return True
         return self._tables and is_sample_table(text, name, self._options)
 
-    def _read_text(self, text: str, name: str) -> None:
+    def _read_text(self, text: str, name: str, names: Names) -> None:
         digest = sha256(text.encode()).digest()
         if text.strip() and digest in self._seen:
             self.notes.append(f"{name} holds the same as {self._seen[digest]}, and counts once")
@@ -214,7 +213,7 @@ class _Reader:
                 raise ProblemError(
                     f"{option} is for a CSV of samples, got {name!r}, which a tool printed as JSON"
                 )
-            self.parts.append(list(self._outcomes(text, name)))
+            self.parts.append(list(self._outcomes(text, name, names)))
         elif not text.strip() or _says_no_more(text) or not self._tables:
             self.parts.append([Outcome(name, failures=(_why_nothing(text, name),))])
         else:
@@ -224,7 +223,7 @@ class _Reader:
                 )
             self.parts.append(read_table(text, name, self._options))
 
-    def _outcomes(self, text: str, name: str) -> Iterator[Outcome]:
+    def _outcomes(self, text: str, name: str, names: Names) -> Iterator[Outcome]:
         other_lines: list[str] = []
         of_other_kinds: dict[str, int] = {}
         for document in documents_of(text, other_lines):
@@ -240,7 +239,7 @@ class _Reader:
                     of_other_kinds[kind] = of_other_kinds.get(kind, 0) + 1
                 else:
                     hit = f", hit {number}" if len(trees) > 1 else ""
-                    yield self._outcome(tree, f"{place}{hit}", is_run=kind is not None)
+                    yield _outcome(tree, f"{place}{hit}", names, is_run=kind is not None)
         if other_lines:
             first = shown_text(other_lines[0])
             self.notes.append(
@@ -253,21 +252,41 @@ class _Reader:
                 f"{kind}"
             )
 
-    def _outcome(self, tree: Any, place: str, *, is_run: bool) -> Outcome:
-        if is_run:
-            return outcome_of_run(tree, place, self._names)
-        if is_iperf3(tree):
-            return outcome_of_iperf3(tree, place, self._names)
-        if isinstance(tree, dict) and "event" in tree:
-            raise ProblemError(f"{place}: written with --json-stream; use iperf3 -J without it")
-        require_no_series(tree, place)
-        raise _NoResultError(
-            f"{place}: must be the output of iperf3 -J, with keys start and end, or a throughput "
-            "test as perfSONAR's archiver keeps it, with keys test and result"
-        )
+
+def _files_below(folder: Path, by_hand: Names, names: Names = None) -> Iterator[tuple[Path, Names]]:
+    """Yield the files of a folder and of those below it, in order, with hosts' names by address.
+
+    What the user says `by_hand` counts before files of names, and the nearest of these before those
+    of folders above. What begins with a dot is passed over, and so are links to folders, which may
+    lead in circles.
+    """
+    names = names or by_hand
+    entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
+    for entry in entries:
+        if entry.name == NAMES_FILE and entry.is_file():
+            names = {**(names or {}), **read_names(entry), **(by_hand or {})}
+    for entry in entries:
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _files_below(entry, by_hand, names)
+        elif entry.is_file() and entry.name != NAMES_FILE:
+            yield entry, names
 
 
-# Columns of samples, and the attributes of a `Sample` that they hold; protocols are for notes only.
+def _outcome(tree: Any, place: str, names: Names, *, is_run: bool) -> Outcome:
+    if is_run:
+        return outcome_of_run(tree, place, names)
+    if is_iperf3(tree):
+        return outcome_of_iperf3(tree, place, names)
+    if isinstance(tree, dict) and "event" in tree:
+        raise ProblemError(f"{place}: written with --json-stream; use iperf3 -J without it")
+    require_no_series(tree, place)
+    raise _NoResultError(
+        f"{place}: must be the output of iperf3 -J, with keys start and end, or a throughput "
+        "test as perfSONAR's archiver keeps it, with keys test and result"
+    )
+
+
+# Columns of samples, and the attributes of a `Sample` that they hold.
 _COLUMNS = {
     "from": "from_host",
     "to": "to_host",
@@ -276,7 +295,7 @@ _COLUMNS = {
     "bytes": "n_bytes",
     "duration_s": "duration_s",
     "streams": "streams",
-    "protocol": "protocol",
+    "kind": "kind",
 }
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datacollect.arrays import BoolArray, FloatArray
 
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")
-KNOWN_COLUMNS = ("from", "to", "time_s", "time", *BYTES_PER_S, *OPTIONAL_COLUMNS)
+KNOWN_COLUMNS = ("from", "to", "time_s", "time", *BYTES_PER_S, *OPTIONAL_COLUMNS, "kind")
 
 EXAMPLE = "from,to,time_s,bandwidth_mbit_per_s"
 
@@ -137,6 +137,8 @@ def _samples(
             if column in ("bytes", "duration_s"):
                 reasons[column] = (found[column] == 0) & ~failed
                 failed = failed | reasons[column]
+    if rows.has("kind"):
+        found["kind"] = rows.texts("kind")
     frame = pd.DataFrame(found)[~failed].reset_index(drop=True)
     return frame, rows.failures(reasons, succeeded)
 

@@ -5,8 +5,8 @@ Columns:
 - ``from``, ``to``: names of hosts,
 - ``time_s``: when, in seconds on any one clock,
 - ``bandwidth_bytes_per_s``: what the receiver got,
-- where known ``bytes``, ``duration_s``, ``streams`` and ``concurrency`` (how many other tests ran
-  at the same time).
+- where known ``bytes``, ``duration_s``, ``streams``, ``concurrency`` (how many other tests ran
+  at the same time) and ``kind`` (protocol, and whether both directions were tested at once).
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def read_samples(
         ``time_s`` (a number) or ``time`` (ISO 8601; UTC where no offset is given); exactly one of
         ``bandwidth_bytes_per_s``, ``bandwidth_bit_per_s``, ``bandwidth_mbit_per_s``,
         ``bandwidth_gbit_per_s`` and the like, > 0; optionally ``bytes``, ``duration_s``,
-        ``streams``, ``concurrency``. Skyplane's grids and perfSONAR's CSV are read as they are
-        (`datacollect.measurement.table_kinds`), and so are the outputs of ``iperf3 -J`` and what
-        perfSONAR's archivers keep. ``-`` is standard input; a folder is read file by file.
+        ``streams``, ``concurrency``, ``kind``. Skyplane's grids and perfSONAR's CSV are read
+        as they are (`datacollect.measurement.table_kinds`), and so are the outputs of
+        ``iperf3 -J`` and what perfSONAR's archivers keep. ``-`` is standard input; a folder is read
+        file by file, with all folders below it.
     columns : mapping from str to str, optional
         What columns of the table are here, such as ``{"src": "from"}``. Columns that have another
         name and are not in it are left out.

@@ -23,7 +23,7 @@ from datacollect.pictures.layout import peak_bytes_per_s
 from datacollect.pictures.marks import MOST_BINDS, MOST_PERIODS, marks_of
 from datacollect.pictures.moves import Moves, moves_of
 from datacollect.pictures.picture import MAX_INSTANTS, picture_of
-from datacollect.pictures.words import headlines, role_of
+from datacollect.pictures.words import ORDER, headlines, role_of
 from datacollect.pictures.writing import visible
 from datacollect.units import format_bytes, format_duration, format_rate
 
@@ -273,7 +273,7 @@ def _marks(marks: Marks, picture: Picture) -> dict[str, Any]:
 
 
 def _notes(picture: Picture, moves: Moves, marks: Marks) -> list[str]:
-    notes = []
+    notes = [ORDER]
     if len(picture.bands) < picture.n_hosts:
         notes.append(
             f"By time: the {len(picture.bands)} busiest of {picture.n_hosts} hosts that take part."

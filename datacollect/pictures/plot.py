@@ -18,7 +18,7 @@ from datacollect.pictures.layout import lay_out
 from datacollect.pictures.look import FAINT, INK, MARGIN, STORED, WIDTH
 from datacollect.pictures.marks import MOST_BINDS, MOST_PERIODS, marks_of
 from datacollect.pictures.picture import picture_of
-from datacollect.pictures.words import headlines, role_of
+from datacollect.pictures.words import ORDER, headlines, role_of
 from datacollect.pictures.writing import families, inches_of, shortened, width_of, written
 from datacollect.units import format_duration
 
@@ -419,9 +419,9 @@ class _Foot:
         note += "on one scale for all hosts." if one_scale else "each host on its own scale."
         if self.picture.mean_over_s is not None:
             note += f" Rates are means over {format_duration(self.picture.mean_over_s)}."
-        more = []
+        more = [ORDER]
         if len(marks.periods_s) > MOST_PERIODS:
             more.append(f"The forecast has {len(marks.periods_s) + 1} periods, too many to mark.")
         if marks.binds_note:
             more.append(marks.binds_note)
-        return [note, *([" ".join(more)] if more else [])]
+        return [note, " ".join(more)]

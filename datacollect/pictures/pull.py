@@ -15,9 +15,10 @@ from datacollect.pictures.colours import OTHERS, PALETTE
 from datacollect.pictures.look import FAINT, INK
 from datacollect.pictures.plot import DOTS_PER_INCH, PICTURES
 from datacollect.transfer.store.history import history_of
-from datacollect.units import format_duration
+from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from os import PathLike
 
     from matplotlib.axes import Axes
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_ROUTES = len(PALETTE)
 SIZE = (12.0, 7.0)
+# What was expected is shown in full where it is at most so many times what happened.
+NEAR = 1.5
 PLAN: dict[str, Any] = {"color": INK, "linestyle": "--", "linewidth": 1.3}
 
 
@@ -54,38 +57,55 @@ def plot_history(history: History) -> Figure:
 
     Above, areas are the rates of routes as they came, the dashed line is what the plan expected of
     all together. Below, the line is what had come in all, dashed what the plan expected. A dotted
-    line is the predicted end; marks at the top say when connections were lost, and the like.
+    line is the predicted end; marks at the top say when connections were lost, and the like. All
+    scales are those of what happened: of a plan that is far from it a part is shown.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    ends = [*history.times_s, history.predicted_s or 0.0, history.ended_s or 0.0]
-    ends += [each.finish_s for each in history.planned]
-    unit_s, unit = time_unit(max(ends))
+    end_s = max(history.times_s[-1], history.ended_s or 0.0)
+    expected_s = max([history.predicted_s or 0.0, *(each.finish_s for each in history.planned)])
+    end_s = _scale(end_s, expected_s)
+    unit_s, unit = time_unit(end_s)
     _draw_rates(above, history, unit_s)
     _draw_bytes(below, history, unit_s)
     _draw_troubles(above, history, unit_s)
     for axes in (above, below):
-        if history.predicted_s is not None:
+        if history.predicted_s is not None and history.predicted_s <= end_s:
             axes.axvline(history.predicted_s / unit_s, color=INK, linestyle=":", linewidth=1.3)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(0, 1.02 * max(ends) / unit_s)
+        axes.set_xlim(0, 1.02 * end_s / unit_s)
     below.set_xlabel(f"time from the start, {unit}")
-    above.set_title(_title(history), loc="left", fontsize=11)
+    above.set_title(_title(history, end_s), loc="left", fontsize=11)
     above.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
     return figure
 
 
-def _title(history: History) -> str:
+def _scale(happened: float, expected: float) -> float:
+    """Return how far a scale reaches: what happened, and what was expected if that is near."""
+    return max(happened, expected) if expected <= NEAR * happened else happened
+
+
+def _set_scale(
+    axes: Axes, happened: float, expected: float, written: Callable[[float], str]
+) -> None:
+    """Set a scale of values, with the unit at each tick; `written` writes a value."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.set_ylim(0, 1.05 * _scale(happened, expected) or 1.0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: written(value * 1e6)))
+
+
+def _title(history: History, end_s: float) -> str:
     words = [f"pull, method {history.method}"]
     if history.ended_s is not None:
         words.append(f"ended after {format_duration(history.ended_s)}")
     else:
         words.append("not ended")
     if history.predicted_s is not None:
-        words.append(f"predicted {format_duration(history.predicted_s)} (dotted)")
+        where = "dotted" if history.predicted_s <= end_s else "beyond the right edge"
+        words.append(f"predicted {format_duration(history.predicted_s)} ({where})")
     return ", ".join(words)
 
 
@@ -103,19 +123,29 @@ def _draw_rates(axes: Axes, history: History, unit_s: float) -> None:
         top = base + np.repeat(rate, 2) * 8 / 1e6
         axes.fill_between(times, base, top, color=colour, linewidth=0, label=name)
         base = top
+    happened, expected_most = float(base.max(initial=0.0)), 0.0
     if history.planned:
         instants = {t for each in history.planned for t in (each.start_s, each.finish_s)}
         steps = sorted({0.0, *instants})
         expected = [history.planned_rate(t) * 8 / 1e6 for t in steps]
         at = [t / unit_s for t in steps]
-        axes.step(at, expected, where="post", label="plan, all routes", **PLAN)
-    axes.set_ylabel("rate, Mbit/s")
+        expected_most = max(expected)
+        label = "plan, all routes"
+        if expected_most > _scale(happened, expected_most):
+            label += f", up to {format_rate(expected_most * 1e6 / 8)}"
+        axes.step(at, expected, where="post", label=label, **PLAN)
+    axes.set_ylabel("rate")
+    _set_scale(axes, happened, expected_most, lambda bit_per_s: format_rate(bit_per_s / 8))
 
 
 def _draw_bytes(axes: Axes, history: History, unit_s: float) -> None:
     times = np.array(history.times_s)
     came = np.sum([np.array(n) for n in history.arrived_bytes.values()], axis=0)
-    axes.plot(times / unit_s, came / 1e6, color=PALETTE[0], linewidth=2, label="came")
+    label, planned_bytes = "came", sum(each.n_bytes for each in history.planned)
+    if history.in_vain_bytes:
+        in_vain = (f"{format_bytes(n)} {why}" for why, n in history.in_vain_bytes.items())
+        label = f"came, of that in vain: {', '.join(in_vain)}"
+    axes.plot(times / unit_s, came / 1e6, color=PALETTE[0], linewidth=2, label=label)
     if history.planned:
         instants = np.array(
             sorted({t for each in history.planned for t in (each.start_s, each.finish_s)})
@@ -126,7 +156,8 @@ def _draw_bytes(axes: Axes, history: History, unit_s: float) -> None:
             expected += each.n_bytes * np.clip(part, 0.0, 1.0)
         axes.plot(instants / unit_s, expected / 1e6, label="plan", **PLAN)
     axes.legend(loc="lower right", frameon=False, fontsize=9)
-    axes.set_ylabel("come in all, MB")
+    axes.set_ylabel("come in all")
+    _set_scale(axes, float(came[-1]) / 1e6, planned_bytes / 1e6, format_bytes)
 
 
 def _draw_troubles(axes: Axes, history: History, unit_s: float) -> None:

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 
+# How hosts are ordered, see `datacollect.pictures.picture`.
+ORDER = (
+    "From top to bottom: sources, sources that relay, relays, the destination; each kind in the "
+    "problem’s order."
+)
+
+
 def headlines(picture: Picture, problem: Problem, schedule: Schedule) -> tuple[str, list[str]]:
     """Return a title and lines below it: how, how near to the lower bound, and what binds."""
     if not picture.bands:

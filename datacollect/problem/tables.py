@@ -34,7 +34,10 @@ HOST_COLUMNS = (
 )
 
 # What `datacollect.measurement.estimates.estimate` tells besides the bandwidth.
-ESTIMATE_COLUMNS = ("newest_s", "age_s", "n_samples")
+ESTIMATE_COLUMNS = (
+    *("newest_s", "age_s", "n_samples"),
+    *("mean_bytes_per_s", "last_bytes_per_s", "kind"),
+)
 LINK_COLUMNS = (
     "from",
     "to",

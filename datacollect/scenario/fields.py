@@ -10,7 +10,7 @@ from typing import Any
 
 from datacollect.field_tables import Field, Rows, Table
 from datacollect.kinds import Flag, Kind, ListOf, Number, Text, Whole
-from datacollect.measurement.estimates import WAYS
+from datacollect.measurement.estimates import AGELESS_WAYS
 from datacollect.methods.choice import METHODS
 from datacollect.methods.names import (
     ADAPTIVE,
@@ -215,7 +215,7 @@ ESTIMATES = _table(
     _optional("seed", SEED, "Seed of the probes' run; default: from run.seed."),
     _optional(
         "how",
-        Choice(WAYS),
+        Choice(AGELESS_WAYS),
         "Way to estimate; mean is all bytes over all seconds.",
         "ewma",
     ),

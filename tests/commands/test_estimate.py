@@ -18,7 +18,9 @@ from,to,time_s,bandwidth_bytes_per_s
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([], 1_100_000.0),  # 0.1 · 2 MB/s + 0.9 · 1 MB/s
+        (["--half-life", "1 min"], 5_000_000 / 3),  # weights 1/3 and 2/3
+        (["--half-life", "60"], 5_000_000 / 3),
+        (["--how", "ewma"], 1_100_000.0),  # 0.1 · 2 MB/s + 0.9 · 1 MB/s
         (["--a", "0.5"], 1_500_000.0),
         (["--how", "last"], 2_000_000.0),
         (["--how", "quantile", "--quantile", "0.5"], 1_500_000.0),
@@ -61,3 +63,38 @@ def test_estimate_reads_a_folder_of_iperf3_output(here, call):
         "from,to,bandwidth_bytes_per_s,newest_s",
         "lyon,geneva,1500000.0,1700000000.0",
     ]
+
+
+def test_a_file_of_names_and_streams_give_a_table_beside_the_csv(here, call):
+    """Two tests with one connection a day apart, one with eight: (10 + 2·40) / 3 = 30 Mbit/s."""
+    (here / "probes" / "lyon").mkdir(parents=True)
+    for i, (day, streams, rate) in enumerate([(0, 1, 10e6), (1, 1, 40e6), (1, 8, 80e6)]):
+        tree = iperf3_output("10.0.0.1", "10.0.0.2", rate)
+        tree["start"]["timestamp"]["timesecs"] += 86_400 * day
+        tree["start"]["test_start"]["num_streams"] = streams
+        (here / "probes" / "lyon" / f"{i}.json").write_text(json.dumps(tree))
+    (here / "hosts.csv").write_text("address,host\n10.0.0.1,lyon\n10.0.0.2,geneva\n")
+    command = ("estimate", "probes", "--names", "hosts.csv", "-o", "grid.csv", "--force")
+    code, out, err = call(*command)
+    assert code == 0
+    assert [line.split() for line in out.splitlines()] == [
+        ["link", "estimate", "mean", "last", "samples", "kind"],
+        [
+            *("lyon", "→", "geneva", "30", "Mbit/s", "25", "Mbit/s", "40", "Mbit/s", "2"),
+            *("TCP,", "1", "stream"),
+        ],
+    ]
+    assert "1 of 'TCP, 8 streams'" in " ".join(err.split())
+    assert (here / "grid.csv").read_text().splitlines()[1] == "lyon,geneva,3750000.0"
+    assert call(*command, "--streams", "8")[0] == 0
+    assert (here / "grid.csv").read_text().splitlines()[1] == "lyon,geneva,10000000.0"
+    found = json.loads(call(*command, "--json")[1])
+    assert found["links"][0]["mean_bytes_per_s"] == 25e6 / 8
+    assert found["links"][0]["kind"] == "TCP, 1 stream"
+    assert "TCP, 8 streams" in found["notes"][0]
+
+
+def test_a_half_life_that_is_no_time_is_refused(here, call):
+    (here / "samples.csv").write_text(SAMPLES)
+    assert call("estimate", "samples.csv", "--half-life", "a day")[0] == 2
+    assert call("estimate", "samples.csv", "--half-life", "0")[0] == 2

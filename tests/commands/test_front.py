@@ -84,12 +84,34 @@ def test_the_picture_has_hours_and_names_every_point():
         {"makespan_s": [3600.0, 5400.0, 7200.0, 14400.0], "money": [4.0, 3.0, 2.0, 1.0]},
         index=pd.Index(slack, name="slack"),
     )
-    axes = _figure(table).axes[0]
+    axes = _figure(table, "12 GB to D: what waiting saves").axes[0]
+    assert axes.get_title(loc="left") == "12 GB to D: what waiting saves"
     assert axes.get_xlabel().startswith("makespan (h)")
     assert axes.collections[0].get_offsets()[:, 0].tolist() == [1, 1.5, 2, 4]
     texts = [text.get_text() for text in axes.texts]
-    assert texts[:4] == ["+0%", "+50%", "+100%", "cheapest"]
+    assert texts[:4] == ["fastest", "+50%", "+100%", "cheapest"]
     assert axes.get_xlim()[0] > 0
+
+
+def test_the_picture_has_one_label_at_a_point_and_none_on_another():
+    """Later deadlines change the last digits only; near the fastest five points lie close."""
+    import pandas as pd
+
+    from datacollect.commands.front import _figure
+
+    slack = [0.0, 0.01, 0.02, 0.03, 0.04, 1.0, 2.0, math.inf]
+    makespan_s = [360_000.0, 360_100.0, 360_200.0, 360_300.0, 360_400.0, 720_000.0]
+    table = pd.DataFrame(
+        {
+            "makespan_s": [*makespan_s, 720_000.0001, 720_000.0],
+            "money": [9.0, 8.99, 8.98, 8.97, 8.96, 1.0, 1.0, 1.0 + 1e-9],
+        },
+        index=pd.Index(slack, name="slack"),
+    )
+    axes = _figure(table, "").axes[0]
+    assert [text.get_text() for text in axes.texts][:3] == ["fastest", "+1%", "+100%"]
+    assert len(axes.collections[0].get_offsets()) == 6
+    assert axes.get_xlabel().startswith("makespan (days)")
 
 
 def test_days_are_listed_until_the_last_deadline(here, capsys):

@@ -17,7 +17,7 @@ def table(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["from", "to", "time_s", "bandwidth_bytes_per_s"])
 
 
-def value(samples: pd.DataFrame, how: str = "ewma", **options: float) -> float:
+def value(samples: pd.DataFrame, how: str | None = None, **options: float) -> float:
     estimated = estimate(samples, how, **options)
     assert len(estimated) == 1
     return float(estimated["bandwidth_bytes_per_s"].iloc[0])
@@ -26,16 +26,59 @@ def value(samples: pd.DataFrame, how: str = "ewma", **options: float) -> float:
 def test_ewma_weighs_the_past_with_a_and_starts_at_the_first_sample():
     """10, then 0.1·20 + 0.9·10 = 11, then 0.1·31 + 0.9·11 = 13."""
     samples = table([("S", "D", 0, 10), ("S", "D", 1, 20), ("S", "D", 2, 31)])
-    assert value(samples.iloc[:1]) == 10
-    assert value(samples.iloc[:2]) == pytest.approx(11)
-    assert value(samples) == pytest.approx(13)
+    assert value(samples.iloc[:1], "ewma") == 10
+    assert value(samples.iloc[:2], "ewma") == pytest.approx(11)
+    assert value(samples, "ewma") == value(samples, a=0.9) == pytest.approx(13)
     assert value(samples, a=0.0) == 31
+
+
+def test_by_default_samples_weigh_half_for_each_day_that_they_are_older():
+    """Weights 1/4, 1/2, 1 over 7/4: (8/4 + 16/2 + 32) / (7/4) = 24. The first has 1/7 of all."""
+    days = table([("S", "D", 86_400 * day, y) for day, y in enumerate([8, 16, 32])])
+    assert value(days) == pytest.approx(24)
+    hours = days.assign(time_s=days["time_s"] / 24)
+    assert value(hours, half_life_s=3600.0) == pytest.approx(24)
+
+
+def test_the_first_of_six_weekly_samples_is_forgotten_by_the_default():
+    """By ewma with 0.9 it has 0.9⁵ = 59 % of all weight; by age 2⁻³⁵ of 1."""
+    samples = table([("S", "D", 7 * 86_400 * i, 100 if i == 0 else 0) for i in range(6)])
+    assert value(samples, "ewma") == pytest.approx(59.049)
+    assert value(samples) < 1e-8
+
+
+def test_samples_equally_old_have_their_mean_whatever_came_first():
+    samples = table([("S", "D", 5, 10), ("S", "D", 5, 20), ("S", "D", 5, 60)])
+    assert value(samples) == pytest.approx(30)
+    assert value(samples.iloc[::-1]) == pytest.approx(30)
+
+
+def test_means_of_the_largest_numbers_are_numbers():
+    samples = table([("S", "D", 0, 1.5e308), ("S", "D", 0, 1.7e308)])
+    assert value(samples) == pytest.approx(1.6e308)
+    assert estimate(samples)["mean_bytes_per_s"].tolist() == [pytest.approx(1.6e308)]
+
+
+@pytest.mark.parametrize("half_life_s", [1e-300, 1.0, 1e300])
+def test_ages_of_all_sizes_have_weights(half_life_s):
+    samples = table([("S", "D", -1e300, 10), ("S", "D", 1e9, 30), ("S", "D", 1e9, 50)])
+    # The oldest is one half-life of 1e300 s older: (10/2 + 30 + 50) / 2.5.
+    expected = 34 if half_life_s == 1e300 else 40
+    assert value(samples, half_life_s=half_life_s) == pytest.approx(expected)
+
+
+def test_the_mean_and_the_last_sample_stand_beside_each_estimate():
+    rows = [("S", "D", 60, 40.0), ("S", "D", 0, 10.0), ("K", "D", 9, 7.0), ("S", "D", 30, 10.0)]
+    for how in ("recent", "ewma", "last", "median", "quantile"):
+        found = estimate(table(rows), how)
+        assert found["mean_bytes_per_s"].tolist() == [7.0, 20.0]
+        assert found["last_bytes_per_s"].tolist() == [7.0, 40.0]
 
 
 def test_order_is_that_of_time_not_of_rows():
     """In order of time 10, 20: avg = 0.1·20 + 0.9·10 = 11; the newest is 20."""
     samples = table([("S", "D", 7, 20), ("S", "D", 3, 10)])
-    assert value(samples) == pytest.approx(11)
+    assert value(samples, "ewma") == pytest.approx(11)
     assert value(samples, "last") == 20
 
 
@@ -86,6 +129,9 @@ def test_pairs_are_ordered_and_apart():
             "newest_s": 9,
             "age_s": 0,
             "n_samples": 1,
+            "mean_bytes_per_s": 5,
+            "last_bytes_per_s": 5,
+            "kind": "",
         },
         {
             "from": "B",
@@ -94,13 +140,16 @@ def test_pairs_are_ordered_and_apart():
             "newest_s": 4,
             "age_s": 5,
             "n_samples": 2,
+            "mean_bytes_per_s": 2,
+            "last_bytes_per_s": 1,
+            "kind": "",
         },
     ]
     assert estimate(samples, now_s=10.0)["age_s"].tolist() == [1, 6]
 
 
 def test_no_samples_give_no_estimates():
-    for how in ("ewma", "mean", "last", "median", "quantile"):
+    for how in ("recent", "ewma", "mean", "last", "median", "quantile"):
         assert estimate(table([]).assign(bytes=[], duration_s=[]), how).empty
 
 
@@ -168,6 +217,8 @@ def test_bad_options_are_refused():
         estimate(samples, "emwa")
     with pytest.raises(ProblemError, match=r"a must be >= 0 and < 1, got 1\.0"):
         estimate(samples, a=1.0)
+    with pytest.raises(ProblemError, match=r"half_life_s must be > 0 and finite, got 0\.0"):
+        estimate(samples, half_life_s=0.0)
     with pytest.raises(ProblemError, match=r"quantile must be between 0 and 1, got 25"):
         estimate(samples, "quantile", quantile=25)
     with pytest.raises(ProblemError, match=r"now_s must not lie before the newest sample, 5"):

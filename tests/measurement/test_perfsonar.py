@@ -60,7 +60,7 @@ def read(folder: Path, tree: object, **options: Any) -> list[list[Any]]:
     return read_samples(path, **options).to_numpy().tolist()
 
 
-SAMPLE = ["lyon", "geneva", NOON_S, 1e9, 10**10, 10.0, 1]
+SAMPLE = ["lyon", "geneva", NOON_S, 1e9, 10**10, 10.0, 1, "TCP"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_of_udp_what_was_lost_is_subtracted(tmp_path: Path) -> None:
 
 def test_a_reverse_test_measures_the_other_direction(tmp_path: Path) -> None:
     assert read(tmp_path, run(reverse=True, parallel=4))[0] == [
-        *("geneva", "lyon", NOON_S, 1e9, 10**10, 10.0, 4)
+        *("geneva", "lyon", NOON_S, 1e9, 10**10, 10.0, 4, "TCP")
     ]
 
 

@@ -283,15 +283,6 @@ def test_other_files_of_a_folder_are_named_and_no_failures(tmp_path):
     )
 
 
-def test_folders_within_a_folder_are_not_read_and_named(tmp_path):
-    (tmp_path / "older").mkdir()
-    write(tmp_path / "older", "1.json", result(5))
-    write(tmp_path, "1.json", result(1))
-    found = quiet(tmp_path)
-    assert found.samples["time_s"].tolist() == [1]
-    assert found.notes == (f"{tmp_path}: 1 file without results of tests passed over: older/",)
-
-
 def test_a_test_that_ends_without_a_sum_failed(tmp_path):
     half = result(2)
     del half["end"]["sum_received"]
@@ -385,22 +376,66 @@ def test_old_udp_tests_are_limited_by_the_rate_they_sent_at(tmp_path):
         assert ["told to send at (-b)" in note for note in notes] == [True] * is_limited
 
 
-def test_unlike_tests_of_a_link_are_never_merged_silently(tmp_path):
+def test_samples_say_of_what_kind_of_test_they_are(tmp_path):
     other = result(2)
     other["start"]["test_start"] |= {"num_streams": 8, "protocol": "UDP"}
-    notes = quiet(write(tmp_path, "a.json", result(1), other)).notes
-    assert [note.partition(" count as one, such as ")[2].partition(";")[0] for note in notes] == [
-        "a -> b with TCP and UDP",
-        "a -> b with 2 and 8",
-    ]
-    other["start"]["connected"] = [{"local_host": "a", "remote_host": "c"}]
-    assert quiet(write(tmp_path, "b.json", result(1), other)).notes == ()
+    found = quiet(write(tmp_path, "a.json", result(1), other))
+    assert found.samples[["kind", "streams"]].to_numpy().tolist() == [["TCP", 2], ["UDP", 8]]
+    both = samples_from_iperf3(IPERF3 / "bidir.json")
+    assert both["kind"].tolist() == ["TCP both ways at once"] * 2
 
 
-def test_numbers_of_connections_of_tables_are_looked_at_too(tmp_path):
-    text = "from,to,time_s,bandwidth_bytes_per_s,streams\na,b,0,1,1\na,b,1,8,8\na,c,0,1,2"
-    with pytest.warns(DatacollectWarning, match=r"1 link measured .* a -> b with 1 and 8; give"):
-        read_samples(write(tmp_path, "a.csv", text))
+def test_tables_may_say_of_what_kind_tests_are(tmp_path):
+    text = "from,to,time_s,bandwidth_bytes_per_s,streams,kind\na,b,0,1,1,QUIC"
+    found = read_samples(write(tmp_path, "a.csv", text))
+    assert found["kind"].tolist() == ["QUIC"]
+
+
+# Folders ------------------------------------------------------------------------------------
+
+
+def test_folders_below_a_folder_are_read_in_order(tmp_path):
+    """Hidden ones are not, nor links to folders, which may lead in circles."""
+    for folder, time_s in (("lyon", 2), ("lyon/2026-05", 1), ("zurich", 3), (".old", 4)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        write(tmp_path / folder, "a.json", result(time_s))
+    write(tmp_path / "zurich", "notes.txt", "nothing")
+    (tmp_path / "zurich" / "up").symlink_to(tmp_path)
+    found = quiet(tmp_path)
+    assert found.samples["time_s"].tolist() == [1, 2, 3]
+    assert found.notes == (
+        f"{tmp_path}: 1 file without results of tests passed over: zurich/notes.txt",
+    )
+
+
+def test_names_of_a_folder_are_those_of_all_below_it(tmp_path):
+    """The nearest file counts before those above it, and what is said by hand before all."""
+    (tmp_path / "may").mkdir()
+    write(tmp_path, "names.csv", "address,host\na,lyon\nb,geneva")
+    write(tmp_path / "may", "names.csv", "host,address\nbern,b")
+    write(tmp_path, "1.json", result(1))
+    write(tmp_path / "may", "2.json", result(2))
+    pairs = ["from", "to"]
+    found = quiet(tmp_path)
+    assert found.samples[pairs].to_numpy().tolist() == [["lyon", "geneva"], ["lyon", "bern"]]
+    assert found.notes == ()
+    by_hand = quiet(tmp_path, names={"a": "paris"})
+    assert by_hand.samples[pairs].to_numpy().tolist() == [["paris", "geneva"], ["paris", "bern"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("address,name\na,lyon", "line 1: must have the columns address and host, got address, na"),
+        ("address,host\na,", "line 2: host must not be empty"),
+        ("address,host\na,lyon\na,bern", "line 3: address 'a' must be that of one host, got 'ber"),
+    ],
+)
+def test_a_table_of_names_that_breaks_a_rule_is_refused(tmp_path, text, message):
+    write(tmp_path, "names.csv", text)
+    write(tmp_path, "1.json", result(1))
+    with pytest.raises(ProblemError, match=message):
+        quiet(tmp_path)
 
 
 def test_tables_and_results_count_together(tmp_path):

@@ -13,6 +13,7 @@ from instances.watched_pages import wait_until
 import datacollect as dc
 from datacollect.pictures import moves, page
 from datacollect.pictures.page import plot_page
+from datacollect.pictures.words import ORDER
 
 
 def data_of(html: str) -> dict:
@@ -51,7 +52,7 @@ def test_flows_say_who_sends_what_to_whom_when():
     }
     stored = next(host["stored"] for host in tree["hosts"] if host["name"] == "K")
     assert stored == [0, 0, 10, 1000, 20, 0]
-    assert tree["notes"] == []
+    assert tree["notes"] == [ORDER]
 
 
 def test_bands_are_those_of_the_picture():

@@ -19,6 +19,7 @@ from datacollect.errors import ProblemError
 from datacollect.pictures.colours import PALETTE
 from datacollect.pictures.picture import MAX_BANDS, MAX_INSTANTS, mean_rates, picture_of
 from datacollect.pictures.plot import plot_schedule, save_plot
+from datacollect.pictures.words import ORDER
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 from datacollect.schedule.schedule import Schedule
@@ -250,6 +251,7 @@ def test_words_say_what_how_and_how_good(relayed):
         "stores ≤ 1 kB",
         "receives ≤ 1.2 kbit/s",
         "time (s)",
+        ORDER,
     ):
         assert text in texts
     assert "idle" not in texts

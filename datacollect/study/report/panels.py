@@ -71,8 +71,33 @@ def panels_of(sweep: SweepFolder) -> list[Panel]:
     """
     wanted = list(sweep.tree["panels"]) or _default_panels(sweep)
     table = sweep.table[sweep.table["complete"]]
-    found = [panel for tree in wanted for panel in _panels(sweep, table, tree)]
-    return [panel for panel in found[:MOST_PANELS] if not panel.points.empty]
+    found = [_lettered([*_panels(sweep, table, tree)]) for tree in wanted]
+    return [panel for panels in found for panel in panels][:MOST_PANELS]
+
+
+def _lettered(panels: Sequence[Panel]) -> list[Panel]:
+    """Give each panel of one entry a label of its own: letters, or the file's with numbers."""
+    shown = [panel for panel in panels if not panel.points.empty]
+    if len(shown) == 1 and shown[0].label:
+        return shown
+    return [
+        replace(panel, label=f"{panel.label}{number + 1}" if panel.label else letters(number))
+        for number, panel in enumerate(shown)
+    ]
+
+
+def letters(number: int) -> str:
+    """Return the letters of a panel, counted from 0.
+
+    >>> letters(0), letters(25), letters(26), letters(53)
+    ('a', 'z', 'aa', 'bb')
+    """
+    found = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        found = chr(ord("a") + rest) + found
+    return found
 
 
 def _default_panels(sweep: SweepFolder) -> list[dict[str, Any]]:
@@ -84,7 +109,7 @@ def _default_panels(sweep: SweepFolder) -> list[dict[str, Any]]:
     if series is None or x is None:
         return []
     common: dict[str, Any] = {"where": {}, "y": "makespan_s", "over": None}
-    return [{"label": "a", "x": x.name, "series": series.name, **common}]
+    return [{"label": "", "x": x.name, "series": series.name, **common}]
 
 
 def _panels(sweep: SweepFolder, table: pd.DataFrame, tree: Mapping[str, Any]) -> Iterator[Panel]:

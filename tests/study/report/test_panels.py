@@ -31,7 +31,7 @@ def test_what_a_panel_leaves_open_is_not_mixed(tmp_path):
     tree["panels"] = [{**tree["panels"][0], "where": {}}]
     (folder / "experiment.json").write_text(json.dumps(tree))
     (sweep,) = read_sweeps(folder)
-    assert [panel.title for panel in panels_of(sweep)] == ["(a) ratio 1:1", "(a) ratio 2:1"]
+    assert [panel.title for panel in panels_of(sweep)] == ["(a1) ratio 1:1", "(a2) ratio 2:1"]
 
 
 def test_without_panels_methods_are_drawn(tmp_path):
@@ -40,4 +40,7 @@ def test_without_panels_methods_are_drawn(tmp_path):
     tree = json.loads((folder / "experiment.json").read_text())
     (folder / "experiment.json").write_text(json.dumps({**tree, "panels": []}))
     (sweep,) = read_sweeps(folder)
-    assert {panel.series for panel in panels_of(sweep)} == {"method"}
+    panels = panels_of(sweep)
+    assert {panel.series for panel in panels} == {"method"}
+    # Over the axis with most labels; each combination of the others has a panel and a letter.
+    assert [panel.title for panel in panels] == ["(a) ratio 1:1", "(b) ratio 2:1"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,8 @@ from instances.made_sweeps import SMALL, cells_in, gains, write_sweep
 import datacollect as dc
 from datacollect.commands.main import run
 from datacollect.installation import command_for_extra
+from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.own import sweep_report
 from datacollect.study.report.report import Report
 
 PAGELESS = Report(Path("x"), None, (), pd.DataFrame(), ("a.csv",), 1, 0)
@@ -78,6 +81,18 @@ def test_a_sweep_none_of_whose_panels_has_runs_has_its_tables(tmp_path):
     assert not [name for name in found.files if name.endswith(".png")]
     assert {"figure4_own.csv", "figure4_summary.csv"} <= set(found.files)
     assert "figure4.csv" not in found.files
+
+
+def test_all_rows_are_printed(tmp_path, monkeypatch, capsys):
+    """All settings of the study's figure: more than a screen, and none is hidden."""
+    flows = ("0", "20", "40", "60")
+    write_sweep(tmp_path, "figure3", gains, only={"flows": list(flows)})
+    told = sweep_report(*read_sweeps(tmp_path))
+    found = replace(PAGELESS, sweeps=(told,))
+    monkeypatch.setattr("datacollect.study.report.report.report", lambda *_, **__: found)
+    assert run(["report", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.split(" ")[0] in flows for line in lines) == len(told.own.table) > 60
 
 
 def test_a_real_sweep_has_a_report(tmp_path):

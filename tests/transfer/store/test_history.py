@@ -79,6 +79,44 @@ def test_the_plan_is_told_by_its_first_round(logged):
     assert history.troubles == [(4.0, "connection lost")]
 
 
+def _drawn(logged, *, ended_s, makespan_s, **more):
+    """A pull of 400 bytes, planned at 1000 in `makespan_s` seconds."""
+    expected = [[["S1"], 1000, 0.0, makespan_s]]
+    folder = logged(
+        BEGIN,
+        (0, "planned", {"makespan_s": makespan_s, "expected": expected}),
+        came(1, S1=0),
+        came(3, S1=400),
+        (ended_s, "pull ends", more),
+    )
+    return plot_history(history_of(folder))
+
+
+def test_the_picture_has_the_scale_of_what_happened(logged):
+    """The plan expected 500 s, and 500 000 times the rate: neither squeezes what happened."""
+    slow = _drawn(logged, ended_s=4, makespan_s=500.0)
+    above, below = slow.axes
+    assert above.get_xlim() == below.get_xlim() == (0, pytest.approx(4.08))
+    assert "predicted 8 min 20 s (beyond the right edge)" in above.get_title(loc="left")
+    fast = _drawn(logged, ended_s=4, makespan_s=1e-5).axes[0]
+    assert fast.get_ylim()[1] == pytest.approx(1.05 * 200 * 8 / 1e6)
+    plans = [text.get_text() for text in fast.get_legend().get_texts()]
+    assert plans == ["S1", "plan, all routes, up to 800 Mbit/s"]
+    assert fast.yaxis.get_major_formatter()(0.0016, 0) == "1.6 kbit/s"
+    assert below.get_ylim()[1] == pytest.approx(1.05 * 400 / 1e6)
+    near = _drawn(logged, ended_s=4, makespan_s=5.0).axes[0]
+    assert near.get_xlim()[1] == pytest.approx(5.1)
+    assert "predicted 5 s (dotted)" in near.get_title(loc="left")
+
+
+def test_bytes_that_came_in_vain_are_named(logged):
+    figure = _drawn(logged, ended_s=4, makespan_s=4.0, refetched={"sent twice": 150, "changed": 0})
+    labels = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert labels == ["came, of that in vain: 150 B sent twice", "plan"]
+    plain = _drawn(logged, ended_s=4, makespan_s=4.0).axes[1]
+    assert [text.get_text() for text in plain.get_legend().get_texts()] == ["came", "plan"]
+
+
 def test_only_the_last_start_that_brought_something_counts(logged):
     folder = logged(BEGIN, came(1, S1=0), came(2, S1=9), BEGIN, came(1, S1=0))
     assert history_of(folder).arrived_bytes == {("S1",): [0, 9]}

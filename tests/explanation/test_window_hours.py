@@ -1,0 +1,117 @@
+"""What longer time windows would gain: by hand, where windows close what is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+import datacollect as dc
+from datacollect.explanation.window_hours import hours_of, longer, open_s
+from datacollect.problem.windows import Window
+
+HOUR_S = 3600.0
+GBIT_HOUR = 450_000_000_000  # what 1 Gbit/s brings in an hour
+
+
+def _problem(**changes):
+    """Lyon sends from 22:00 to 06:00, milan's link is open from 20:00 to 07:00; both 1 Gbit/s.
+
+    They have 20 hours' worth each, and lyon may send over milan at 0.3 Gbit/s. In the first night
+    8 and 11 hours' worth arrive, in the second as many: 38 of 40, until 35 h after the start. The
+    rest takes from 48 h, when milan's link opens again, to 50 h.
+    """
+    tree = {
+        "destination": "D",
+        "timezone": "UTC",
+        "start": "2026-11-22T20:00:00+00:00",
+        "hosts": {
+            "lyon": {"backlog_bytes": 20 * GBIT_HOUR, "open": "22:00-06:00"},
+            "milan": {"backlog_bytes": 20 * GBIT_HOUR},
+            "D": {},
+        },
+        "links": [
+            {"from": "lyon", "to": "D", "bandwidth_bytes_per_s": "1 Gbit/s"},
+            {
+                "from": "milan",
+                "to": "D",
+                "bandwidth_bytes_per_s": "1 Gbit/s",
+                "open": "20:00-07:00",
+            },
+            {"from": "lyon", "to": "milan", "bandwidth_bytes_per_s": "0.3 Gbit/s"},
+        ],
+    }
+    return dc.Problem.from_dict(tree | changes)
+
+
+def test_an_hour_longer_each_night_is_tried_and_hours_without_end():
+    """Lyon until 07:00: 9 + 11 hours' worth a night, all 40 after 35 h: 15 h earlier.
+
+    Milan's link until 08:00: 8 + 12 a night, all after 36 h: 14 h earlier. With lyon always open
+    all of its own is there after 20 h, and 11 of milan's; the other 9 take from 24 h to 33 h: 17 h
+    earlier.
+    """
+    found = dc.explain(_problem())
+    assert found.lower_bound_s == pytest.approx(50 * HOUR_S)
+    hours = {one.names: one for one in found.advice.alone if one.resources[0].kind == "window"}
+    lyon, milan = hours["hours of 'lyon'",], hours["hours of link 'milan' -> 'D'",]
+    assert lyon.saves_s == pytest.approx(15 * HOUR_S)
+    assert lyon.saves_unlimited_s == pytest.approx(17 * HOUR_S)
+    assert milan.saves_s == pytest.approx(14 * HOUR_S)
+    # Until 50 h lyon is open for two nights, and milan's link for 11 + 11 + 2 hours.
+    assert lyon.relaxed[0].now == 16 * HOUR_S
+    assert milan.relaxed[0].now == 24 * HOUR_S
+    text = " ".join(found.text.split())
+    assert (
+        "1. hours of 'lyon' (open for 16 h 00 min): to close 1 h 00 min later each time saves "
+        "15 h 00 min, no limit at all saves 17 h 00 min"
+    ) in text
+
+
+def test_windows_that_close_nothing_of_worth_are_no_candidates():
+    """All is there in the first night: nothing waits for a window."""
+    few = _problem(
+        hosts={
+            "lyon": {"backlog_bytes": GBIT_HOUR, "open": "20:00-06:00"},
+            "milan": {"backlog_bytes": GBIT_HOUR},
+            "D": {},
+        }
+    )
+    kinds = {one.resources[0].kind for one in dc.explain(few).advice.alone}
+    assert "window" not in kinds
+
+
+def test_windows_of_a_host_are_one_constraint():
+    problem = _problem()
+    assert [one.name for one in hours_of(problem)] == ["'lyon'", "link 'milan' -> 'D'"]
+    assert open_s(problem, 0, HOUR_S, 5 * HOUR_S) == 3 * HOUR_S
+    assert hours_of(_problem(hosts={"lyon": {}, "milan": {}, "D": {}}))[0].name.startswith("link")
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "expected"),
+    [
+        ("22:00", "06:00", ("22:00", "07:00:00")),
+        ("08:00", "23:30", ("08:00", "00:30:00")),
+        ("08:00", "24:00", ("08:00", "01:00:00")),
+        ("08:00:30", "07:30", ("00:00", "24:00")),
+        ("00:00", "24:00", ("00:00", "24:00")),
+    ],
+)
+def test_windows_close_later_up_to_all_day(opens, closes, expected):
+    found = longer(Window(opens, closes, frozenset({1})), HOUR_S)
+    assert (found.opens, found.closes, found.days) == (*expected, frozenset({1}))
+
+
+def test_ends_deadlines_and_releases_are_told_by_the_clock():
+    """1 hour's worth, at 1.3 Gbit/s with milan's help: 46 min 9 s from the release at 22:00 on."""
+    problem = _problem(
+        hosts={
+            "lyon": {"backlog_bytes": GBIT_HOUR, "release_s": "22:00"},
+            "milan": {},
+            "D": {},
+        }
+    )
+    plan = dc.coordinated(problem, deadline_s=5.5 * HOUR_S)
+    text = " ".join(dc.explain(problem, plan).text.split())
+    assert "Earliest end of all: 2 h 46 min (Sun 2026-11-22 22:46:09 +00:00)" in text
+    assert "planned to end by 5 h 30 min (Mon 2026-11-23 01:30:00 +00:00)" in text
+    assert "release of 'lyon' at Sun 2026-11-22 22:00:00 +00:00" in text
