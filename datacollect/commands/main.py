@@ -24,6 +24,7 @@ from datacollect.commands.explain import explain
 from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
+from datacollect.commands.manifest import manifest
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
@@ -71,7 +72,7 @@ def root(
 
 # In the order in which help lists them.
 for command in (
-    *(plan, compare, check, pulls, plot, schema, example, estimate),
+    *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
     *(pull, status),
 ):
