@@ -14,6 +14,7 @@ from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.places import PLACE_COLUMNS
+from datacollect.problem.with_units import UNITS_OF, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -242,7 +243,7 @@ def _host_of_node(node: Any, data: Mapping[str, Any]) -> Host:
         )
     where = f"node {node!r}"
     _reject_near_misses(data, NODE_ATTRIBUTES, where)
-    values = {key: data[key] for key in NODE_ATTRIBUTES if key in data}
+    values = {key: _plain(data[key], key, where) for key in NODE_ATTRIBUTES if key in data}
     for key, value in values.items():
         _require_number(value, f"{where}: {key}")
     return Host(node, **values)
@@ -256,21 +257,25 @@ def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
         raise ProblemError(
             f"{where}: bandwidth_bytes_per_s is missing, got attributes {list(data)}"
         )
-    bandwidth = data["bandwidth_bytes_per_s"]
+    bandwidth = _plain(data["bandwidth_bytes_per_s"], "bandwidth_bytes_per_s", where)
     several = isinstance(bandwidth, list | tuple | np.ndarray)
     for value in bandwidth if several else [bandwidth]:
         _require_number(value, f"{where}: bandwidth_bytes_per_s")
-    price = data.get("price_per_gb", 0.0)
+    price = _plain(data.get("price_per_gb", 0.0), "price_per_gb", where)
     _require_number(price, f"{where}: price_per_gb")
-    rates = {key: data[key] for key in RATE_COLUMNS if key in data}
+    rates = {key: _plain(data[key], key, where) for key in RATE_COLUMNS if key in data}
     for key, value in rates.items():
         _require_number(value, f"{where}: {key}")
     return Link(tail, head, bandwidth, price, **rates)
 
 
+def _plain(value: Any, key: str, where: str) -> Any:
+    """Return an attribute with numbers where it has texts with units."""
+    return in_units(value, UNITS_OF[key], f"{where}: {key}") if key in UNITS_OF else value
+
+
 def _require_number(value: Any, where: str) -> None:
-    # Texts with units are read, and judged, with those of other hosts and links.
-    if isinstance(value, bool) or not isinstance(value, Real | str):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ProblemError(f"{where} must be a number, got {value!r}")
 
 

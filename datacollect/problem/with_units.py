@@ -36,7 +36,7 @@ def in_units(value: Any, of: str, place: str) -> Any:
 
     Parameters
     ----------
-    value : number, text, or lists, mappings or arrays of these
+    value : number, text, or lists, arrays, or mappings from hosts' names of these
     of : str
         Of `datacollect.quantities`: ``BYTES``, ``SECONDS``, ``BYTES_PER_S`` or ``PRICE``.
     place : str
@@ -60,7 +60,7 @@ def in_units(value: Any, of: str, place: str) -> Any:
     if isinstance(value, list | tuple):
         return [in_units(item, of, f"{place}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, Mapping):
-        return {key: in_units(item, of, f"{place}, {key!r}") for key, item in value.items()}
+        return {key: in_units(item, of, f"host {key!r}: {place}") for key, item in value.items()}
     # Arrays of numbers hold no text: they may have millions.
     if getattr(getattr(value, "dtype", None), "kind", "f") in "OUT":
         return in_units(value.tolist(), of, place)
