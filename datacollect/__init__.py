@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from datacollect.study.experiment import Experiment
     from datacollect.study.report.report import Report, report
     from datacollect.study.sweep import sweep
-    from datacollect.transfer.manifests import WrittenManifest, write_manifest
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.run import pull
 
@@ -94,7 +93,6 @@ _HOMES = {
     "schedule.schedule": ("Schedule",),
     "schedule.transfers": ("Bottleneck", "Route", "Transfers"),
     "study.sweep": ("sweep",),
-    "transfer.manifests": ("WrittenManifest", "write_manifest"),
     "transfer.pull.answer": ("Pulled",),
     "transfer.pull.run": ("pull",),
     "methods.slotted.graph": ("time_expanded_graph",),
@@ -129,7 +127,6 @@ __all__ = [
     "SolverUnavailableError",
     "TimeLimitError",
     "Transfers",
-    "WrittenManifest",
     "best_path",
     "compare",
     "coordinated",
@@ -152,7 +149,6 @@ __all__ = [
     "simulate",
     "sweep",
     "time_expanded_graph",
-    "write_manifest",
 ]
 
 

@@ -33,3 +33,12 @@ def html_of_rows(title: str, headings: Sequence[str], rows: Iterable[Sequence[st
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<b>{escape(title)}</b><table><tr>{head}</tr>{body}</table>"
+
+
+def html_of_text(text: str) -> str:
+    """Return text as it stands, folded away.
+
+    >>> html_of_text("a < b")
+    '<details><summary>in words</summary><pre>a &lt; b</pre></details>'
+    """
+    return f"<details><summary>in words</summary><pre>{escape(text)}</pre></details>"

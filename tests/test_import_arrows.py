@@ -61,7 +61,6 @@ WITHIN = {
     "transfer.": "",
     "transfer.protocol": "",
     "transfer.agent": "transfer.protocol",
-    "transfer.manifests": "transfer.protocol transfer.agent",
     "transfer.store": "transfer.protocol",
     "transfer.sources.agent": "transfer.protocol",
     "transfer.sources.web": "transfer.protocol transfer.sources.agent",

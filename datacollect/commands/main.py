@@ -72,9 +72,9 @@ def root(
 
 # In the order in which help lists them.
 for command in (
-    *(plan, compare, check, pulls, plot, schema, example, estimate),
+    *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
-    *(manifest, pull, status),
+    *(pull, status),
 ):
     app.command(cls=Command)(command)
 app.add_typer(agent, name="agent")

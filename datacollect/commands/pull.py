@@ -49,8 +49,25 @@ def pull(
         RunMethod, typer.Option("--method", help="How routes and connections are chosen.")
     ] = RunMethod.adaptive,
     plan_only: Annotated[
-        bool, typer.Option("--plan-only", help="List and plan, move nothing.")
+        bool,
+        typer.Option(
+            "--plan-only", "--dry-run", help="List and plan, move nothing; say what would come."
+        ),
     ] = False,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include",
+            metavar="PATTERN",
+            help="Only these files of each source, as in run7/**; repeatable.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude", metavar="PATTERN", help="Not these files of each source; repeatable."
+        ),
+    ] = None,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Read all that is there again; fetch what is not as it was."),
@@ -97,6 +114,8 @@ def pull(
             tell=_unsaid if quiet else note,
             log=(None, _say_what, _say_all)[min(verbose, 2)],
             plan_only=plan_only,
+            include=include or None,
+            exclude=exclude or (),
             verify=verify,
             overwrite=overwrite,
             modes=not no_modes,
@@ -106,6 +125,8 @@ def pull(
         emit_json(answer.to_dict())
     else:
         _show(answer, into, plan_only)
+        if plan_only:
+            _show_to_come(into)
     if plan_only:
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
@@ -209,6 +230,19 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
             emit_text(f"missing: {line}", 2)
         if len(lines) > SHOWN_MISSING:
             emit(f"and {len(lines) - SHOWN_MISSING} more; --json lists all")
+
+
+def _show_to_come(into: str) -> None:
+    """Show what a start without --plan-only would fetch."""
+    from datacollect.transfer.store.status import status_of
+
+    emit("")
+    rows = [
+        (source.name, str(source.waiting_files), format_bytes(source.waiting_bytes))
+        for source in status_of(into).sources
+        if source.wanted
+    ]
+    emit_table(("source", "files to come", "bytes to come"), rows, "<>>")
 
 
 def _missing_lines(missing: Iterable[Missing]) -> list[str]:

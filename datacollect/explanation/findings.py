@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.explanation.plan_relaxations import PlanAdvice
 from datacollect.methods.names import FAIR_METHODS
+from datacollect.notebook import html_of_facts, html_of_rows, html_of_text
 from datacollect.schedule.transfers import Bottleneck, bottleneck_tree
+from datacollect.units import format_duration, format_rate
 
 if TYPE_CHECKING:
     from datacollect.choices import Preference
@@ -139,7 +141,7 @@ class PlanExplanation:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """What `explain` found; ``str()`` is its text.
 
@@ -166,10 +168,40 @@ class Explanation:
     advice: Advice
     sources: tuple[SourceExplanation, ...]
     plan: PlanExplanation | None
-    text: str = field(default="", repr=False)
+    text: str = ""
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        planned = ""
+        if self.plan is not None:
+            planned = f"{self.plan.method} {self.plan.makespan_s:g} s, "
+        return (
+            f"<Explanation: {planned}lower bound {self.lower_bound_s:g} s, binds: "
+            f"{self.bottleneck.text}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the explanation in a notebook: what binds and when, all in words below."""
+        title = "Explanation" if self.plan is None else f"Explanation of {self.plan.method}"
+        facts = [("lower bound", format_duration(self.lower_bound_s))]
+        if self.plan is not None:
+            facts.append(("makespan", format_duration(self.plan.makespan_s)))
+        rows = [
+            (
+                format_duration(each.from_s),
+                format_duration(each.to_s),
+                format_rate(each.rate_bytes_per_s),
+                each.bottleneck.text,
+            )
+            for each in self.binds
+        ]
+        return (
+            html_of_facts(title, [*facts, ("binds", self.bottleneck.text)])
+            + html_of_rows("What binds when", ("from", "to", "rate", "what"), rows)
+            + html_of_text(self.text)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that ``datacollect explain --json`` prints.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.rules import index_of_names, one_per_host, whole_backlogs
 from datacollect.problem.windows import windows_of
+from datacollect.problem.with_units import UNITS_OF, in_units
+from datacollect.quantities import BYTES, BYTES_PER_S, SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +51,8 @@ def contents_of_hosts(
     >>> contents_of_hosts([Host("S", 10), Host("D")], [Link("S", "D", 5.0)], "D").link_to
     array([1], dtype=int32)
     """
-    hosts, links = tuple(hosts), tuple(links)
+    hosts = tuple(_in_units(host, f"host {host.name!r}") for host in hosts)
+    links = tuple(_in_units(link, f"link {link.from_host!r} -> {link.to_host!r}") for link in links)
     names = tuple(host.name for host in hosts)
     index = index_of_names(names)
     starts = _starts(periods_s)
@@ -77,6 +81,19 @@ def contents_of_hosts(
         **_rates_of_links(links),
     )
     return recurring(contents, None, _windows(hosts, links))
+
+
+_Part = TypeVar("_Part", "Host", "Link")
+
+
+def _in_units(part: _Part, where: str) -> _Part:
+    """Return a host or a link with numbers where it has texts with units."""
+    changed = {
+        key: in_units(value, of, f"{where}: {key}")
+        for key, of in UNITS_OF.items()
+        if isinstance(value := getattr(part, key, None), str | list | tuple)
+    }
+    return replace(part, **changed) if changed else part
 
 
 def _windows(hosts: Sequence[Host], links: Sequence[Link]) -> tuple[OpenLinks, ...]:
@@ -153,7 +170,8 @@ def contents_of_matrix(
     """
     names = tuple(names)
     n = len(names)
-    matrix = np.asarray(bandwidth_bytes_per_s, dtype=float)
+    given_rates = in_units(bandwidth_bytes_per_s, BYTES_PER_S, "bandwidth_bytes_per_s")
+    matrix = np.asarray(given_rates, dtype=float)
     starts = _starts(periods_s)
     if matrix.ndim == 2:
         matrix = matrix[np.newaxis]
@@ -164,11 +182,14 @@ def contents_of_matrix(
         )
     used = _off_diagonal_nonzero(matrix)
     number = np.arange(n, dtype=np.int32)
-    given: dict[str, Any] = {key: one_per_host(key, value, n) for key, value in limits.items()}
+    given: dict[str, Any] = {
+        key: one_per_host(key, in_units(value, UNITS_OF[key], key), n)
+        for key, value in limits.items()
+    }
     return ProblemContents(
         names=names,
         destination=destination,
-        backlog_bytes=whole_backlogs(names, backlog_bytes),
+        backlog_bytes=whole_backlogs(names, in_units(backlog_bytes, BYTES, "backlog_bytes")),
         link_from=_read_only(np.repeat(number, used.sum(axis=1))),
         link_to=_read_only(np.broadcast_to(number, (n, n))[used]),
         bandwidth_bytes_per_s=_read_only(matrix[:, used]),
@@ -191,6 +212,8 @@ def _rates_of_pairs(rates: Mapping[str, npt.ArrayLike | None], used: BoolArray) 
 
 
 def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
+    if key in UNITS_OF:
+        values = in_units(values, UNITS_OF[key], key)
     matrix = np.asarray(values, dtype=float)
     if matrix.shape not in ((), used.shape):
         raise ProblemError(
@@ -200,7 +223,9 @@ def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
 
 
 def _starts(periods_s: npt.ArrayLike | None) -> FloatArray:
-    return np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
+    if periods_s is None:
+        return np.zeros(1)
+    return np.asarray(in_units(periods_s, SECONDS, "periods_s"), dtype=float)
 
 
 def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> IndexArray:

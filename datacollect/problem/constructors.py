@@ -122,7 +122,7 @@ class ProblemConstructors(ProblemContents):
             Hosts' names, in the order of rows and columns.
         bandwidth_bytes_per_s : array_like, shape (n, n) or (n_periods, n, n)
             Row = from, column = to. The diagonal is ignored; a pair that is 0 in every period
-            is no link.
+            is no link. Here and below a number may be a text with its unit: ``"10 Mbit/s"``.
         backlog_bytes : array_like of int, shape (n,)
             Bytes that each host holds.
         destination : str
@@ -258,7 +258,7 @@ class ProblemConstructors(ProblemContents):
     def from_dataframe(
         cls,
         links: pd.DataFrame,
-        backlog_bytes: Mapping[str, int] | pd.Series[Any],
+        backlog_bytes: Mapping[str, int | str] | pd.Series[Any],
         destination: str,
         *,
         hosts: pd.DataFrame | None = None,
@@ -280,7 +280,7 @@ class ProblemConstructors(ProblemContents):
             returns fits as it is. Square: index and columns are hosts' names,
             row = from, column = to, bytes per second; NaN or 0 is no link, the diagonal is ignored.
         backlog_bytes : mapping or Series
-            Bytes that each host holds, by name; 0 where not given.
+            Bytes that each host holds, by name, numbers or texts as ``"1 TB"``; 0 where not given.
         destination : str
             The host that collects.
         hosts : DataFrame, optional
@@ -327,7 +327,14 @@ class ProblemConstructors(ProblemContents):
         return cls(**vars(contents))
 
     @classmethod
-    def from_networkx(cls, graph: nx.DiGraph[str], destination: str | None = None) -> Self:
+    def from_networkx(
+        cls,
+        graph: nx.DiGraph[str],
+        destination: str | None = None,
+        *,
+        backlog: str | Mapping[str, int | str] | None = None,
+        capacity: str | None = None,
+    ) -> Self:
         """Build a problem from a directed graph.
 
         Parameters
@@ -343,6 +350,12 @@ class ProblemConstructors(ProblemContents):
             unless they look like one of these that is missing.
         destination : str, optional
             Overrides the graph's attribute.
+        backlog : mapping or str, optional
+            Bytes that each host holds, by name, 0 where not given; or the attribute of nodes that
+            says so, if not ``backlog_bytes``.
+        capacity : str, optional
+            The attribute of edges that says their bandwidth, if not ``bandwidth_bytes_per_s``; in
+            bytes per second, or texts with units.
 
         Returns
         -------
@@ -362,7 +375,14 @@ class ProblemConstructors(ProblemContents):
         >>> graph.add_edge("S", "D", bandwidth_bytes_per_s=5.0)
         >>> dc.Problem.from_networkx(graph).total_bytes
         10
+        >>> graph = nx.DiGraph()
+        >>> graph.add_edge("S", "D", capacity="10 Mbit/s")
+        >>> dc.Problem.from_networkx(
+        ...     graph, "D", backlog={"S": "1 TB"}, capacity="capacity"
+        ... ).to_dict()["links"]
+        [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 1250000.0}]
         """
         from datacollect.problem.graph import contents_of_graph
 
-        return cls(**vars(contents_of_graph(graph, destination)))
+        contents = contents_of_graph(graph, destination, backlog=backlog, capacity=capacity)
+        return cls(**vars(contents))

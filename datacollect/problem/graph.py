@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.places import PLACE_COLUMNS
+from datacollect.problem.with_units import UNITS_OF, in_units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import networkx as nx
 
@@ -36,7 +37,13 @@ EDGE_ATTRIBUTES = ("bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
 GRAPH_ATTRIBUTES = ("destination", "periods_s", "shared", "held")
 
 
-def contents_of_graph(graph: nx.DiGraph[Any], destination: str | None = None) -> ProblemContents:
+def contents_of_graph(
+    graph: nx.DiGraph[Any],
+    destination: str | None = None,
+    *,
+    backlog: str | Mapping[str, int | str] | None = None,
+    capacity: str | None = None,
+) -> ProblemContents:
     """Bring a directed graph into columns.
 
     Parameters and errors are those of `datacollect.problem.problem.Problem.from_networkx`, which
@@ -65,13 +72,61 @@ def contents_of_graph(graph: nx.DiGraph[Any], destination: str | None = None) ->
             "destination is missing: give it as argument or as graph.graph['destination']"
         )
     return contents_of_hosts(
-        [_host_of_node(node, data) for node, data in graph.nodes(data=True)],
-        [_link_of_edge(tail, head, data) for tail, head, data in graph.edges(data=True)],
+        [
+            _host_of_node(node, data)
+            for node, data in _with_backlogs(graph.nodes(data=True), backlog)
+        ],
+        [
+            _link_of_edge(tail, head, _with_bandwidth(tail, head, data, capacity))
+            for tail, head, data in graph.edges(data=True)
+        ],
         chosen,
         shared=_instances(attributes, "shared", SharedBottleneck),
         held=_instances(attributes, "held", Held),
         periods_s=attributes.get("periods_s"),
     )
+
+
+def _with_backlogs(
+    nodes: Iterable[tuple[Any, Mapping[str, Any]]], backlog: str | Mapping[str, int | str] | None
+) -> list[tuple[Any, Mapping[str, Any]]]:
+    """Return nodes with the backlogs that are given by name, or stand in an attribute."""
+    listed = list(nodes)
+    if backlog is None:
+        return listed
+    if isinstance(backlog, str):
+        key = backlog
+        if not any(key in data for _, data in listed):
+            raise ProblemError(f"backlog: no node has an attribute {key!r}; name the one of bytes")
+        found = {node: data[key] for node, data in listed if key in data}
+        return [
+            (node, _without(data, key) | {"backlog_bytes": found.get(node, 0)})
+            for node, data in listed
+        ]
+    names = [node for node, _ in listed]
+    for name in backlog:
+        if name not in names:
+            raise ProblemError(
+                f"backlog: the graph has no node {name!r}{nearest_hint(str(name), names)}"
+            )
+    return [(node, {**data, "backlog_bytes": backlog.get(node, 0)}) for node, data in listed]
+
+
+def _with_bandwidth(
+    tail: Any, head: Any, data: Mapping[str, Any], capacity: str | None
+) -> Mapping[str, Any]:
+    """Return an edge's attributes with the bandwidth that stands in another one."""
+    if capacity is None:
+        return data
+    if capacity not in data:
+        raise ProblemError(
+            f"edge {tail!r} -> {head!r}: {capacity} is missing, got attributes {list(data)}"
+        )
+    return _without(data, capacity) | {"bandwidth_bytes_per_s": data[capacity]}
+
+
+def _without(data: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != key}
 
 
 def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
@@ -188,7 +243,7 @@ def _host_of_node(node: Any, data: Mapping[str, Any]) -> Host:
         )
     where = f"node {node!r}"
     _reject_near_misses(data, NODE_ATTRIBUTES, where)
-    values = {key: data[key] for key in NODE_ATTRIBUTES if key in data}
+    values = {key: _plain(data[key], key, where) for key in NODE_ATTRIBUTES if key in data}
     for key, value in values.items():
         _require_number(value, f"{where}: {key}")
     return Host(node, **values)
@@ -202,16 +257,21 @@ def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
         raise ProblemError(
             f"{where}: bandwidth_bytes_per_s is missing, got attributes {list(data)}"
         )
-    bandwidth = data["bandwidth_bytes_per_s"]
+    bandwidth = _plain(data["bandwidth_bytes_per_s"], "bandwidth_bytes_per_s", where)
     several = isinstance(bandwidth, list | tuple | np.ndarray)
     for value in bandwidth if several else [bandwidth]:
         _require_number(value, f"{where}: bandwidth_bytes_per_s")
-    price = data.get("price_per_gb", 0.0)
+    price = _plain(data.get("price_per_gb", 0.0), "price_per_gb", where)
     _require_number(price, f"{where}: price_per_gb")
-    rates = {key: data[key] for key in RATE_COLUMNS if key in data}
+    rates = {key: _plain(data[key], key, where) for key in RATE_COLUMNS if key in data}
     for key, value in rates.items():
         _require_number(value, f"{where}: {key}")
     return Link(tail, head, bandwidth, price, **rates)
+
+
+def _plain(value: Any, key: str, where: str) -> Any:
+    """Return an attribute with numbers where it has texts with units."""
+    return in_units(value, UNITS_OF[key], f"{where}: {key}") if key in UNITS_OF else value
 
 
 def _require_number(value: Any, where: str) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class Host:
     """A machine that takes part.
 
+    Amounts, instants and rates may be texts with their units, as in files: ``"6 TB"``.
+
     Parameters
     ----------
     name : str
@@ -40,11 +42,11 @@ class Host:
     """
 
     name: str
-    backlog_bytes: int = 0
-    release_s: float = 0.0
-    storage_bytes: float = math.inf
-    uplink_bytes_per_s: float = math.inf
-    downlink_bytes_per_s: float = math.inf
+    backlog_bytes: int | str = 0
+    release_s: float | str = 0.0
+    storage_bytes: float | str = math.inf
+    uplink_bytes_per_s: float | str = math.inf
+    downlink_bytes_per_s: float | str = math.inf
     most_connections: float = math.inf
     latitude: float | None = None
     longitude: float | None = None
@@ -54,6 +56,8 @@ class Host:
 @dataclass(frozen=True)
 class Link:
     """An ordered pair of hosts with an estimated available bandwidth.
+
+    Rates and prices may be texts with their units, as in files: ``"10 Gbit/s"``.
 
     Parameters
     ----------
@@ -73,10 +77,10 @@ class Link:
 
     from_host: str
     to_host: str
-    bandwidth_bytes_per_s: float | Sequence[float]
-    price_per_gb: float = 0.0
-    per_connection_bytes_per_s: float | None = None
-    capacity_bytes_per_s: float | None = None
+    bandwidth_bytes_per_s: float | str | Sequence[float | str]
+    price_per_gb: float | str = 0.0
+    per_connection_bytes_per_s: float | str | None = None
+    capacity_bytes_per_s: float | str | None = None
     competitors: float | None = None
     open: str | Sequence[str] | None = None
 

@@ -121,7 +121,8 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
         place = f"{name}, line {line}"
         cells = dict(zip(header, row, strict=True))
         host, file = cells["host"], cells["path"]
-        require_path(file, place)
+        if (why := why_no_path(file)) is not None:
+            raise ProblemError(f"{place}: {why}")
         if (host, file) in seen:
             raise ProblemError(f"{place}: {file!r} of {host!r} is given twice; keep one")
         seen.add((host, file))
@@ -286,25 +287,31 @@ def _require_header(header: list[str], place: str) -> None:
         )
 
 
-def require_path(path: str, place: str) -> None:
-    """Raise ProblemError unless a manifest may list such a path."""
+def why_no_path(path: str) -> str | None:
+    """Return why a manifest cannot name a file so, and the remedy; None where it can.
+
+    >>> why_no_path("run7/a.tar") is None
+    True
+    >>> why_no_path("../a")
+    "path must be relative, without empty parts, '.' or '..', got '../a'; name the file within the \
+host's folder"
+    """
     parts = path.split("/")
     if not path or "\0" in path or any(part in ("", ".", "..") for part in parts):
-        raise ProblemError(
-            f"{place}: path must be relative, without empty parts, '.' or '..', got {path!r}; "
+        return (
+            f"path must be relative, without empty parts, '.' or '..', got {path!r}; "
             "name the file within the host's folder"
         )
     if not path.isascii() and re.search("[\ud800-\udfff]", path):
-        raise ProblemError(f"{place}: path must be Unicode text, got {path!r}; rename the file")
+        return f"path must be Unicode text, got {path!r}; rename the file"
     if len(parts[-1].encode()) > LONGEST_NAME_BYTES:
-        raise ProblemError(
-            f"{place}: a file's name may have {LONGEST_NAME_BYTES} bytes, which leaves room for "
+        return (
+            f"a file's name may have {LONGEST_NAME_BYTES} bytes, which leaves room for "
             f"what is added while it arrives, got {len(parts[-1].encode())}; shorten it"
         )
     if MARK in path:
-        raise ProblemError(
-            f"{place}: {MARK!r} in a path marks what is still arriving, got {path!r}; rename it"
-        )
+        return f"{MARK!r} in a path marks what is still arriving, got {path!r}; rename it"
+    return None
 
 
 def _require_no_file_as_folder(host: str, paths: list[str], name: str) -> None:

@@ -20,6 +20,7 @@ from datacollect.problem.questions import ProblemQuestions
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
 
     from datacollect.arrays import IntArray
     from datacollect.problem.contents import ProblemChanges
@@ -98,6 +99,26 @@ class Problem(ProblemConstructors, ProblemQuestions):
         from datacollect.problem.file import tree_of
 
         return tree_of(self)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the links as a long table that `from_dataframe` reads.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``from``, ``to``, ``period`` (where there are several),
+            ``bandwidth_bytes_per_s`` and, where some link has them, ``price_per_gb`` and how rates
+            grow with connections.
+
+        Examples
+        --------
+        >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> problem.to_dataframe().to_dict("records")
+        [{'from': 'S', 'to': 'D', 'bandwidth_bytes_per_s': 5.0}]
+        """
+        from datacollect.problem.tables import links_frame
+
+        return links_frame(self)
 
     def to_networkx(self) -> nx.DiGraph[str]:
         """Return a directed graph with the attributes that `from_networkx` reads.

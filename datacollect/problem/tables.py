@@ -14,6 +14,8 @@ from datacollect.problem.contents import ProblemContents
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import numbers_of
 from datacollect.problem.places import PLACE_COLUMNS
+from datacollect.problem.with_units import in_units
+from datacollect.quantities import BYTES, SECONDS
 from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ LINK_COLUMNS = (
 
 def contents_of_table(
     links: pd.DataFrame,
-    backlog_bytes: Mapping[str, int] | pd.Series[Any],
+    backlog_bytes: Mapping[str, int | str] | pd.Series[Any],
     destination: str,
     *,
     hosts: pd.DataFrame | None = None,
@@ -73,7 +75,9 @@ def contents_of_table(
     (('D', 'S'), [[312500.0]])
     """
     backlog = _backlog_by_name(backlog_bytes)
-    starts = np.zeros(1) if periods_s is None else np.asarray(periods_s, dtype=float)
+    starts = np.zeros(1)
+    if periods_s is not None:
+        starts = np.asarray(in_units(periods_s, SECONDS, "periods_s"), dtype=float)
     host_list = None if hosts is None else _host_names(hosts)
     columns: dict[str, Any]
     if {"from", "to"} <= set(links.columns):
@@ -347,13 +351,13 @@ def _host_limits(hosts: pd.DataFrame | None, n_hosts: int) -> dict[str, Any]:
     return limits
 
 
-def _backlog_by_name(backlog_bytes: Mapping[str, int] | pd.Series[Any]) -> dict[str, int]:
+def _backlog_by_name(backlog_bytes: Mapping[str, int | str] | pd.Series[Any]) -> dict[str, int]:
     import pandas as pd
 
     if isinstance(backlog_bytes, pd.Series) and not backlog_bytes.index.is_unique:
         twice = backlog_bytes.index[backlog_bytes.index.duplicated()][0]
         raise ProblemError(f"backlog_bytes: host {twice!r} given twice; sum or drop one")
-    items = dict(backlog_bytes)
+    items = in_units(dict(backlog_bytes), BYTES, "backlog_bytes")
     for name in items:
         if not isinstance(name, str):
             raise ProblemError(f"backlog_bytes: a host's name must be text, got {name!r}")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
+    from distributed import Client
 
 # How often progress is told, and how often the table is written on the way.
 TELL_S, WRITE_S = 1.0, 120.0
@@ -84,6 +85,7 @@ def sweep(
     *,
     workers: int | None = None,
     dask: str | None = None,
+    client: Client | None = None,
     scale: float | None = None,
     probe_scale: float | None = None,
     seeds_most: int | None = None,
@@ -110,6 +112,8 @@ def sweep(
         process.
     dask : str, optional
         Address of a Dask scheduler whose workers to use instead.
+    client : distributed.Client, optional
+        A client of a Dask cluster whose workers to use instead; it stays open.
     scale : float, optional
         Factor on backlogs, and on probes that have none of their own, instead of the experiment's.
     probe_scale : float, optional
@@ -173,8 +177,9 @@ def sweep(
     >>> table.groupby("rate")["makespan_s"].mean().round(1).to_dict()
     {'100000': 10.4, '1e+06': 1.1}
     """
-    if workers is not None and dask is not None:
-        raise ProblemError("workers and dask exclude each other; give one of them")
+    given = {"workers": workers, "dask": dask, "client": client}
+    if len(names := [name for name, value in given.items() if value is not None]) > 1:
+        raise ProblemError(f"{' and '.join(names)} exclude each other; give one of them")
     if workers is not None and workers < 0:
         raise ProblemError(f"workers must be >= 0, got {workers}")
     file = "" if isinstance(experiment, Experiment) else os.fspath(experiment)
@@ -195,7 +200,8 @@ def sweep(
         others = tuple(Path(folder).resolve() for folder in reuse)
         store.borrow_probes(others)
         start = _Sweep(SweepPlan(part), store, versions, others, progress)
-        return start.run(partial(_pool, workers, dask), retry_failed=retry_failed)
+        scheduler = dask if client is None else client
+        return start.run(partial(_pool, workers, scheduler), retry_failed=retry_failed)
 
 
 class _Sweep:
@@ -336,7 +342,7 @@ def _warner() -> Callable[[SweepProgress], None]:
     return warn
 
 
-def _pool(workers: int | None, dask: str | None, n_runs: int) -> WorkerPool:
+def _pool(workers: int | None, dask: str | Client | None, n_runs: int) -> WorkerPool:
     if dask is not None:
         return DaskCluster(dask)
     if workers == 0:

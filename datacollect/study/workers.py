@@ -138,28 +138,35 @@ def _end_with(sweep: Connection) -> None:
 class DaskCluster:
     """Workers of a Dask cluster, on any machines."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, scheduler: Any) -> None:
+        """Take an address, or a client of the caller's, which stays open in the end."""
+        self._is_own = isinstance(scheduler, str)
+        self._client: Any = self._connected(scheduler) if self._is_own else scheduler
+        if not self._is_own:
+            _require_client(scheduler)
+        self._address = scheduler if self._is_own else scheduler.scheduler.address
+        self._executor: Any = self._client.get_executor(pure=False)
+        self._had_workers = False
+        self._alone_since_s: float | None = None
+
+    def _connected(self, address: str) -> Any:
         try:
             from distributed import Client, Security
         except ImportError:
             raise SimulationError(
                 f"Dask is not installed: {command_for_extra('dask')}; or use --workers"
             ) from None
-        self._address = address
         security: Any = Security  # their types are incomplete
         make: Any = Client
         try:
             _require_scheduler(address, security())
-            self._client: Any = make(address, timeout=DASK_TIMEOUT_S, set_as_default=False)
+            return make(address, timeout=DASK_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             why = str(error) or "the name is not known, or nothing comes back"  # a bare timeout
             raise ProblemError(
                 f"no Dask scheduler answers at {address!r}: {why}; start one with "
                 "`dask scheduler`, workers with `dask worker ADDRESS --nthreads 1`"
             ) from None
-        self._executor: Any = self._client.get_executor(pure=False)
-        self._had_workers = False
-        self._alone_since_s: float | None = None
 
     @property
     def n_workers(self) -> int:
@@ -219,9 +226,10 @@ class DaskCluster:
         return isinstance(future.exception(), KilledWorker)
 
     def close(self) -> None:
-        """Cancel all jobs and leave the cluster."""
+        """Cancel all jobs and leave the cluster; what the caller has opened stays open."""
         self._executor.shutdown(wait=False)
-        self._client.close(timeout=5)
+        if self._is_own:
+            self._client.close(timeout=5)
 
     def _n_threads(self) -> int:
         try:
@@ -234,6 +242,26 @@ class DaskCluster:
         return SimulationError(
             f"the Dask scheduler at {self._address} is gone; what is finished is kept: start again "
             "to go on"
+        )
+
+
+def _require_client(client: Any) -> None:
+    """Refuse what is no client of Dask's, or one that cannot be asked from here.
+
+    Raises
+    ------
+    ProblemError
+    """
+    if not hasattr(client, "get_executor"):
+        raise ProblemError(
+            f"client must be a distributed.Client, got {type(client).__name__}; "
+            "cluster.get_client() returns a cluster's"
+        )
+    if client.asynchronous or client.status != "running":
+        what = "asynchronous" if client.asynchronous else client.status
+        raise ProblemError(
+            f"client must be connected and not asynchronous, got one that is {what}; "
+            "distributed.Client(address) makes one"
         )
 
 

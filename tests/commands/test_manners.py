@@ -55,7 +55,7 @@ COMMANDS = {
     "agent init": ("agent", "init", *AGENT),
     "collection new": ("collection", "new", "-o", "other.toml", "--key", "own.key"),
     "collection add": ("collection", "add", "S2", "https://s2.example:1", f"sha256:{'0' * 64}"),
-    "manifest": ("manifest", "S1=pulled", "-o", "made.csv"),
+    "manifest": ("manifest", "pulled", "-o", "made.csv"),
     "pull": ("pull", "collection.toml", "--into", "again"),
     "status": ("status", "pulled"),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import time
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from datacollect.kinds import shown
@@ -19,10 +18,10 @@ from datacollect.transfer.protocol.messages import (
     entry_line,
     last_line,
 )
-from datacollect.transfer.protocol.patterns import ANY_FOLDERS, matches
+from datacollect.transfer.protocol.patterns import could_hold, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from datacollect.transfer.agent.files import Folder
 
@@ -190,27 +189,6 @@ def walk(
                 else:
                     yield step
             pending += reversed(inside)
-
-
-def could_hold(place: str, patterns: Sequence[str] | None) -> bool:
-    """Whether a pattern could mean something that lies in a folder.
-
-    >>> [could_hold("run7/", [pattern]) for pattern in ("run7/*.tar", "*", "**/*.tar", "run8/**")]
-    [True, False, True, False]
-    """
-    if patterns is None:
-        return True
-    names = place.removesuffix("/").split("/")
-    return any(_goes_through(names, pattern.split("/")) for pattern in patterns)
-
-
-def _goes_through(names: Sequence[str], wanted: Sequence[str]) -> bool:
-    for i, name in enumerate(names):
-        if wanted[i : i + 1] == [ANY_FOLDERS]:
-            return True
-        if i >= len(wanted) or not fnmatchcase(name, wanted[i]):
-            return False
-    return len(wanted) > len(names)
 
 
 def _further(last: str | None, place: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,61 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ANY_FOLDERS = "**"
+
+
+@dataclass(frozen=True)
+class WantedFiles:
+    """Which files of a source are wanted: those that all three allow.
+
+    Attributes
+    ----------
+    files : tuple of str or None
+        Patterns of the collection; None: all.
+    include : tuple of str or None
+        Patterns of this start; None: all.
+    exclude : tuple of str
+        Patterns of files that are not wanted this time.
+
+    Examples
+    --------
+    >>> wanted = WantedFiles(("run7/**",), ("**/*.tar",), ("**/old*",))
+    >>> [wanted.fits(path) for path in ("run7/a.tar", "run7/old.tar", "run7/a.log", "b.tar")]
+    [True, False, False, False]
+    """
+
+    files: tuple[str, ...] | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+
+    def fits(self, path: str) -> bool:
+        """Whether a file is wanted."""
+        return (
+            matches(path, self.files)
+            and matches(path, self.include)
+            and not matches(path, self.exclude)
+        )
+
+    def may_hold(self, folder: str) -> bool:
+        """Whether a file that is wanted may lie in a folder, whose name ends in a slash.
+
+        >>> wanted = WantedFiles(include=("run7/*.tar",), exclude=("run7/old/**",))
+        >>> [wanted.may_hold(folder) for folder in ("run7/", "run8/", "run7/old/")]
+        [True, False, False]
+        """
+        return (
+            could_hold(folder, self.files)
+            and could_hold(folder, self.include)
+            # Only patterns that fit every name there leave out all of it.
+            and not matches(f"{folder}\0", self.exclude)
+        )
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self.files is None and self.include is None and not self.exclude
+
+
+ALL = WantedFiles()
 
 
 def matches(path: str, patterns: Sequence[str] | None) -> bool:
@@ -91,3 +147,24 @@ def _names_of(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
     return tuple(
         None if name == ANY_FOLDERS else re.compile(fnmatch.translate(name)) for name in names
     )
+
+
+def could_hold(place: str, patterns: Sequence[str] | None) -> bool:
+    """Whether a pattern could mean something that lies in a folder.
+
+    >>> [could_hold("run7/", [pattern]) for pattern in ("run7/*.tar", "*", "**/*.tar", "run8/**")]
+    [True, False, True, False]
+    """
+    if patterns is None:
+        return True
+    names = place.removesuffix("/").split("/")
+    return any(_goes_through(names, pattern.split("/")) for pattern in patterns)
+
+
+def _goes_through(names: Sequence[str], wanted: Sequence[str]) -> bool:
+    for i, name in enumerate(names):
+        if wanted[i : i + 1] == [ANY_FOLDERS]:
+            return True
+        if i >= len(wanted) or not fnmatch.fnmatchcase(name, wanted[i]):
+            return False
+    return len(wanted) > len(names)

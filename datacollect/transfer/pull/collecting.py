@@ -168,7 +168,7 @@ class Collecting:
             lambda error: self._trouble(name, error),
             lambda reached: self._reached(name, reached),
             self._size_of_pieces,
-            self.collection.patterns(name),
+            self.collection.wanted(name),
             lambda pattern: self.tell(unused(name, pattern)),
         )
         self._ready.discard(name)

@@ -10,6 +10,7 @@ from datacollect.documents import document_name, folder_of, read_tree
 from datacollect.errors import ProblemError, naming, nearest_hint
 from datacollect.kinds import join, shown, wrong
 from datacollect.net.names import require_host_name
+from datacollect.transfer.protocol.patterns import WantedFiles
 from datacollect.transfer.pull.fields import COLLECTION, LIMITS
 from datacollect.transfer.sources.kinds import KINDS
 
@@ -55,6 +56,8 @@ class Collection:
         What it says of hosts, links and shared bottlenecks, as a problem file would.
     folder : Path
         What its paths are relative to.
+    include, exclude : tuple of str
+        Which files of all hosts are wanted this time, as patterns; include None: all.
 
     Examples
     --------
@@ -75,6 +78,8 @@ class Collection:
     limits: Limits = Limits()
     network: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Collection:
@@ -135,6 +140,10 @@ class Collection:
         """Which files of a host are wanted; None: all."""
         source = (self.sources or {}).get(name)
         return None if source is None else source.files
+
+    def wanted(self, name: str) -> WantedFiles:
+        """Which files of a host are wanted this time."""
+        return WantedFiles(self.patterns(name), self.include, self.exclude)
 
 
 def _entries(values: Mapping[str, Any], destination: str, base: Path) -> dict[str, dict[str, Any]]:

@@ -16,6 +16,7 @@ from datacollect.net.deadline import Deadline
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.protocol.source import Peer, Reached, Segment, Source
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.store import Store
@@ -110,8 +111,8 @@ class Preparation:
         Takes what the source has said, as soon as it is reached; whether its files are wanted.
     piece_bytes : callable
         Takes the bytes that a source has listed; returns how they are cut.
-    patterns : sequence of str or None
-        Which of its files are wanted; None: all.
+    wanted : WantedFiles
+        Which of its files are.
     tell_unused : callable
         Takes a pattern that nothing fits.
     """
@@ -125,7 +126,7 @@ class Preparation:
     tell_trouble: Callable[[TransferError], None]
     tell_reached: Callable[[Reached], bool]
     piece_bytes: Callable[[str], int]
-    patterns: Sequence[str] | None
+    wanted: WantedFiles
     tell_unused: Callable[[str], None]
     _best_pages: int = 0
 
@@ -174,7 +175,7 @@ class Preparation:
         """List it, page by page into the state."""
         name = self.source.name
         with self.gate:
-            listing = self.store.listing(name, self.patterns)
+            listing = self.store.listing(name, self.wanted)
             known = self.store.state.known_files(name) if self.source.is_cut_by_file else {}
         for n_pages, page in enumerate(self.source.list(known), 1):
             with self.gate:

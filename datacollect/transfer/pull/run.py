@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from datacollect.transfer.store.log import Log
 from datacollect.transfer.store.store import Store, StoreOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
     from typing import Any
 
@@ -37,6 +38,8 @@ def pull(
     method: RunMethod = ADAPTIVE,
     *,
     plan_only: bool = False,
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
     verify: bool = False,
     overwrite: bool = False,
     modes: bool = True,
@@ -61,6 +64,10 @@ def pull(
         ``adaptive``, ``coordinated``, ``best-path`` or ``direct``.
     plan_only : bool, optional
         List and plan, move nothing.
+    include, exclude : sequence of str, optional
+        Patterns, as ``files`` in a collection, for all sources: of what the collection wants, only
+        files that some of ``include`` fit and none of ``exclude``. What they leave out is not
+        wanted this time: another start without them fetches it.
     verify : bool, optional
         Read all that has come before again, and fetch what is not as it was verified.
     overwrite : bool, optional
@@ -106,6 +113,7 @@ def pull(
             collection = Collection.from_file(collection)
         else:
             collection = Collection.from_dict(collection)
+    collection = _only(collection, include, exclude)
     key = read_private_key(collection.key)
     # All that a pull needs is imported before anybody is asked: later there may be no room for it.
     warm_up(collection, method)
@@ -127,6 +135,21 @@ def pull(
 
 def _unheard(_: object) -> None:
     """Where nobody wants to know."""
+
+
+def _only(
+    collection: Collection, include: Sequence[str] | None, exclude: Sequence[str]
+) -> Collection:
+    for name, patterns in (("include", include or ()), ("exclude", exclude)):
+        if isinstance(patterns, str):
+            raise ProblemError(f"{name} must be a list of patterns, got {patterns!r}; put it in []")
+        if "" in patterns:
+            raise ProblemError(f"{name}: a pattern must not be empty; write ** for all files")
+    return replace(
+        collection,
+        include=None if include is None else tuple(include),
+        exclude=tuple(exclude),
+    )
 
 
 def _number(store: Store) -> str:

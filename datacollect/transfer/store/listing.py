@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from datacollect.errors import TransferError
 from datacollect.kinds import BYTES_STOP, shown
 from datacollect.transfer.protocol.file_names import why_not_written
+from datacollect.transfer.protocol.patterns import ALL
 from datacollect.transfer.protocol.source import LeftOut
 from datacollect.transfer.store.holes import are_ranges
 from datacollect.transfer.store.state import storable
 from datacollect.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.protocol.source import Listed, ListedFolder, Page
     from datacollect.transfer.store.paths import Folding
     from datacollect.transfer.store.state import State
@@ -38,8 +38,8 @@ class Listing:
     source : str
     folding : Folding
         Which names the destination's file system takes for the same.
-    patterns : sequence of str or None
-        Which files of the source are wanted; None: all.
+    wanted : WantedFiles
+        Which files of the source are.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class Listing:
         state: State,
         source: str,
         folding: Folding,
-        patterns: Sequence[str] | None = None,
+        wanted: WantedFiles = ALL,
     ) -> None:
         self._state, self._source, self._folding = state, source, folding
-        self._patterns = patterns
+        self._wanted = wanted
         self._number = state.source_id(source)
         self._last: bytes | None = None
         self._seen: dict[str, str] = {}
@@ -68,9 +68,11 @@ class Listing:
         """
         self._require_progress(page)
         files: list[Listed] = []
-        left_out = [_storable(entry) for entry in page.left_out]
+        left_out = [_storable(entry) for entry in page.left_out if self._may_matter(entry.name)]
         for entry in page.files:
             self._require_order(entry)
+            if not self._wanted.fits(entry.path):
+                continue
             why = self._why_left_out(entry)
             if why is None:
                 files.append(_sound(entry))
@@ -78,6 +80,8 @@ class Listing:
                 left_out.append(_storable(LeftOut(entry.path, why)))
         folders: list[ListedFolder] = []
         for folder in page.folders:
+            if folder.path and not self._wanted.may_hold(f"{folder.path}/"):
+                continue
             why = why_not_written(folder.path) or _why_no_time(folder.mtime_ns)
             if why is None:
                 folders.append(folder._replace(mode=_sound_mode(folder.mode)))
@@ -98,8 +102,15 @@ class Listing:
         list of str
             The patterns that nothing fits.
         """
-        self._state.end_listing(self._number, self._patterns)
-        return self._state.without_files(self._number, self._patterns or ())
+        self._state.end_listing(self._number, self._wanted)
+        # Patterns of one start are for all sources: many fit files of one alone.
+        return self._state.without_files(self._number, self._wanted.files or ())
+
+    def _may_matter(self, name: str) -> bool:
+        """Whether what a source leaves out is wanted, or holds what may be."""
+        if name == ".":
+            return True
+        return self._wanted.may_hold(name) if name.endswith("/") else self._wanted.fits(name)
 
     def _require_progress(self, page: Page) -> None:
         is_empty = not (page.files or page.left_out or page.folders)

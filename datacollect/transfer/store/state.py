@@ -15,7 +15,7 @@ import apsw
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.protocol.patterns import matches
+from datacollect.transfer.protocol.patterns import ALL, WantedFiles
 from datacollect.transfer.protocol.source import GONE
 from datacollect.transfer.store.failures import StateErrors
 from datacollect.transfer.store.holes import data_bytes, hole_starts
@@ -214,19 +214,19 @@ class State(Reading):
         )
         return int(n), int(total)
 
-    def end_listing(self, source: int, patterns: Sequence[str] | None = None) -> None:
+    def end_listing(self, source: int, wanted: WantedFiles = ALL) -> None:
         """Compare a whole listing with what is known, and note that the source is listed.
 
         Files that are listed as before stay as they are, those that changed are fetched anew, and
-        those that are gone are missing, unless they have been collected. What patterns do not fit
-        any more is not gone: it is not wanted.
+        those that are gone are missing, unless they have been collected. What is not
+        wanted any more is not gone.
         """
         with self._transaction() as db:
-            if patterns is not None:
+            if not wanted.is_all:
                 rows = self._rows(NOT_LISTED, (source,))
                 db.executemany(
                     "UPDATE files SET state = 2 WHERE id = ?",
-                    ((number,) for number, path in rows if not matches(path, patterns)),
+                    ((number,) for number, path in rows if not wanted.fits(path)),
                 )
             for sql in END_OF_LISTING:
                 db.execute(sql, {"source": source} if ":source" in sql else None)

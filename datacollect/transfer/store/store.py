@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.protocol.patterns import ALL
 from datacollect.transfer.store.arriving import Arriving
 from datacollect.transfer.store.attributes import StoreOptions, finish_folder
 from datacollect.transfer.store.failures import CLOSED, DiskErrors
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.paths import Folding
     from datacollect.transfer.store.state import FileRow
@@ -111,9 +113,9 @@ class Store(Arriving):
             self.state.again([each.number for each in found.altered + found.gone])
             return found
 
-    def listing(self, name: str, patterns: Sequence[str] | None = None) -> Listing:
-        """Begin to list a source, of which the files are wanted that patterns fit."""
-        return Listing(self.state, name, self._folding_for(name), patterns)
+    def listing(self, name: str, wanted: WantedFiles = ALL) -> Listing:
+        """Begin to list a source."""
+        return Listing(self.state, name, self._folding_for(name), wanted)
 
     def _folding_for(self, name: str) -> Folding:
         """Return which names are one file where a source's files lie, as far as can be tried."""

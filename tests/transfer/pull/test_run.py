@@ -186,3 +186,57 @@ def test_plan_only_moves_nothing(agents, collection_of, tmp_path):
     dc.pull(collection_of(one), tmp_path / "into", plan_only=True)
     assert not [target for _, target in one.calls if target == "/v1/read"]
     assert not (tmp_path / "into/S1").exists()
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "wanted"),
+    [
+        (["a/*"], [], ["a/one", "a/two"]),
+        (None, ["a/**"], ["b", "empty"]),
+        (["**"], ["**/t*", "b"], ["a/one", "empty"]),
+        (["b", "nothing"], [], ["b"]),
+        ([], [], []),
+    ],
+    ids=["include", "exclude", "both", "one fits nothing", "no file"],
+)
+def test_only_what_is_included_and_not_excluded_comes_and_the_rest_later(
+    include, exclude, wanted, agents, collection_of, tmp_path
+):
+    one, into = agents("S1", FILES), tmp_path / "into"
+    answer = dc.pull(collection_of(one), into, include=include, exclude=exclude)
+    assert (answer.complete, answer.n_files) == (True, len(wanted))
+    assert sorted(arrived(into, "S1")) == wanted
+    assert dc.pull(collection_of(one), into).n_files == len(FILES)
+    assert arrived(into, "S1") == FILES
+
+
+def test_patterns_of_a_start_only_narrow_those_of_the_collection(agents, collection_of, tmp_path):
+    one, into, said = agents("S1", FILES), tmp_path / "into", []
+    collection = collection_of(one) | {"sources": {"S1": {"files": ["a/**", "absent"]}}}
+    answer = dc.pull(collection, into, include=["*", "a/o*"], tell=said.append)
+    assert (answer.complete, sorted(arrived(into, "S1"))) == (True, ["a/one"])
+    assert [line for line in said if "absent" in line]
+    assert not [line for line in said if "a/o*" in line]
+
+
+def test_what_has_come_stays_where_it_is_not_wanted_this_time(agents, collection_of, tmp_path):
+    one, into = agents("S1", FILES), tmp_path / "into"
+    dc.pull(collection_of(one), into)
+    assert dc.pull(collection_of(one), into, exclude=["a/**"]).complete
+    assert arrived(into, "S1") == FILES
+    n_read = len([target for _, target in one.calls if target == "/v1/read"])
+    assert dc.pull(collection_of(one), into).complete
+    assert len([target for _, target in one.calls if target == "/v1/read"]) == n_read
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [
+        ({"include": "a"}, "include must be a list of patterns, got 'a'"),
+        ({"exclude": ["a", ""]}, "exclude: a pattern must not be empty"),
+    ],
+    ids=["text", "empty"],
+)
+def test_bad_patterns_are_refused(patterns, message, agents, collection_of, tmp_path):
+    with pytest.raises(dc.ProblemError, match=message):
+        dc.pull(collection_of(agents("S1", FILES)), tmp_path / "into", **patterns)

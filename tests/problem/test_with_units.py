@@ -1,0 +1,103 @@
+"""Numbers with units in Python: what files take as text, constructors take, too."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import datacollect as dc
+
+# 6 TB over 10 Gbit/s, of which the uplink lets 8 Gbit/s pass, from half an hour on.
+PLAIN = dc.Problem.from_hosts(
+    [
+        dc.Host("S", 6 * 10**12, release_s=1800, storage_bytes=2**40, uplink_bytes_per_s=1e9),
+        dc.Host("D"),
+    ],
+    [dc.Link("S", "D", 1.25e9, price_per_gb=0.02)],
+    "D",
+)
+
+
+def test_hosts_and_links_take_texts_with_units():
+    host = dc.Host(
+        "S", "6 TB", release_s="30 min", storage_bytes="1 TiB", uplink_bytes_per_s="8 Gbit/s"
+    )
+    link = dc.Link("S", "D", "10 Gbit/s", price_per_gb="20 per TB")
+    assert dc.Problem.from_hosts([host, dc.Host("D")], [link], "D") == PLAIN
+
+
+def test_periods_take_texts_and_numbers_side_by_side():
+    made = dc.Problem.from_hosts(
+        [dc.Host("S", 10), dc.Host("D")],
+        [dc.Link("S", "D", ["8 kbit/s", 2000.0])],
+        "D",
+        periods_s=[0, "1.5 h"],
+    )
+    assert made.bandwidth_bytes_per_s.tolist() == [[1000.0], [2000.0]]
+    assert made.periods_s.tolist() == [0.0, 5400.0]
+
+
+@pytest.mark.parametrize("kind", [list, np.array], ids=["lists", "array of texts"])
+def test_matrices_take_texts(kind):
+    rates = kind([["0 B/s", "10 Gbit/s"], ["0 B/s", "0 B/s"]])
+    made = dc.Problem.from_matrix(["S", "D"], rates, ["6 TB", 0], "D", release_s=["30 min", 0])
+    assert made.backlog_bytes.tolist() == [6 * 10**12, 0]
+    assert made.bandwidth_bytes_per_s.tolist() == [[1.25e9]]
+    assert made.release_s.tolist() == [1800, 0]
+
+
+def test_tables_take_backlogs_as_texts():
+    links = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_gbit_per_s": [10]})
+    for backlog in ({"S": "6 TB"}, pd.Series({"S": "6 TB"})):
+        assert dc.Problem.from_dataframe(links, backlog, "D").total_bytes == 6 * 10**12
+
+
+def test_graphs_take_backlogs_by_name_and_any_attribute_as_capacity():
+    graph = nx.DiGraph()
+    graph.add_node("S", release_s="30 min", storage_bytes="1 TiB", uplink_bytes_per_s="8 Gbit/s")
+    graph.add_edge("S", "D", capacity="10 Gbit/s", price_per_gb=0.02)
+    made = dc.Problem.from_networkx(graph, "D", backlog={"S": "6 TB"}, capacity="capacity")
+    assert made == PLAIN
+
+
+def test_graphs_take_another_attribute_as_backlog():
+    graph = nx.DiGraph([("S", "D", {"bandwidth_bytes_per_s": 5.0})])
+    graph.nodes["S"]["backlog"] = 10
+    assert dc.Problem.from_networkx(graph, "D", backlog="backlog").backlog_bytes.tolist() == [10, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backlog": {"T": 1}}, "the graph has no node 'T'"),
+        ({"backlog": "volume"}, "no node has an attribute 'volume'"),
+        ({"capacity": "width"}, "edge 'S' -> 'D': width is missing"),
+    ],
+    ids=["name", "attribute of nodes", "attribute of edges"],
+)
+def test_what_a_graph_does_not_have_is_named(options, message):
+    graph = nx.DiGraph([("S", "D", {"bandwidth_bytes_per_s": 5.0})])
+    with pytest.raises(dc.ProblemError, match=message):
+        dc.Problem.from_networkx(graph, "D", **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: [dc.Host("S", "6 Tb")], r"host 'S': backlog_bytes must .* may be bits or bytes"),
+        (lambda: [dc.Host("S", "6")], r"host 'S': backlog_bytes must .* leave out the quotes"),
+        (lambda: [dc.Host("S", release_s="1 GB")], r"release_s must be a number of seconds"),
+        (lambda: [dc.Host("S", "0.3 B")], r"host 'S': backlog_bytes must be whole, got 0.3"),
+    ],
+    ids=["bits or bytes", "no unit", "another kind", "part of a byte"],
+)
+def test_texts_that_are_none_are_refused_in_place(make, message):
+    with pytest.raises(dc.ProblemError, match=message):
+        dc.Problem.from_hosts([*make(), dc.Host("D")], [], "D")
+
+
+def test_the_place_in_a_matrix_is_told():
+    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s\[0\]\[1\] must be a number"):
+        dc.Problem.from_matrix(["S", "D"], [[0, "10 Gb/s"], [0, 0]], [0, 0], "D")
