@@ -67,7 +67,6 @@ WRITES = {
     "pulls --as": (None, "scripts/D.sh"),
     "plot": (None, "new.png"),
     "schema": ("new.json", "new.json"),
-    "manifest": ("new.csv", "new.csv"),
     "example": (".", "minimal.toml"),
     "estimate": ("new.csv", "new.csv"),
     "progress": ("new.toml", "new.toml"),
