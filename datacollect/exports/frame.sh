@@ -6,29 +6,6 @@ leave() {
     exit "$1"
 }
 
-# What runs in the background is ended with its lane.
-child=
-pause() {
-    sleep "$1" &
-    child=$!
-    wait "$child"
-    child=
-}
-# run BYTES TOOL...: the tool may write so many bytes into a file, or 64 KiB, and hardly more.
-run() {
-    (
-        trap '' XFSZ
-        ulimit -f $((($1 > 65536 ? $1 : 65536) / 512 + 2)) 2>/dev/null
-        shift
-        exec "$@"
-    ) &
-    child=$!
-    wait "$child"
-    code=$?
-    child=
-    return "$code"
-}
-
 # wait_until SECONDS from the plan's start
 wait_until() {
     left=$(($1 - $(date +%s) + started))
@@ -132,9 +109,18 @@ get() {
 }
 # stop: ends a lane; what has come meanwhile is judged at once
 stop() {
-    [ -z "$child" ] || { kill "$child" && wait "$child"; } 2>/dev/null
+    end
     [ ! -s "${at-}" ] || keep 143
     exit 143
+}
+# interrupt: ends all lanes
+interrupt() {
+    : >.datacollect/over
+    # shellcheck disable=SC2086 # one word each
+    end $pids
+    rm -f .datacollect/over
+    say 'interrupted; the same command goes on'
+    exit 130
 }
 # pass: all lanes side by side, then all files
 pass() {
@@ -143,13 +129,15 @@ pass() {
     give_up_stale
     for lane in $lanes; do
         (
+            settled=${!-}
             trap stop TERM
             trap '' INT HUP
-            "lane_$lane"
+            is_over || "lane_$lane"
         ) &
         pids="$pids $!"
     done
     for pid in $pids; do wait "$pid" || failed=1; done
+    settled=${!-}
     # Where files are to be complete, they tell: one lane may have fetched what another waited for.
     [ "$partial" = . ] || failed=0
     files || failed=1
@@ -185,9 +173,9 @@ main() {
             printf '%s\n' "$plan" >.datacollect/plan || leave 3 "cannot write here"
     fi
     started=$(cat .datacollect/started) start=$(date +%s)-$$
+    rm -f .datacollect/again .datacollect/over
     pids=
-    trap 'kill $pids 2>/dev/null; wait; say "interrupted; the same command goes on"; exit 130' INT TERM HUP
-    rm -f .datacollect/again
+    trap interrupt INT TERM HUP
     held && lacking=0 || lacking=1
     # What was given up is fetched once more.
     pass || { rm .datacollect/again 2>/dev/null && pass; } || lacking=1
