@@ -102,6 +102,14 @@ def cloud_grids(measured_data: Path) -> Path:
 
 
 @pytest.fixture
+def usual_umask() -> Generator[None]:
+    """Take this where others than their owner read files, or modes are compared."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
 def browser():
     """Headless Chromium."""
     named = os.environ.get("DATACOLLECT_CHROMIUM")
