@@ -102,6 +102,14 @@ def cloud_grids(measured_data: Path) -> Path:
 
 
 @pytest.fixture
+def usual_umask() -> Generator[None]:
+    """Take this where others than their owner read files, or modes are compared."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
 def browser():
     """Headless Chromium."""
     named = os.environ.get("DATACOLLECT_CHROMIUM")
@@ -144,8 +152,12 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected alone: looked through again and again, it costs a twentieth."""
+    """Leave what was collected alone: looked through again and again, it costs a twentieth.
+
+    So does looking through what is new as often as Python would: every 700 objects.
+    """
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()
 
 

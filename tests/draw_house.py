@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from functools import cache
 
 import networkx as nx
 from judges.imports import (
@@ -27,6 +28,7 @@ BEGIN, END = "<!-- the house -->\n", "<!-- end of the house -->\n"
 WIDTH, INDENT = 100, 22
 
 
+@cache
 def drawing() -> str:
     """Return the house as text, the highest storey first."""
     graph = arrows()

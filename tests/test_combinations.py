@@ -7,6 +7,7 @@ without a deadline, and compared with linear programs of their own.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
@@ -34,6 +35,7 @@ PAIRS = tuple(combinations_with_replacement(FEATURES, 2))
 PART = 1e-6
 
 
+@cache
 def problem_with(*features: str) -> Problem:
     """A and B hold 6 and 4 MB; directly 1 and 2 MB/s lead to D, over K 1 and over L 2 MB/s.
 
@@ -110,6 +112,10 @@ def test_the_page_has_every_pair_and_everything_that_can_be_asked_for():
 
 # Every cell -------------------------------------------------------------------------------------
 
+# All wishes of a pair have the same problem, and the same earliest ends by other programs.
+earliest_s_of = cache(fluid_makespan_s)
+fewest_slots_of = cache(lambda problem: slotted_makespan_slots(problem, SLOT_S, 30))
+
 
 @pytest.mark.parametrize("with_deadline", [False, True], ids=["fastest", "deadline"])
 @pytest.mark.parametrize("wish", PREFERENCES)
@@ -147,7 +153,7 @@ def test_every_feature_of_the_problem_matters(feature):
 def judge_grid(problem: Problem, wish: str, with_deadline: bool) -> None:
     """By the first instants of the grid as much as can be, each given those before."""
     assert wish == "earliest-arrival"
-    earliest_s = fluid_makespan_s(problem)
+    earliest_s = earliest_s_of(problem)
     assert earliest_s is not None
     deadline_s = 1.3 * earliest_s if with_deadline else None
     plan = dc.coordinated(problem, prefer=wish, deadline_s=deadline_s, chunk_s=0.0)
@@ -165,7 +171,7 @@ def judge_grid(problem: Problem, wish: str, with_deadline: bool) -> None:
 
 
 def judge_pipelined(problem: Problem, wish: str, with_deadline: bool) -> None:
-    earliest_s = fluid_makespan_s(problem)
+    earliest_s = earliest_s_of(problem)
     assert earliest_s is not None
     deadline_s = 1.3 * earliest_s if with_deadline else None
     plan = dc.coordinated(problem, prefer=wish, deadline_s=deadline_s, chunk_s=0.0)
@@ -212,7 +218,7 @@ def judge_every_boundary(problem: Problem, with_deadline: bool) -> None:
 
 
 def slotted(problem: Problem, wish: str, with_deadline: bool) -> tuple[dc.Schedule, int]:
-    fewest = slotted_makespan_slots(problem, SLOT_S, 30)
+    fewest = fewest_slots_of(problem)
     assert fewest is not None
     n_slots = fewest + 2 * with_deadline
     deadline_s = n_slots * SLOT_S if with_deadline else None

@@ -186,7 +186,7 @@ def test_systemd_takes_the_service(tmp_path):
     program = "/usr/local/bin/datacollect-agent"
     assert f"\nExecStart={program} " in text
     unit = tmp_path / "datacollect-agent.service"
-    unit.write_text(text.replace(f"ExecStart={program}", f"ExecStart={sys.executable}"))
+    unit.write_text(text.replace(f"ExecStart={program}", f'ExecStart="{sys.executable}"'))
     done = subprocess.run(
         ["systemd-analyze", "verify", str(unit)], check=False, capture_output=True, text=True
     )

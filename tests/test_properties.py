@@ -11,7 +11,7 @@ from instances.strategies import FEATURES, problems
 import datacollect as dc
 from datacollect.problem.problem import Problem
 
-LIBERAL = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LIBERAL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 CONSTANT = FEATURES - {"forecast", "release", "storage"}
 
 METHODS = {
@@ -49,7 +49,7 @@ def test_every_schedule_is_valid_and_no_faster_than_the_lower_bound(method, prob
 
 
 @given(problem=problems(features=FEATURES - {"shared"}, most_hosts=3))
-@settings(LIBERAL, max_examples=15)
+@settings(LIBERAL, max_examples=10)
 def test_backends_agree_on_makespans_and_stay_valid(solver, problem):
     for method in ("coordinated", "slotted"):
         reference, plan = plan_or_none(method, problem), plan_or_none(method, problem, solver)
@@ -65,7 +65,7 @@ def test_backends_agree_on_makespans_and_stay_valid(solver, problem):
 
 
 @given(problem=problems(most_hosts=3))
-@settings(LIBERAL, max_examples=15)
+@settings(LIBERAL, max_examples=10)
 def test_linear_backends_agree(linear_solver, problem):
     for method in ("coordinated", "slotted"):
         plan = plan_or_none(method, problem, linear_solver)

@@ -8,6 +8,7 @@ that help and mistakes in the usage appear at once.
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -42,7 +43,7 @@ from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PROGRAM = "datacollect"
 COMPLETES = "_DATACOLLECT_COMPLETE"
@@ -93,9 +94,7 @@ def run(arguments: Sequence[str]) -> int:
     Every error ends here as one message on standard error.
     """
     try:
-        code = typer.main.get_command(app)(
-            list(arguments), prog_name=PROGRAM, standalone_mode=False
-        )
+        code = _commands()(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.Abort:
         return exit_code_of(KeyboardInterrupt())
     except KeyboardInterrupt as error:
@@ -110,6 +109,12 @@ def run(arguments: Sequence[str]) -> int:
     if code == INTERRUPTED:  # typer made a code of it
         note("interrupted")
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _commands() -> Callable[..., Any]:
+    """Make commands of functions: once, as it takes longer than most of them do."""
+    return typer.main.get_command(app)
 
 
 def _usage_error(error: Any) -> int:

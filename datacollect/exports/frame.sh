@@ -6,29 +6,6 @@ leave() {
     exit "$1"
 }
 
-# What runs in the background is ended with its lane.
-child=
-pause() {
-    sleep "$1" &
-    child=$!
-    wait "$child"
-    child=
-}
-# run BYTES TOOL...: the tool may write so many bytes into a file, or 64 KiB, and hardly more.
-run() {
-    (
-        trap '' XFSZ
-        ulimit -f $((($1 > 65536 ? $1 : 65536) / 512 + 2)) 2>/dev/null
-        shift
-        exec "$@"
-    ) &
-    child=$!
-    wait "$child"
-    code=$?
-    child=
-    return "$code"
-}
-
 # wait_until SECONDS from the plan's start
 wait_until() {
     left=$(($1 - $(date +%s) + started))
@@ -43,9 +20,18 @@ at_least() {
 
 # stop: ends a lane; what has come meanwhile is judged at once
 stop() {
-    [ -z "$child" ] || { kill "$child" && wait "$child"; } 2>/dev/null
+    end
     [ ! -s "${at-}" ] || keep 143
     exit 143
+}
+# interrupt: ends all lanes, and who tells of them
+interrupt() {
+    : >.datacollect/over
+    # shellcheck disable=SC2086 # one word each
+    end $pids $teller
+    rm -f .datacollect/over
+    say 'interrupted; the same command goes on'
+    exit 130
 }
 # pass: all lanes side by side, then all files
 pass() {
@@ -54,9 +40,10 @@ pass() {
     give_up_stale
     for lane in $lanes; do
         (
+            settled=${!-}
             trap stop TERM
             trap '' INT HUP
-            "lane_$lane"
+            is_over || "lane_$lane"
             code=$?
             leave_times
             rm -f ".datacollect/lane-$lane"
@@ -65,6 +52,7 @@ pass() {
         pids="$pids $!"
     done
     for pid in $pids; do wait "$pid" || failed=1; done
+    settled=${!-}
     # Where files are to be complete, they tell: one lane may have fetched what another waited for.
     [ "$partial" = . ] || failed=0
     files || failed=1
@@ -100,11 +88,11 @@ begin() {
             printf '%s\n' "$plan" >.datacollect/plan || leave 3 "cannot write here"
     fi
     started=$(cat .datacollect/started) start=$(date +%s)-$$
-    rm -f .datacollect/again .datacollect/times .datacollect/lane-*
+    rm -f .datacollect/again .datacollect/over .datacollect/times .datacollect/lane-*
     forget_given_up
 }
-# end CODE WORDS: says how long it took, and leaves
-end() {
+# finish CODE WORDS: says how long it took, and leaves
+finish() {
     kill "$teller" 2>/dev/null
     [ "$1" -ne 0 ] || how_long
     rm -f .datacollect/pace .datacollect/times
@@ -129,12 +117,12 @@ main() {
     need_tools
     begin
     pids='' teller=''
-    trap 'kill $pids $teller 2>/dev/null; wait; say "interrupted; the same command goes on"; exit 130' INT TERM HUP
+    trap interrupt INT TERM HUP
     tell_now_and_then 9>&- &
     teller=$!
     held && lacking=0 || lacking=1
     # What was given up is fetched once more.
     pass || { rm .datacollect/again 2>/dev/null && pass; } || lacking=1
-    [ "$lacking" -eq 0 ] || end 1 "something is missing; the same command goes on"
-    end 0 'done'
+    [ "$lacking" -eq 0 ] || finish 1 "something is missing; the same command goes on"
+    finish 0 'done'
 }

@@ -28,7 +28,7 @@ FORMAT = "datacollect-export/2"
 # What a destination has not whole yet; a relay's folder is all of this kind, and what it serves.
 PARTIAL = ".datacollect/partial"
 # Of all scripts: what is here and what proves it, then what fetches.
-RUNNER = ("marks", "peers", "tell", "pieces", "frame")
+RUNNER = ("processes", "marks", "peers", "tell", "pieces", "frame")
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,8 @@ how_far() {
 }
 # tell_now_and_then: holds no lock, and ends with whoever started it, however that ends
 tell_now_and_then() {
-    trap '[ -z "$child" ] || kill "$child" 2>/dev/null; exit' TERM
+    settled=${!-}
+    trap 'end; exit' TERM
     trap '' INT HUP
     pace=.datacollect/pace
     : >"$pace"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -172,7 +173,9 @@ def test_interrupt_is_130(here, call, monkeypatch):
 )
 def test_output_that_goes_nowhere_ends_in_no_traceback(reader, expected, message, here):
     # `sleep` gives the reader time to go away.
-    line = f"(sleep 0.3; {sys.executable} -m datacollect schema; echo $? >code) {reader}"
+    line = (
+        f"(sleep 0.3; {shlex.quote(sys.executable)} -m datacollect schema; echo $? >code) {reader}"
+    )
     done = subprocess.run(
         ["bash", "-c", line], check=False, capture_output=True, text=True, cwd=here
     )

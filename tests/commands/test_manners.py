@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -193,7 +194,7 @@ def test_an_invalid_schedule_is_said_in_json_too(here, call):
 
 
 def in_shell(line, folder):
-    command = line.replace("datacollect", f"{sys.executable} -m datacollect")
+    command = line.replace("datacollect", f"{shlex.quote(sys.executable)} -m datacollect")
     return subprocess.run(
         ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=folder
     )

@@ -253,3 +253,33 @@ def test_bash_runs_the_scripts_too(files):
         exported(files, problem, dc.direct(problem), "curl", url)
         assert ended(start(files, "D", "into", shell="bash")) == (0, "D: done\n")
     assert same_files(files, files / "into")
+
+
+# What bash does before each command: signals come at the least kind instants.
+INSTANTS = {
+    "a lane has begun, and its number is not noted": """
+        if [ "$BASHPID" = "$$" ] && [ "${!-}" != "$seen" ]; then seen=$!; kill -INT "$$"; fi""",
+    "a tool has begun, and its number is not noted": """
+        if [ "$BASHPID" != "$$" ] && [ "${!-$seen}" != "$seen" ]; then
+            seen=$! && sleep 0.2 && kill -INT "$$"
+            while :; do sleep 0.02; done
+        fi""",
+    "a lane has begun, and cannot hear yet": """
+        if [ "$BASH_COMMAND" = "trap stop TERM" ]; then
+            heard="" && trap heard=yes TERM && kill -INT "$$"
+            until [ "$heard" ]; do sleep 0.02; done
+        fi""",
+}
+
+
+@pytest.mark.parametrize("instant", INSTANTS)
+def test_nothing_outlives_a_script_whenever_it_is_interrupted(files, monkeypatch, instant):
+    """What did would hold its output, until the server gives more: it never does."""
+    problem = problem_of_files()
+    (files / "instant.sh").write_text(f"set -T\nseen=\ntrap '{INSTANTS[instant]}' DEBUG\n")
+    monkeypatch.setenv("BASH_ENV", str(files / "instant.sh"))
+    with serving(files, valve=Valve()) as url:
+        exported(files, problem, dc.direct(problem), "curl", url)
+        code, said = ended(start(files, "D", "into", shell="bash"))
+    assert (code, said) == (130, "D: interrupted; the same command goes on\n")
+    assert not (files / "into" / ".datacollect" / "over").exists()

@@ -1,4 +1,4 @@
-"""Sixty experiments of all groups for everyday: chosen by hand, each about a second.
+"""Sixty experiments of all groups, chosen by hand, each about a second: everyday tests take some.
 
 They are named by patterns, so that a site counts though its file was given another name: the call,
 the kind, the error, and which of the site's calls.

@@ -131,7 +131,10 @@ def install() -> None:
         for kind in (socket.socket, ssl.SSLSocket):
             if name in vars(kind) or (kind is socket.socket and hasattr(kind, name)):
                 setattr(kind, name, _wrapped(f"socket.{name}", getattr(kind, name), name))
-    threading._start_new_thread = _wrapped("thread.start", threading._start_new_thread, "thread")
+    # The one since Python 3.13, the other before.
+    for name in ("_start_joinable_thread", "_start_new_thread"):
+        if hasattr(threading, name):
+            setattr(threading, name, _wrapped("thread.start", getattr(threading, name), "thread"))
     real_time, real_time_ns = time.time, time.time_ns
 
     def shifted_time() -> float:

@@ -74,8 +74,9 @@ def xrootd():
     """Run XRootD; it and its files end with the block."""
     if shutil.which("xrootd") is None or shutil.which("xrdcp") is None:
         pytest.skip(NO_XROOTD)
-    # Not below pytest's folders, which none but their owner may enter.
-    with tempfile.TemporaryDirectory(prefix="xrootd-") as name:
+    # Not below pytest's folders, which none but their owner may enter. Its user, who is another
+    # where root runs the tests, reads what they write, whatever their umask.
+    with _umask(0o022), tempfile.TemporaryDirectory(prefix="xrootd-") as name:
         folder = Path(name)
         data = folder / "root/data"
         data.mkdir(parents=True)
@@ -101,6 +102,15 @@ def xrootd():
         finally:
             process.terminate()
             process.wait(30)
+
+
+@contextmanager
+def _umask(mask: int):
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _wait(process: subprocess.Popen, port: int) -> None:

@@ -73,6 +73,14 @@ def test_a_failure_of_before_is_forgotten_when_it_is_made_well(tmp_path, monkeyp
     assert not list((tmp_path / "failed").iterdir())
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder in which nothing changes."""
+    folder = tmp_path_factory.mktemp("results")
+    swept(folder)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("axes", "message"),
     [
@@ -89,13 +97,12 @@ def test_a_failure_of_before_is_forgotten_when_it_is_made_well(tmp_path, monkeyp
         ),
     ],
 )
-def test_what_contradicts_the_results_is_refused(tmp_path, axes, message):
-    swept(tmp_path)
-    before = (tmp_path / "experiment.json").read_bytes()
+def test_what_contradicts_the_results_is_refused(results, axes, message):
+    before = (results / "experiment.json").read_bytes()
     with pytest.raises(dc.ProblemError, match=message) as caught:
-        swept(tmp_path, axes=axes)
-    assert f"or sweep into another folder, with --reuse {tmp_path}" in str(caught.value)
-    assert (tmp_path / "experiment.json").read_bytes() == before
+        swept(results, axes=axes)
+    assert f"or sweep into another folder, with --reuse {results}" in str(caught.value)
+    assert (results / "experiment.json").read_bytes() == before
 
 
 def axis(name, *values):

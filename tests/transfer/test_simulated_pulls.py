@@ -52,7 +52,7 @@ def test_every_file_comes_whole_and_once_whatever_happens(first):
     assert sum(pull.n_recorded for pull in pulls) >= 400, "hardly anything moves"
 
 
-@pytest.mark.parametrize("first", range(1000, 1550, 50))
+@pytest.mark.parametrize("first", range(1000, 1250, 50))
 def test_every_file_comes_whole_and_once_where_there_are_few(first):
     """Few files of few pieces, in many more collections."""
     pulls = [carried_out(seed, is_small=True) for seed in range(first, first + 50)]

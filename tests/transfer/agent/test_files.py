@@ -179,6 +179,7 @@ def test_links_swapped_in_meanwhile_never_lead_out(folder, tmp_path):
 # What cannot be read -------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("usual_umask")
 def test_a_file_that_may_not_be_opened_is_unreadable_in_the_systems_words(folder, tmp_path):
     root = tmp_path / "data"
     files = [entry(root, "a"), entry(root, "x/y/b")]

@@ -258,6 +258,7 @@ def test_what_lies_before_the_first_file_of_patterns_is_told_on_the_same_page(se
     assert [[one.path for one in page.folders] for page in pages] == [[], ["x"], ["x/y"], []]
 
 
+@pytest.mark.usefixtures("usual_umask")
 @pytest.mark.parametrize("patterns", [None, ("d/*.tar",), ("**/*.tar",), ("d/**",)])
 def test_an_unreadable_folder_is_named_with_the_systems_words(served, patterns):
     """Also where patterns mean some of its files alone, of which nobody knows whether they are."""
@@ -274,6 +275,7 @@ def test_an_unreadable_folder_is_named_with_the_systems_words(served, patterns):
     assert [file.path for file in page.files] == wanted
 
 
+@pytest.mark.usefixtures("usual_umask")
 @pytest.mark.parametrize("detail", [True, False])
 def test_an_unreadable_file_is_named_with_the_systems_words(served, detail):
     root, folder = served

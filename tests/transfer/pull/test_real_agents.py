@@ -94,6 +94,7 @@ def test_times_before_1970_and_after_2262_are_kept(tmp_path, served, collection_
     assert not answer.routes
 
 
+@pytest.mark.usefixtures("usual_umask")
 def test_modes_and_empty_folders_are_kept_unless_told_otherwise(tmp_path, served, collection_of):
     (served / "empty").mkdir(mode=0o555)
     (served / "00").chmod(0o444)

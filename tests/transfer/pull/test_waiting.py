@@ -23,7 +23,6 @@ def appears(path, within_s=20.0):
     while not path.exists():
         assert time.monotonic() < deadline_s, f"{path} does not come"
         time.sleep(0.02)
-    return time.monotonic()
 
 
 def in_thread(*args, **options):
@@ -166,15 +165,15 @@ def test_silent_servers_hold_nobody_up(agents, collection_of, into):
     """Somebody accepts connections and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         collection = collection_of(
-            agents("S1", FILES), limits={"patience_s": 2.0, "timeout_s": 1.0}
+            agents("S1", FILES), limits={"patience_s": 6.0, "timeout_s": 2.0}
         )
         collection["agents"]["S2"] = {
             "url": f"https://127.0.0.1:{silent.getsockname()[1]}",
             "fingerprint": "sha256:" + "0" * 64,
         }
-        begun_s = time.monotonic()
         thread, answers = in_thread(collection, into)
-        assert appears(into / "S1/b") - begun_s < 2.5
+        appears(into / "S1/b")
+        assert not answers, "it waited for the other"
         thread.join(30)
         assert [entry.source for entry in answers[0].missing] == ["S2"]
 

@@ -218,6 +218,7 @@ assert "takes it for 'TOP'" in pulled.missing["top"], pulled.missing
     )
 
 
+@pytest.mark.usefixtures("usual_umask")
 def test_a_folder_that_may_not_be_written_is_named_before_a_byte_moves(tmp_path, source):
     into = tmp_path / "into"
     (into / "S/a").mkdir(parents=True)
@@ -236,6 +237,7 @@ def test_a_folder_that_may_not_be_written_is_named_before_a_byte_moves(tmp_path,
     store.close()
 
 
+@pytest.mark.usefixtures("usual_umask")
 def test_what_may_not_be_looked_at_is_not_called_gone(tmp_path, source, monkeypatch):
     into = tmp_path / "into"
     pull(into, source)
