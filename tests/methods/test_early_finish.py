@@ -130,8 +130,8 @@ def test_an_optimum_without_periods_leaves_no_source_that_could_be_faster(proble
             for i in rows
             for users, limit in (
                 (link == link[i], constant.bandwidth_bytes_per_s[0, link[i]]),
-                (tail == tail[i], constant.uplink_bytes_per_s[tail[i]]),
-                (head == head[i], constant.downlink_bytes_per_s[head[i]]),
+                (tail == tail[i], constant.uplink_bytes_per_s[0, tail[i]]),
+                (head == head[i], constant.downlink_bytes_per_s[0, head[i]]),
             )
         )
 
