@@ -43,7 +43,7 @@ class HourlyRate:
     Attributes
     ----------
     hours : tuple of str
-        In a day's order, all of one form: ``"08:00:00"``.
+        In a day's order, all of one form: ``"08:00"``, ``"08:00:30"``.
     bytes_per_s : tuple of float
         From each of them on, until the next; from the last one to the first one of the next day.
     """
@@ -84,7 +84,7 @@ def hourly_rate(text: str, place: str, number: Number) -> HourlyRate:
     >>> from datacollect.kinds import Number
     >>> said = hourly_rate("20:00 1 GB/s, 8:00 5 MB/s", "uplink", Number("bytes per second"))
     >>> said.hours, said.bytes_per_s
-    (('08:00:00', '20:00:00'), (5000000.0, 1000000000.0))
+    (('08:00', '20:00'), (5000000.0, 1000000000.0))
     """
     found: dict[str, float] = {}
     for part in (part.strip() for part in re.split("[,;]", text)):
@@ -103,8 +103,12 @@ def hourly_rate(text: str, place: str, number: Number) -> HourlyRate:
 
 
 def of_one_form(hour: str) -> str:
-    """Return an hour with seconds, ``08:00:00`` for ``8:00``: texts of one instant are equal."""
-    return f"{padded(hour)}:00"[:8]
+    """Return ``08:00`` for ``8:00`` and ``08:00:00``: texts of one instant are equal.
+
+    In the order of texts they come in a day's order.
+    """
+    hour = padded(hour)
+    return hour[:5] if hour[5:] == ":00" else hour
 
 
 def with_hours(
