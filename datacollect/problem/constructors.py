@@ -286,9 +286,9 @@ class ProblemConstructors(ProblemContents):
         hosts : DataFrame, optional
             Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
             ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``, ``latitude``,
-            ``longitude``; NaN is the default of `Host`. It lists all hosts, in their order. Without
-            it hosts are all names in links and backlogs: in the order of a square table, sorted
-            otherwise.
+            ``longitude``; NaN is the default of `Host`. Cells of uplinks and downlinks may be lists
+            with one number per period. It lists all hosts, in their order. Without it hosts are all
+            names in links and backlogs: in the order of a square table, sorted otherwise.
         periods_s : array_like, shape (n_periods,), optional
             Starts of the forecast's periods in seconds, the first 0.
         shared : iterable of SharedBottleneck, optional

@@ -9,6 +9,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from judges.contract_check import judge
 
@@ -149,6 +150,16 @@ def test_lists_have_one_number_for_each_period():
     said = tree([1.0, "2 MB/s"], daily_periods=["08:00", "20:00"])
     problem = dc.Problem.from_dict(said)
     assert problem.uplink_bytes_per_s[:3, 0].tolist() == [2e6, 1.0, 2e6]
+
+
+def test_tables_take_lists_among_numbers():
+    links = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_bytes_per_s": [1e9]})
+    hosts = pd.DataFrame({"uplink_bytes_per_s": [[1.0, 10.0], None]}, index=["S", "D"])
+    made = {"hosts": hosts, "periods_s": [0.0, 10.0]}
+    assert dc.Problem.from_dataframe(links, {"S": 100}, "D", **made) == pair()
+    made["hosts"] = pd.DataFrame({"uplink_bytes_per_s": [[1.0, 2.0, 3.0], None]}, index=["S", "D"])
+    with pytest.raises(ProblemError, match=r"uplink_bytes_per_s of 'S' must .* \(2\), got 3"):
+        dc.Problem.from_dataframe(links, {"S": 100}, "D", **made)
 
 
 def test_matrices_take_a_row_for_each_period():
