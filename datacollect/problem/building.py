@@ -81,12 +81,6 @@ def contents_of_hosts(
         clock=None if start is None else Clock.of(start, timezone),
         **_rates_of_links(links),
     )
-    if hourly and periods_s is not None:
-        key, host, _ = hourly[0]
-        raise ProblemError(
-            f"host {names[host]!r}: {key}: hours of the day and periods_s exclude each other; give "
-            "one number per period"
-        )
     contents, hours = with_hours(contents, None, hourly)
     return recurring(contents, hours, _windows(hosts, links))
 

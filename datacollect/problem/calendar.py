@@ -115,9 +115,8 @@ def recurring(
         return contents
     clock = contents.clock
     if clock is None:
-        what = "open" if windows else "a limit of a host by hours of the day"
         raise ProblemError(
-            f"{what} needs start, the clock time of 0 s; add start = 2026-11-22T20:00:00+01:00"
+            "open needs start, the clock time of 0 s; add start = 2026-11-22T20:00:00+01:00"
         )
     if hours is None and len(contents.periods_s) > 1:
         raise ProblemError(

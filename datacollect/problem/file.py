@@ -85,12 +85,6 @@ def contents_of(
         stated = {host for host, said in tree["hosts"].items() if "backlog_bytes" in said}
         backlogs = backlogs_of_files(manifest, hosts, stated, name)
     limits, hourly = _limits(hosts, periods_s)
-    if hourly and values["periods_s"] is not None:
-        key, host, _ = hourly[0]
-        raise ProblemError(
-            f"{join(join('hosts', tuple(hosts)[host]), key)}: hours of the day and periods_s "
-            "exclude each other; give daily_periods, or one number per period of periods_s"
-        )
     contents = ProblemContents(
         names=tuple(hosts),
         destination=values["destination"],

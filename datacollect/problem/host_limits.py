@@ -126,9 +126,26 @@ def with_hours(
         Hours at which links' bandwidths change.
     hourly : sequence of (str, int, HourlyRate)
         Limits that follow hours: the column, the host's index, what it says.
+
+    Raises
+    ------
+    ProblemError
+        There is no clock, or periods do not follow the hours of the day.
     """
     if not hourly:
         return contents, hours
+    key, host, _ = hourly[0]
+    place = f"host {contents.names[host]!r}: {key}"
+    if contents.clock is None:
+        raise ProblemError(
+            f"{place}: hours of the day need start, the clock time of 0 s; add start = "
+            "2026-11-22T20:00:00+01:00"
+        )
+    if hours is None and len(contents.periods_s) > 1:
+        raise ProblemError(
+            f"{place}: hours of the day and periods_s exclude each other; give daily_periods, or "
+            "a list of one number per period"
+        )
     known = tuple(of_one_form(hour) for hour in hours or ())
     every = tuple(sorted({*known, *(hour for _, _, rate in hourly for hour in rate.hours)}))
     rows = _last_row(known, every) if known else np.zeros(len(every), dtype=np.int64)

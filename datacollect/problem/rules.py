@@ -108,8 +108,9 @@ def host_arrays(
             arrays[key] = whole_backlogs(names, values)
         elif key in LIMITS:
             arrays[key] = rows = by_period(key, values, n_periods, len(names))
-            for period, row in enumerate(rows[:1] if is_constant(rows) else rows):
-                _limits(names, key, row, f" in period {period}" if len(rows) > 1 else "")
+            varying = not is_constant(rows)
+            for period, row in enumerate(rows if varying else rows[:1]):
+                _limits(names, key, row, f" in period {period}" if varying else "")
             reject_partly_unlimited(names, key, rows)
         else:
             arrays[key] = _limits(names, key, one_per_host(key, values, len(names)))

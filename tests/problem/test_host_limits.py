@@ -221,8 +221,11 @@ def test_texts_that_are_no_rates_by_hours_are_refused(text, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"start": None, "timezone": None}, "a limit of a host by hours of the day needs start"),
-        ({"periods_s": [0, 60]}, "hosts.S.uplink_bytes_per_s: hours of the day and periods_s"),
+        (
+            {"start": None, "timezone": None},
+            "host 'S': uplink_bytes_per_s: hours of the day need start",
+        ),
+        ({"periods_s": [0, 60]}, "host 'S': uplink_bytes_per_s: hours of the day and periods_s"),
     ],
     ids=["no start", "periods"],
 )
