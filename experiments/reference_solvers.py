@@ -139,7 +139,7 @@ class ConcurrentFlow:
         held = problem.backlog_bytes / problem.total_bytes
         sources = np.flatnonzero(held)
         # What arrives at the destination follows from all other balances, its row is left open.
-        limits = np.concatenate([problem.uplink_bytes_per_s, problem.downlink_bytes_per_s])
+        limits = np.append(problem.uplink_bytes_per_s[0], problem.downlink_bytes_per_s[0])
         room = np.append(limits, [shared.bandwidth_bytes_per_s for shared in problem.shared])
         entries = [
             (tail, usable, np.ones(len(usable))),

@@ -33,7 +33,11 @@ from datacollect.explanation.tolerances import SAME
 from datacollect.flow.bottleneck import name_hosts
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
-from datacollect.methods.slots import slot_bandwidth_bytes_per_s, slots_until
+from datacollect.methods.slots import (
+    slot_bandwidth_bytes_per_s,
+    slot_limits_bytes_per_s,
+    slots_until,
+)
 from datacollect.methods.tolerances import SAME_BOUNDARY
 from datacollect.schedule.use import source_completion_s
 from datacollect.solvers.budget import Budget
@@ -155,11 +159,14 @@ def _on_grid(problem: Problem, slot_s: float) -> Problem:
         if np.allclose(release_s, problem.release_s, rtol=SAME, atol=0.0):
             return problem
         return problem.replace(release_s=release_s)
-    rows = [
-        slot_bandwidth_bytes_per_s(problem, slot, slot_s) for slot in edges.astype(int).tolist()
-    ]
+    slots = edges.astype(int).tolist()
+    limits = [slot_limits_bytes_per_s(problem, slot, slot_s) for slot in slots]
     return problem.replace(
-        release_s=release_s, periods_s=edges * slot_s, bandwidth_bytes_per_s=np.array(rows)
+        release_s=release_s,
+        periods_s=edges * slot_s,
+        bandwidth_bytes_per_s=[slot_bandwidth_bytes_per_s(problem, slot, slot_s) for slot in slots],
+        uplink_bytes_per_s=[uplinks for uplinks, _ in limits],
+        downlink_bytes_per_s=[downlinks for _, downlinks in limits],
     )
 
 

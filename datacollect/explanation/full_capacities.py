@@ -102,20 +102,25 @@ class FullCapacities:
 
     def _capacity(self, resource: IntArray, stretch: IntArray) -> FloatArray:
         problem = self.problem
-        is_link = resource < problem.n_links
         capacity = np.empty(len(resource))
-        links = resource[is_link]
-        capacity[is_link] = problem.bandwidth_bytes_per_s[self.period[stretch[is_link]], links]
-        capacity[~is_link] = self._constants[resource[~is_link] - problem.n_links]
+        by_period = (
+            problem.bandwidth_bytes_per_s,
+            problem.uplink_bytes_per_s,
+            problem.downlink_bytes_per_s,
+        )
+        kind = np.searchsorted(self.bases, resource, side="right") - 1
+        for i, rates in enumerate(by_period):
+            its = kind == i
+            capacity[its] = rates[self.period[stretch[its]], resource[its] - self.bases[i]]
+        constant = kind >= len(by_period)
+        capacity[constant] = self._constants[resource[constant] - self.bases[len(by_period)]]
         return capacity
 
     @cached_property
     def _constants(self) -> FloatArray:
-        """Capacities of all but links, in the order of their numbers."""
-        problem = self.problem
-        shared = [bottleneck.bandwidth_bytes_per_s for bottleneck in problem.shared]
-        limits = (problem.uplink_bytes_per_s, problem.downlink_bytes_per_s)
-        return np.concatenate([*limits, shared, problem.storage_bytes])
+        """Capacities of what no forecast changes, in the order of their numbers."""
+        shared = [bottleneck.bandwidth_bytes_per_s for bottleneck in self.problem.shared]
+        return np.concatenate([shared, self.problem.storage_bytes])
 
     # Who uses what ------------------------------------------------------------------------------
 
@@ -144,7 +149,7 @@ class FullCapacities:
             (uplinks, problem.uplink_bytes_per_s, where.tail),
             (downlinks, problem.downlink_bytes_per_s, where.head),
         ):
-            rows = np.flatnonzero(np.isfinite(limit[end]))
+            rows = np.flatnonzero(np.isfinite(limit[0, end]))
             pairs.append((rows, base + end[rows]))
         rows, number = self._shared_uses()
         pairs.append((rows, shared + number))
@@ -266,17 +271,29 @@ class FullCapacities:
         place = self.where.route * (1 + int(self.where.hop.max())) + self.where.hop
         order = np.lexsort((self.first, place))
         for rows in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
-            source, link = int(self.where.source[rows[0]]), int(self.link[rows[0]])
+            source = int(self.where.source[rows[0]])
             begin, end = self._ready(rows), int(self.last[rows].max())
             moving = np.zeros(len(self.time_s), dtype=np.int64)
             np.add.at(moving, self.first[rows], 1)
             np.add.at(moving, self.last[rows], -1)
             rests = begin + np.flatnonzero(np.cumsum(moving)[begin:end] == 0)
-            outage = self.problem.bandwidth_bytes_per_s[self.period[rests], link] == 0
-            resource = np.where(outage, link, self.number(TURNS))
+            resource = self._closed(rows[0], self.period[rests])
+            outage = resource >= 0
+            resource = np.where(outage, resource, self.number(TURNS))
             if self.plan.turns is None:
                 rests, resource = rests[outage], resource[outage]
             yield Holds(np.full(len(rests), source), resource, rests)
+
+    def _closed(self, row: int, period: IntArray) -> IntArray:
+        """Return what has no bandwidth on a transfer's hop in some periods, -1 where all has."""
+        problem, closed = self.problem, np.full(len(period), -1)
+        for rates, number, base in (
+            (problem.downlink_bytes_per_s, self.where.head[row], self.bases[2]),
+            (problem.uplink_bytes_per_s, self.where.tail[row], self.bases[1]),
+            (problem.bandwidth_bytes_per_s, self.link[row], self.bases[0]),
+        ):
+            closed[rates[period, number] == 0] = base + number
+        return closed
 
     def _ready(self, rows: IntArray) -> int:
         """Return from which stretch of time on a route's data lie before one of its hops."""

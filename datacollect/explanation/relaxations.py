@@ -60,8 +60,9 @@ class Relaxation(RelaxedTogether):
     Attributes
     ----------
     relaxed : tuple of Relaxed
-        Each with its values while it crosses the binding cut. Steps are 1 Mbit/s (a link: in every
-        period in which it has bandwidth), 1 GB, up to 1 s earlier, an hour longer each time.
+        Each with its values while it crosses the binding cut. Steps are 1 Mbit/s (of what changes
+        by time in every period in which it has bandwidth), 1 GB, up to 1 s earlier, an hour longer
+        each time.
     saves_s : float
         Seconds that these steps save.
     saves_unlimited_s : float

@@ -14,6 +14,7 @@ from datacollect.units import format_bytes, format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from datacollect.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
 RATES = ("link", "uplink", "downlink", "shared")
@@ -108,16 +109,17 @@ def values_between(
     >>> [(t.from_s, t.to_s, t.value) for t in values_between(problem, Resource("link", 0), 1, 6)]
     [(1.0, 4.0, 1.0), (4.0, 6.0, 2.0)]
     """
-    number = resource.number
     if resource.kind == "window":
-        return (Then(from_s, to_s, window_hours.open_s(problem, number, from_s, to_s)),)
-    if resource.kind != "link":
+        hours_s = window_hours.open_s(problem, resource.number, from_s, to_s)
+        return (Then(from_s, to_s, hours_s),)
+    rates = _by_period(problem, resource)
+    if rates is None:
         return (Then(float(from_s), float(to_s), _constant(problem, resource)),)
     periods_s = problem.periods_s
     begin = max(int(np.searchsorted(periods_s, from_s + slack_s, side="right")) - 1, 0)
     end = max(int(np.searchsorted(periods_s, to_s - slack_s)), begin + 1)
     edges = [float(from_s), *periods_s[begin + 1 : end].tolist(), float(to_s)]
-    values = problem.bandwidth_bytes_per_s[begin:end, number].tolist()
+    values = rates[begin:end].tolist()
     return joined(Then(*each) for each in zip(edges, edges[1:], values, strict=False))
 
 
@@ -152,12 +154,22 @@ def main_value(kind: str, values: Sequence[Then]) -> float:
     return max(values, key=lambda then: most_through(kind, [then])).value
 
 
+def _by_period(problem: Problem, resource: Resource) -> FloatArray | None:
+    """Return what a forecast may change, in each period; None for a constant of the problem."""
+    if resource.kind == "link":
+        return problem.bandwidth_bytes_per_s[:, resource.number]
+    if resource.kind not in ("uplink", "downlink"):
+        return None
+    limit: FloatArray = getattr(problem, HOST_COLUMNS[resource.kind])[:, resource.number]
+    return limit if (limit != limit[0]).any() else None
+
+
 def _constant(problem: Problem, resource: Resource) -> float:
     """Return the value of what no forecast changes."""
     number = resource.number
     if resource.kind == "shared":
         return float(problem.shared[number].bandwidth_bytes_per_s)
-    return float(getattr(problem, HOST_COLUMNS[resource.kind])[number])
+    return float(getattr(problem, HOST_COLUMNS[resource.kind])[..., number].flat[0])
 
 
 def value_text(kind: str, value: float) -> str:
@@ -209,9 +221,9 @@ def relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
     """Return the problem with one resource larger, or its data released earlier, by `step`."""
     if resource.kind == "window":
         return window_hours.with_longer(problem, resource.number, step)
-    if resource.kind == "link":
-        now = problem.bandwidth_bytes_per_s[:, resource.number]
-        return _with_link(problem, resource.number, np.where(now > 0, now + step, 0.0))
+    now = _by_period(problem, resource)
+    if now is not None:  # an outage stays one
+        return _with_rates(problem, resource, np.where(now > 0, now + step, 0.0))
     value = _constant(problem, resource)
     return _with_value(
         problem, resource, value - step if resource.kind == "release" else value + step
@@ -228,9 +240,9 @@ def relaxed_by_part(problem: Problem, resource: Resource, part: float) -> Proble
     >>> relaxed_by_part(problem, Resource("link", 0), 0.1).bandwidth_bytes_per_s.tolist()
     [[5.5]]
     """
-    if resource.kind == "link":
-        now = problem.bandwidth_bytes_per_s[:, resource.number]
-        return _with_link(problem, resource.number, now * (1 + part))
+    now = _by_period(problem, resource)
+    if now is not None:
+        return _with_rates(problem, resource, now * (1 + part))
     step = part * _constant(problem, resource)
     return relaxed(problem, resource, math.ceil(step) if resource.kind == "storage" else step)
 
@@ -246,8 +258,8 @@ class Relaxed:
     values : tuple of Then
         Its values while it binds, in order.
     steps : tuple of float
-        By how much it is relaxed with each value; of a link also in periods in which it does not
-        bind.
+        By how much it is relaxed with each value; of what changes by time also in periods in which
+        it does not bind.
     varies : bool
         Whether it has other values, too.
     """
@@ -291,9 +303,10 @@ class Relaxed:
 def unlimited(problem: Problem, resource: Resource, ample_bytes_per_s: float) -> Problem:
     """Return the problem with one resource so large that it never binds.
 
-    A link, or a shared bottleneck, has to have some number: that much more than now.
+    A link, a shared bottleneck, and a host's limit that changes by time have to have some number:
+    that much more than now.
     """
-    if resource.kind in ("link", "shared"):
+    if resource.kind == "shared" or _by_period(problem, resource) is not None:
         return relaxed(problem, resource, ample_bytes_per_s)
     if resource.kind == "window":
         return window_hours.without(problem, resource.number)
@@ -305,10 +318,11 @@ def ample_bytes_per_s(problem: Problem, makespan_s: float) -> float:
     return problem.total_bytes / (makespan_s * UNLIMITED_PART)
 
 
-def _with_link(problem: Problem, link: int, bandwidth_bytes_per_s: np.ndarray) -> Problem:
-    bandwidth = problem.bandwidth_bytes_per_s.copy()
-    bandwidth[:, link] = bandwidth_bytes_per_s  # an outage stays one
-    return problem.replace(bandwidth_bytes_per_s=bandwidth)
+def _with_rates(problem: Problem, resource: Resource, bytes_per_s: FloatArray) -> Problem:
+    name = HOST_COLUMNS.get(resource.kind, "bandwidth_bytes_per_s")
+    rates: Any = getattr(problem, name).copy()
+    rates[:, resource.number] = bytes_per_s
+    return problem.replace(**{name: rates})
 
 
 def _with_value(problem: Problem, resource: Resource, value: float) -> Problem:
@@ -318,7 +332,7 @@ def _with_value(problem: Problem, resource: Resource, value: float) -> Problem:
         return problem.replace(shared=tuple(shared))
     name = HOST_COLUMNS[resource.kind]
     column: Any = getattr(problem, name).copy()
-    column[resource.number] = value
+    column[..., resource.number] = value
     return problem.replace(**{name: column})
 
 

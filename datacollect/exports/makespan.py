@@ -63,9 +63,9 @@ class _Run:
         for i, job in enumerate(jobs):
             lanes.setdefault(job.lane, []).append(i)
         self._lanes = list(lanes.values())
-        self._flow, self._resource, self._constant = self._resources()
+        self._flow, self._resource = self._resources()
 
-    def _resources(self) -> tuple[IntArray, IntArray, FloatArray]:
+    def _resources(self) -> tuple[IntArray, IntArray]:
         """Return who uses what; resources are all links, uplinks, downlinks, bottlenecks."""
         problem = self._problem
         n, index = problem.n_hosts, problem.host_index
@@ -88,14 +88,7 @@ class _Run:
             ]
             flow += [k] * len(used)
             resource += used
-        constant = np.concatenate(
-            [
-                problem.uplink_bytes_per_s,
-                problem.downlink_bytes_per_s,
-                [shared.bandwidth_bytes_per_s for shared in problem.shared],
-            ]
-        )
-        return np.array(flow, np.int64), np.array(resource, np.int64), constant
+        return np.array(flow, np.int64), np.array(resource, np.int64)
 
     def finish_s(self) -> FloatArray:
         now, at = 0.0, [0] * len(self._lanes)
@@ -137,9 +130,15 @@ class _Run:
         return active, limit, next_s
 
     def _rates(self, period: int, active: BoolArray, limit: FloatArray) -> FloatArray:
-        links = np.atleast_2d(self._problem.bandwidth_bytes_per_s)[period]
+        problem = self._problem
+        by_period = (
+            problem.bandwidth_bytes_per_s,
+            problem.uplink_bytes_per_s,
+            problem.downlink_bytes_per_s,
+        )
+        shared = [wire.bandwidth_bytes_per_s for wire in problem.shared]
         return max_min_fair_rates(
-            np.concatenate([links, self._constant]),
+            np.concatenate([*(rates[period] for rates in by_period), shared]),
             self._flow,
             self._resource,
             len(self._lanes),

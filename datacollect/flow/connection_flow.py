@@ -217,8 +217,8 @@ class _Columns:
                 np.zeros(n_hosts),
                 [float(self.connections)],
                 self.host_room,
-                problem.uplink_bytes_per_s / self.unit,
-                problem.downlink_bytes_per_s / self.unit,
+                problem.uplink_bytes_per_s[0] / self.unit,
+                problem.downlink_bytes_per_s[0] / self.unit,
                 constant,
                 np.zeros(len(constant)),
             ]

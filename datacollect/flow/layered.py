@@ -220,8 +220,10 @@ class _Builder:
             if shared.bandwidth_bytes_per_s == 0:
                 usable[links] = False
         used = np.flatnonzero(usable)
-        tail = self._limited(problem.uplink_bytes_per_s, problem.link_from[used], piece, out=True)
-        head = self._limited(problem.downlink_bytes_per_s, problem.link_to[used], piece, out=False)
+        uplink = problem.uplink_bytes_per_s[self.period[piece]]
+        downlink = problem.downlink_bytes_per_s[self.period[piece]]
+        tail = self._limited(uplink, problem.link_from[used], piece, out=True)
+        head = self._limited(downlink, problem.link_to[used], piece, out=False)
         self.add(tail, head, piece, rate=bandwidth[used], link=used)
 
     def _limited(

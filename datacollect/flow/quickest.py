@@ -349,7 +349,7 @@ def _fewest_pieces(
     destination = problem.destination_index
     into = np.flatnonzero(problem.link_to == destination)
     rate = problem.bandwidth_bytes_per_s[:, into].sum(axis=1)
-    rate = np.minimum(rate, problem.downlink_bytes_per_s[destination])
+    rate = np.minimum(rate, problem.downlink_bytes_per_s[:, destination])
     period = np.searchsorted(problem.periods_s, starts_s[:-1], side="right") - 1
     arrived = np.cumsum(rate[period] * full_s) * (1 + SURELY)
     return max(fewest, 1 + int(np.searchsorted(arrived, problem.total_bytes)))

@@ -87,7 +87,7 @@ def two_hop_optimum(problem: Problem, budget: Budget) -> TwoHopOptimum | None:
 
 def _has_host_limits(problem: Problem) -> bool:
     limits = (problem.uplink_bytes_per_s, problem.downlink_bytes_per_s)
-    return any(bool(np.isfinite(limit).any()) for limit in limits)
+    return any(bool(np.isfinite(limit[0]).any()) for limit in limits)
 
 
 def _direct_bandwidth(problem: Problem) -> FloatArray:

@@ -212,8 +212,9 @@ def route_bandwidths(problem: Problem, host: int, period: int) -> FloatArray:
         return rates
 
     rates = np.minimum(of(to_relay), of(to_destination))
-    rates = np.minimum(rates, problem.downlink_bytes_per_s)
-    rates = np.minimum(rates, problem.uplink_bytes_per_s)
+    uplink, downlink = problem.uplink_bytes_per_s[period], problem.downlink_bytes_per_s[period]
+    rates = np.minimum(rates, downlink)
+    rates = np.minimum(rates, uplink)
     rates[host] = of(to_destination)[host]
     for bottleneck, members in zip(problem.shared, problem.shared_links, strict=True):
         first = np.isin(to_relay, members)
@@ -222,7 +223,7 @@ def route_bandwidths(problem: Problem, host: int, period: int) -> FloatArray:
         crossed = crossings > 0
         share = bottleneck.bandwidth_bytes_per_s / crossings[crossed]
         rates[crossed] = np.minimum(rates[crossed], share)
-    limit = min(problem.uplink_bytes_per_s[host], problem.downlink_bytes_per_s[destination])
+    limit = min(uplink[host], downlink[destination])
     rates = np.minimum(rates, limit)
     rates[destination] = 0.0
     return np.asarray(rates)

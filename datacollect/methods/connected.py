@@ -124,7 +124,7 @@ def _require(problem: Problem, connections: int) -> None:
         raise ProblemError(f"connections must be a whole number >= 1, got {connections!r}")
     if problem.n_periods > 1:
         raise ProblemError(
-            "connections are planned for bandwidths that do not change, got "
+            "connections are planned for bandwidths, and limits of hosts, that do not change, got "
             f"{problem.n_periods} periods; plan for one of them, or leave connections out"
         )
 

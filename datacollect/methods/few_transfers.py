@@ -311,6 +311,9 @@ class _Room:
             for a, b in zip(tails, heads, strict=True)
         ]
         self._open = np.array(rates).T > 0
+        for k, (a, b) in enumerate(zip(tails, heads, strict=True)):
+            self._open[:, k] &= (problem.uplink_bytes_per_s[:, a] > 0).all(axis=1)
+            self._open[:, k] &= (problem.downlink_bytes_per_s[:, b] > 0).all(axis=1)
         self._longest_first = np.argsort(-self._alone_s(jobs, np.array(rates)), kind="stable")
         self._n_hosts = problem.n_hosts
 

@@ -30,8 +30,8 @@ MOST_NAMED = 5
 def usable_links(problem: Problem) -> BoolArray:
     """Return which links carry anything: no host and no wire on them is without capacity."""
     usable: BoolArray = problem.bandwidth_bytes_per_s[0] > 0
-    usable &= problem.uplink_bytes_per_s[problem.link_from] > 0
-    usable &= problem.downlink_bytes_per_s[problem.link_to] > 0
+    usable &= problem.uplink_bytes_per_s[0, problem.link_from] > 0
+    usable &= problem.downlink_bytes_per_s[0, problem.link_to] > 0
     for wire, links in zip(problem.shared, problem.shared_links, strict=True):
         if wire.bandwidth_bytes_per_s == 0:
             usable[links] = False

@@ -34,7 +34,7 @@ def hop_uses(problem: Problem, tail: IntArray, head: IntArray) -> tuple[IntArray
     pairs = [(hop, link)]
     first = problem.n_links
     for limit, ends in ((problem.uplink_bytes_per_s, tail), (problem.downlink_bytes_per_s, head)):
-        limited = np.flatnonzero(np.isfinite(limit[ends]))
+        limited = np.flatnonzero(np.isfinite(limit[0, ends]))
         pairs.append((limited, first + ends[limited]))
         first += problem.n_hosts
     users, shared = _shared_uses(problem, link)
@@ -76,16 +76,20 @@ def crosses_twice(
 
 def capacity_bytes_per_s(problem: Problem, number: IntArray, period: IntArray) -> FloatArray:
     """Return capacities by their numbers, in periods of the forecast; both are broadcast."""
-    constant = [
+    number, period = np.broadcast_arrays(number, period)
+    found = np.empty(number.shape)
+    shared = np.array([[s.bandwidth_bytes_per_s for s in problem.shared]], dtype=float)
+    first = 0
+    for capacity in (
+        problem.bandwidth_bytes_per_s,
         problem.uplink_bytes_per_s,
         problem.downlink_bytes_per_s,
-        np.array([s.bandwidth_bytes_per_s for s in problem.shared], dtype=float),
-    ]
-    limits = np.append(np.concatenate(constant), 0.0)
-    is_link = number < problem.n_links
-    of_links = problem.bandwidth_bytes_per_s[period, np.where(is_link, number, 0)]
-    of_others = limits[np.where(is_link, -1, number - problem.n_links)]
-    return np.asarray(np.where(is_link, of_links, of_others))
+        np.broadcast_to(shared, (problem.n_periods, len(problem.shared))),
+    ):
+        its = (number >= first) & (number < first + capacity.shape[1])
+        found[its] = capacity[period[its], number[its] - first]
+        first += capacity.shape[1]
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,8 @@ def known_capacities(problem: Problem) -> FloatArray:
     """
     own = link_rates(problem).capacity_bytes_per_s
     ends = (
-        problem.uplink_bytes_per_s[problem.link_from],
-        problem.downlink_bytes_per_s[problem.link_to],
+        problem.uplink_bytes_per_s[0, problem.link_from],
+        problem.downlink_bytes_per_s[0, problem.link_to],
     )
     known = np.minimum(np.where(np.isnan(own), np.inf, own), np.minimum(*ends))
     for members, capacity in zip(problem.shared_links, wire_capacities(problem), strict=True):

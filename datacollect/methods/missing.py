@@ -54,7 +54,7 @@ def missing_limits(problem: Problem) -> list[str]:
     into = problem.link_to == problem.destination_index
     n_into, total = _together(rate, into & ~is_shared)
     if n_into > FEW_LINKS and not np.isfinite(
-        problem.downlink_bytes_per_s[problem.destination_index]
+        problem.downlink_bytes_per_s[0, problem.destination_index]
     ):
         found.append(
             f"no downlink is given for {problem.destination!r}: its links together, "
@@ -64,7 +64,7 @@ def missing_limits(problem: Problem) -> list[str]:
     for source in problem.sources:
         i = problem.host_index[source]
         n_out, total = _together(rate, (problem.link_from == i) & ~is_shared)
-        is_limited = np.isfinite(problem.uplink_bytes_per_s[i])
+        is_limited = np.isfinite(problem.uplink_bytes_per_s[0, i])
         if source != problem.destination and n_out > FEW_LINKS and not is_limited:
             without.append((total, source))
     if without:

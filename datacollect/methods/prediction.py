@@ -307,8 +307,8 @@ class _Wires:
         self.capacity = np.concatenate(
             [
                 np.where(np.isnan(own), np.inf, own),
-                problem.uplink_bytes_per_s,
-                problem.downlink_bytes_per_s,
+                problem.uplink_bytes_per_s[0],
+                problem.downlink_bytes_per_s[0],
                 wire_capacities(problem),
             ]
         )

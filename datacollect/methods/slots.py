@@ -76,6 +76,15 @@ def slot_bandwidth_bytes_per_s(problem: Problem, slot: int, slot_s: float) -> Fl
     return np.asarray(problem.bandwidth_bytes_per_s[rows].min(axis=0))
 
 
+def slot_limits_bytes_per_s(
+    problem: Problem, slot: int, slot_s: float
+) -> tuple[FloatArray, FloatArray]:
+    """Uplinks and downlinks of all hosts in a slot: the lowest of the periods that it touches."""
+    rows = slot_bandwidth_row(problem, slot, slot_s)
+    uplinks, downlinks = problem.uplink_bytes_per_s[rows], problem.downlink_bytes_per_s[rows]
+    return uplinks.min(axis=0), downlinks.min(axis=0)
+
+
 def whole_slot_bytes(rate_bytes_per_s: FloatArray, slot_s: float, most_bytes: int) -> IntArray:
     """Whole bytes that pass in one slot, at most `most_bytes`."""
     with np.errstate(over="ignore"):  # beyond all floats is more than `most_bytes`

@@ -174,8 +174,8 @@ class Hops:
         hops, owners = [constant], [self.link[constant]]
         start = problem.n_links
         for ends, caps in (
-            (self.tail, problem.uplink_bytes_per_s),
-            (self.head, problem.downlink_bytes_per_s),
+            (self.tail, problem.uplink_bytes_per_s[0]),
+            (self.head, problem.downlink_bytes_per_s[0]),
         ):
             bounded = np.flatnonzero(np.isfinite(caps[ends]))
             limits.append(caps)

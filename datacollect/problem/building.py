@@ -10,10 +10,20 @@ import numpy.typing as npt
 
 from datacollect.clock import Clock
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.kinds import Number
 from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
-from datacollect.problem.rules import index_of_names, one_per_host, whole_backlogs
+from datacollect.problem.host_limits import (
+    LIMITS,
+    by_period,
+    has_hours,
+    hourly_rate,
+    split_hourly,
+    with_hours,
+)
+from datacollect.problem.numbers import one_per_host
+from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
 from datacollect.problem.with_units import UNITS_OF, in_units
 from datacollect.quantities import BYTES, BYTES_PER_S, SECONDS
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from datacollect.arrays import BoolArray, FloatArray, IndexArray
+    from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
     from datacollect.problem.windows import OpenLinks, Window
 
@@ -59,14 +70,15 @@ def contents_of_hosts(
     bandwidth = np.empty((len(starts), len(links)))
     for i, link in enumerate(links):
         bandwidth[:, i] = _forecast(link, len(starts))
+    said = {key: [_limit(host, key, len(starts)) for host in hosts] for key in LIMITS}
+    limits, hourly = split_hourly(said, len(starts))
     contents = ProblemContents(
         names=names,
         destination=destination,
         backlog_bytes=whole_backlogs(names, [host.backlog_bytes for host in hosts]),
         release_s=np.array([host.release_s for host in hosts], dtype=float),
         storage_bytes=np.array([host.storage_bytes for host in hosts], dtype=float),
-        uplink_bytes_per_s=np.array([host.uplink_bytes_per_s for host in hosts], dtype=float),
-        downlink_bytes_per_s=np.array([host.downlink_bytes_per_s for host in hosts], dtype=float),
+        **limits,
         link_from=_host_indices(index, [link.from_host for link in links], "a link's from"),
         link_to=_host_indices(index, [link.to_host for link in links], "a link's to"),
         bandwidth_bytes_per_s=bandwidth,
@@ -80,7 +92,8 @@ def contents_of_hosts(
         clock=None if start is None else Clock.of(start, timezone),
         **_rates_of_links(links),
     )
-    return recurring(contents, None, _windows(hosts, links))
+    contents, hours = with_hours(contents, None, hourly)
+    return recurring(contents, hours, _windows(hosts, links))
 
 
 _Part = TypeVar("_Part", "Host", "Link")
@@ -91,7 +104,8 @@ def _in_units(part: _Part, where: str) -> _Part:
     changed = {
         key: in_units(value, of, f"{where}: {key}")
         for key, of in UNITS_OF.items()
-        if isinstance(value := getattr(part, key, None), str | list | tuple)
+        # Limits may be texts of hours, too.
+        if key not in LIMITS and isinstance(value := getattr(part, key, None), str | list | tuple)
     }
     return replace(part, **changed) if changed else part
 
@@ -144,7 +158,7 @@ def contents_of_matrix(
         As there.
     limits : mapping of str to array_like
         ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s`` and ``downlink_bytes_per_s``: a
-        number for all hosts or one each.
+        number for all hosts or one each, of the latter two also a row of these for each period.
     most_connections : array_like, optional
         A number for all hosts or one each.
     rates : mapping of str to array_like, optional
@@ -166,7 +180,7 @@ def contents_of_matrix(
     ...     "uplink_bytes_per_s": math.inf,
     ...     "downlink_bytes_per_s": [math.inf, 7.0],
     ... }).downlink_bytes_per_s
-    array([inf,  7.])
+    array([[inf,  7.]])
     """
     names = tuple(names)
     n = len(names)
@@ -183,7 +197,9 @@ def contents_of_matrix(
     used = _off_diagonal_nonzero(matrix)
     number = np.arange(n, dtype=np.int32)
     given: dict[str, Any] = {
-        key: one_per_host(key, in_units(value, UNITS_OF[key], key), n)
+        key: by_period(key, in_units(value, UNITS_OF[key], key), len(starts), n)
+        if key in LIMITS
+        else one_per_host(key, in_units(value, UNITS_OF[key], key), n)
         for key, value in limits.items()
     }
     return ProblemContents(
@@ -239,18 +255,29 @@ def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> 
 
 
 def _forecast(link: Link, n_periods: int) -> FloatArray:
+    place = f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s"
+    return _per_period(link.bandwidth_bytes_per_s, place, n_periods)
+
+
+def _limit(host: Host, key: str, n_periods: int) -> FloatArray | HourlyRate:
+    said, place = getattr(host, key), f"host {host.name!r}: {key}"
+    if isinstance(said, str) and has_hours(said):
+        return hourly_rate(said, place, Number("bytes per second"))
+    return _per_period(in_units(said, BYTES_PER_S, place), place, n_periods)
+
+
+def _per_period(given: Any, place: str, n_periods: int) -> FloatArray:
     try:
-        values = np.asarray(link.bandwidth_bytes_per_s, dtype=float)
+        values = np.asarray(given, dtype=float)
     except (TypeError, ValueError):
         raise ProblemError(
-            f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number "
-            f"or one number per period, got {link.bandwidth_bytes_per_s!r}"
+            f"{place} must be a number or one number per period, got {given!r}"
         ) from None
     if values.ndim == 0 or values.shape == (n_periods,):
         return np.broadcast_to(values, (n_periods,))
     raise ProblemError(
-        f"link {link.from_host!r} -> {link.to_host!r}: bandwidth_bytes_per_s must be a number or "
-        f"one number per period ({n_periods}), got {values.size} numbers"
+        f"{place} must be a number or one number per period ({n_periods}), got {values.size} "
+        "numbers"
     )
 
 

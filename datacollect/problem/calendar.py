@@ -17,6 +17,7 @@ import numpy as np
 from datacollect.clock import Clock
 from datacollect.errors import ProblemError
 from datacollect.kinds import in_order, join, wrong
+from datacollect.problem.host_limits import LIMITS, by_period, is_constant
 from datacollect.problem.hosts import DailyPeriods
 from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open_links, padded
 
@@ -106,7 +107,10 @@ def windows_of_contents(
 def recurring(
     contents: ProblemContents, hours: Sequence[str] | None, windows: tuple[OpenLinks, ...]
 ) -> ProblemContents:
-    """Return contents, which have a row for each daily period, with what recurs listed."""
+    """Return contents, which have a row for each daily period, with what recurs listed.
+
+    `hours` are those of ``daily_periods`` and those at which limits of hosts change.
+    """
     if hours is None and not windows:
         return contents
     clock = contents.clock
@@ -128,8 +132,9 @@ def recurring(
     if hours is not None and zones:
         named = ", ".join(sorted(map(str, zones)))
         raise ProblemError(
-            f"daily_periods and windows of another time zone ({named}) exclude each other: clocks "
-            "change on other days there; write the windows in the hours of the problem's timezone"
+            "daily_periods, or limits of hosts by hours, and windows of another time zone "
+            f"({named}) exclude each other: clocks change on other days there; write the windows "
+            "in the hours of the problem's timezone"
         )
     daily = DailyPeriods(tuple(hours or ()), 0.0, windows)
     if windows:  # what is closed for long takes longer
@@ -209,25 +214,40 @@ def unroll(hours: Sequence[str], clock: Clock, until_s: float) -> tuple[list[flo
 def unrolled(
     contents: ProblemContents, daily: DailyPeriods, clock: Clock, until_s: float
 ) -> dict[str, Any]:
-    """Return periods and bandwidths, unrolled so far, of what has a row for each daily period.
+    """Return periods, bandwidths and limits, unrolled so far, of what has a row per daily period.
 
     What is unrolled already may be unrolled again: every row of a day is in it.
     """
     until_s = min(max(until_s, least_s(daily)), most_s(daily))
-    rates = contents.bandwidth_bytes_per_s
-    if contents.daily is not None:
-        _, which = listed(contents.daily, clock)
-        # While it is closed a link has 0, else its rate.
-        rates = np.array([rates[which == i].max(axis=0) for i in range(max(len(daily.hours), 1))])
+    before = None if contents.daily is None else listed(contents.daily, clock)[1]
+    n_a_day = max(len(daily.hours), 1)
+    rates = _of_a_day(contents.bandwidth_bytes_per_s, before, n_a_day)
     daily = replace(daily, until_s=until_s)
     starts, which = listed(daily, clock)
     bandwidth = rates[which]
+    changes: dict[str, Any] = {"periods_s": starts, "daily": daily}
+    for key in LIMITS:
+        limit = by_period(key, getattr(contents, key), len(contents.periods_s), len(contents.names))
+        if is_constant(limit):
+            changes[key] = np.broadcast_to(limit[0], (len(starts), len(contents.names)))
+            continue
+        changes[key] = _of_a_day(limit, before, n_a_day)[which]
+        if daily.windows:
+            changes[key][-1] = changes[key].max(axis=0)
     if daily.windows:
         bandwidth = np.where(
             open_links(daily.windows, contents, clock, starts, until_s), bandwidth, 0.0
         )
         bandwidth[-1] = bandwidth.max(axis=0)
-    return {"periods_s": starts, "bandwidth_bytes_per_s": bandwidth, "daily": daily}
+    return changes | {"bandwidth_bytes_per_s": bandwidth}
+
+
+def _of_a_day(rates: FloatArray, which: IntArray | None, n_a_day: int) -> FloatArray:
+    """Return rows of the periods of a day, from rows of all periods; `which` of a day each is."""
+    if which is None:
+        return rates
+    # While it is closed a link has 0, else its rate.
+    return np.array([rates[which == i].max(axis=0) for i in range(n_a_day)])
 
 
 def listed_until(contents: ProblemContents, at_s: float) -> dict[str, Any]:
@@ -251,13 +271,18 @@ def enough_s(contents: ProblemContents) -> float:
     Twice the longest of what one source's direct link, or the links into the destination together,
     need at the mean of the day's rates; whole days, at least two. It depends on the problem alone.
     """
-    rate = contents.bandwidth_bytes_per_s.mean(axis=0)
+    n_periods, n_hosts = len(contents.periods_s), len(contents.names)
+    up, down = (
+        _mean_of_day(by_period(key, getattr(contents, key), n_periods, n_hosts)) for key in LIMITS
+    )
+    rate = np.minimum(contents.bandwidth_bytes_per_s.mean(axis=0), up[contents.link_from])
     destination = contents.names.index(contents.destination)
     into = contents.link_to == destination
     total = float(rate[into].sum())
-    down = contents.downlink_bytes_per_s[destination]
+    limit = contents.downlink_bytes_per_s
+    most = float(min(down[destination], limit[..., destination].max()))
     needed = (
-        [float(contents.backlog_bytes.sum()) / min(total, down)] if min(total, down) > 0 else []
+        [float(contents.backlog_bytes.sum()) / min(total, most)] if min(total, most) > 0 else []
     )
     for link in np.flatnonzero(into).tolist():
         backlog = float(contents.backlog_bytes[contents.link_from[link]])
@@ -265,3 +290,9 @@ def enough_s(contents: ProblemContents) -> float:
             needed.append(min(backlog / float(rate[link]), 14 * DAY_S))
     longest = 2 * max(needed, default=0.0) + float(contents.release_s.max(initial=0.0))
     return max(2.0, math.ceil(longest / DAY_S)) * DAY_S
+
+
+def _mean_of_day(limit: FloatArray) -> FloatArray:
+    """Return the means of hosts' limits that vary, infinite for others."""
+    means: FloatArray = np.where((limit != limit[0]).any(axis=0), limit.mean(axis=0), np.inf)
+    return means

@@ -128,8 +128,8 @@ class ProblemConstructors(ProblemContents):
         destination : str
             The host that collects.
         release_s, storage_bytes, uplink_bytes_per_s, downlink_bytes_per_s : array_like
-            Seconds, bytes, bytes per second: a number for all hosts or shape (n,); infinite is
-            unlimited.
+            Seconds, bytes, bytes per second: a number for all hosts or shape (n,), of the latter
+            two also (n_periods, n); infinite is unlimited.
         periods_s : array_like, shape (n_periods,), optional
             Starts of the forecast's periods in seconds, the first 0.
         shared : iterable of SharedBottleneck, optional
@@ -286,9 +286,9 @@ class ProblemConstructors(ProblemContents):
         hosts : DataFrame, optional
             Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
             ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``, ``latitude``,
-            ``longitude``; NaN is the default of `Host`. It lists all hosts, in their order. Without
-            it hosts are all names in links and backlogs: in the order of a square table, sorted
-            otherwise.
+            ``longitude``; NaN is the default of `Host`. Cells of uplinks and downlinks may be lists
+            with one number per period. It lists all hosts, in their order. Without it hosts are all
+            names in links and backlogs: in the order of a square table, sorted otherwise.
         periods_s : array_like, shape (n_periods,), optional
             Starts of the forecast's periods in seconds, the first 0.
         shared : iterable of SharedBottleneck, optional
@@ -342,7 +342,8 @@ class ProblemConstructors(ProblemContents):
         graph : networkx.DiGraph
             Nodes are hosts' names, with attributes named as in a problem file (``backlog_bytes``,
             ``release_s``, ``storage_bytes``, ``uplink_bytes_per_s``, ``downlink_bytes_per_s``,
-            ``most_connections``, ``latitude``, ``longitude``), all optional. Edges are links, with
+            ``most_connections``, ``latitude``, ``longitude``), all optional; uplinks and downlinks
+            may be lists with one number per period. Edges are links, with
             ``bandwidth_bytes_per_s`` (a number, or a list with one per period) and optionally
             ``price_per_gb``, ``per_connection_bytes_per_s``, ``capacity_bytes_per_s`` and
             ``competitors``. Attributes of the graph, all optional: ``destination``, ``periods_s``,

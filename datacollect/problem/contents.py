@@ -28,7 +28,10 @@ FILE_TOLERANCE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ProblemContents:
-    """The attributes of a `datacollect.problem.problem.Problem`, not checked yet."""
+    """The attributes of a `datacollect.problem.problem.Problem`, not checked yet.
+
+    Limits of hosts may have one number per host here, or a row of these for each period.
+    """
 
     names: tuple[str, ...]
     destination: str

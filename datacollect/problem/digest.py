@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.problem.connection_rates import RATE_COLUMNS
+from datacollect.problem.host_limits import LIMITS, is_constant
 from datacollect.problem.rules import HOST_COLUMNS
 
 if TYPE_CHECKING:
@@ -54,13 +55,19 @@ def of_all(
     return _sha256(
         repr((problem.names, problem.destination)).encode(),
         *(column[order] for column in held),
-        *(getattr(problem, key) for key in HOST_COLUMNS),
+        *(_of_hosts(problem, key) for key in HOST_COLUMNS),
         links,
         bandwidth,
         b"" if problem.price_per_gb is None else problem.price_per_gb,
         shared,
         *_parts_of_connections(problem),
     ).hex()
+
+
+def _of_hosts(problem: ProblemContents, key: str) -> npt.NDArray[Any]:
+    """Return a column of hosts; of a constant limit one row, as before limits could vary."""
+    column: npt.NDArray[Any] = getattr(problem, key)
+    return column[0] if key in LIMITS and is_constant(column) else column.ravel()
 
 
 def _parts_of_connections(problem: ProblemContents) -> list[bytes | npt.NDArray[Any]]:

@@ -22,6 +22,7 @@ from datacollect.kinds import (
     Whole,
 )
 from datacollect.problem.contents import FILE_TOLERANCE
+from datacollect.problem.host_limits import HostRate
 from datacollect.problem.windows import Windows
 
 UNLIMITED = "leave it out for unlimited"
@@ -177,13 +178,31 @@ HELD = Table(
     ),
 )
 
-# Only problems know what a clock shows while they are carried out.
+_BY_TIME = (
+    "in bytes per second: a number, with periods a list of one per period, or with start rates "
+    'from hours of the day on, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; unlimited if absent.'
+)
+_HOST_FIELDS = {
+    "uplink_bytes_per_s": f"What all links out of the host carry together, {_BY_TIME}",
+    "downlink_bytes_per_s": f"What all links into the host carry together, {_BY_TIME}",
+}
+
+# Only problems know what a clock shows while they are carried out, and have periods.
 _OPEN = Field(
     "open",
     Windows(),
     "When it carries data, with start: hours of the day, perhaps with days and a time zone, "
     '"Mo-Fr 20:00-06:00, Sa Su 00:00-24:00"; always if absent. A host\'s are of all its links.',
 )
+
+
+def _by_time(field: Field) -> Field:
+    """Return a field of hosts as problems have it: limits may change by time there."""
+    if field.name not in _HOST_FIELDS:
+        return field
+    rates = HostRate(_bandwidth(UNLIMITED))
+    return replace(field, kind=rates, description=_HOST_FIELDS[field.name])
+
 
 PROBLEM = Table(
     "the problem",
@@ -237,7 +256,7 @@ PROBLEM = Table(
         ),
         Field(
             "hosts",
-            ByName(replace(HOST, fields=(*HOST.fields, _OPEN))),
+            ByName(replace(HOST, fields=(*map(_by_time, HOST.fields), _OPEN))),
             "Every host, by name.",
             required=True,
         ),

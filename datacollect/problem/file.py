@@ -18,6 +18,7 @@ from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import PROBLEM
+from datacollect.problem.host_limits import LIMITS, said_of, split_hourly, with_hours
 from datacollect.problem.hosts import Held, SharedBottleneck
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import backlogs_of_files, read_manifest
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.arrays import FloatArray
+    from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.link_table import LinkTable
     from datacollect.problem.windows import OpenLinks
-
-# Of a host: what absence means where it is no value that a file can hold.
-UNLIMITED_KEYS = ("storage_bytes", "uplink_bytes_per_s", "downlink_bytes_per_s")
 
 
 def contents_of(
@@ -85,6 +84,7 @@ def contents_of(
         manifest = read_manifest(Path(base_dir or ".", name))
         stated = {host for host, said in tree["hosts"].items() if "backlog_bytes" in said}
         backlogs = backlogs_of_files(manifest, hosts, stated, name)
+    limits, hourly = _limits(hosts, periods_s)
     contents = ProblemContents(
         names=tuple(hosts),
         destination=values["destination"],
@@ -96,8 +96,7 @@ def contents_of(
             Held(h["host"], h["source"], h["offset_bytes"], h["bytes"]) for h in values["held"]
         ),
         storage_bytes=_or_unlimited("storage_bytes", hosts),
-        uplink_bytes_per_s=_or_unlimited("uplink_bytes_per_s", hosts),
-        downlink_bytes_per_s=_or_unlimited("downlink_bytes_per_s", hosts),
+        **limits,
         most_connections=_or_unlimited("most_connections", hosts),
         # None becomes NaN.
         latitude=np.array([host["latitude"] for host in hosts.values()], dtype=float),
@@ -108,6 +107,7 @@ def contents_of(
         file_tolerance=values["file_tolerance"],
         measured_s=_measured_s(values, table),
     )
+    contents, hours = with_hours(contents, hours, hourly)
     return calendar.recurring(contents, hours, _windows(values, table))
 
 
@@ -248,7 +248,8 @@ def link_columns(
     price = np.array([link["price_per_gb"] for link in links], dtype=float)
     bandwidth = np.empty((n_periods, len(links)))
     for i, link in enumerate(links):
-        bandwidth[:, i] = _forecast(link["bandwidth_bytes_per_s"], i, periods_s)
+        place = f"links[{i}].bandwidth_bytes_per_s"
+        bandwidth[:, i] = _forecast(link["bandwidth_bytes_per_s"], place, periods_s)
     rates = {
         key: np.array([link.get(key) for link in links], dtype=float)  # None becomes NaN
         for key in RATE_COLUMNS
@@ -269,20 +270,35 @@ def link_columns(
     }
 
 
-def _forecast(
-    bandwidth: float | list[float], i: int, periods_s: list[float] | None
-) -> float | list[float]:
-    if isinstance(bandwidth, list) and (periods_s is None or len(bandwidth) != len(periods_s)):
+def _limits(
+    hosts: Mapping[str, Mapping[str, Any]], periods_s: list[float] | None
+) -> tuple[dict[str, Any], list[tuple[str, int, HourlyRate]]]:
+    """Return limits of hosts, a row for each period, and what they say by hours of the day."""
+    said = {
+        key: [
+            math.inf
+            if host[key] is None
+            else _forecast(host[key], join(join("hosts", name), key), periods_s)
+            for name, host in hosts.items()
+        ]
+        for key in LIMITS
+    }
+    return split_hourly(said, 1 if periods_s is None else len(periods_s))
+
+
+def _forecast(rates: Any, place: str, periods_s: list[float] | None) -> Any:
+    """Return what may vary by period as it is, if it has as many numbers as there are periods."""
+    if isinstance(rates, list) and (periods_s is None or len(rates) != len(periods_s)):
         rule = (
             "must be one number, as there is no periods_s"
             if periods_s is None
             else f"must be a number or one number per period of periods_s ({len(periods_s)})"
         )
         raise ProblemError(
-            f"links[{i}].bandwidth_bytes_per_s {rule}, got {len(bandwidth)} numbers; "
+            f"{place} {rule}, got {len(rates)} numbers; "
             + ("add periods_s, the starts of the periods" if periods_s is None else "list all")
         )
-    return bandwidth
+    return rates
 
 
 def _reject_twice(
@@ -340,17 +356,17 @@ def _host_tree(problem: ProblemContents, i: int) -> dict[str, Any]:
         tree["backlog_bytes"] = int(problem.backlog_bytes[i])
     if problem.release_s[i]:
         tree["release_s"] = float(problem.release_s[i])
-    for key in UNLIMITED_KEYS:
-        value = float(getattr(problem, key)[i])
-        if value < math.inf:
-            tree[key] = value
+    if problem.storage_bytes[i] < math.inf:
+        tree["storage_bytes"] = int(problem.storage_bytes[i])
+    for key in LIMITS:
+        limit = getattr(problem, key)
+        if limit[0, i] < math.inf:
+            tree[key] = said_of(limit, i)
     if problem.most_connections is not None and problem.most_connections[i] < math.inf:
         tree["most_connections"] = int(problem.most_connections[i])
     if problem.latitude is not None and problem.longitude is not None:
         place = {"latitude": problem.latitude[i], "longitude": problem.longitude[i]}
         tree |= {key: float(value) for key, value in place.items() if not np.isnan(value)}
-    if "storage_bytes" in tree:
-        tree["storage_bytes"] = int(tree["storage_bytes"])
     return tree
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
+from datacollect.problem.host_limits import LIMITS
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.problem.with_units import UNITS_OF, in_units
@@ -151,12 +152,20 @@ def graph_of(problem: ProblemContents) -> nx.DiGraph[str]:
         key: getattr(problem, key) for key in ("shared", "held") if getattr(problem, key)
     }
     per_host = {
-        key: column.tolist()
+        key: column[0].tolist() if key in LIMITS else column.tolist()
         for key in NODE_ATTRIBUTES
         if (column := getattr(problem, key)) is not None
     }
+    for key in LIMITS:
+        limit = getattr(problem, key)
+        for i in np.flatnonzero((limit != limit[0]).any(axis=0)).tolist():
+            per_host[key][i] = limit[:, i].tolist()
     nodes = {
-        name: {key: x for key, column in per_host.items() if (x := column[i]) < math.inf}
+        name: {
+            key: x
+            for key, column in per_host.items()
+            if isinstance(x := column[i], list) or x < math.inf
+        }
         for i, name in enumerate(problem.names)
     }
     data = _edge_attributes(problem)
@@ -245,7 +254,9 @@ def _host_of_node(node: Any, data: Mapping[str, Any]) -> Host:
     _reject_near_misses(data, NODE_ATTRIBUTES, where)
     values = {key: _plain(data[key], key, where) for key in NODE_ATTRIBUTES if key in data}
     for key, value in values.items():
-        _require_number(value, f"{where}: {key}")
+        several = key in LIMITS and isinstance(value, list | tuple | np.ndarray)
+        for one in value if several else [value]:
+            _require_number(one, f"{where}: {key}")
     return Host(node, **values)
 
 

@@ -31,8 +31,10 @@ class Host:
         Instant from which its backlog may leave.
     storage_bytes : int or float
         Room for other hosts' data; infinite by default; 0: never a store-and-forward relay.
-    uplink_bytes_per_s, downlink_bytes_per_s : float
-        What all links out of it, or into it, carry together; infinite by default.
+    uplink_bytes_per_s, downlink_bytes_per_s : float, sequence of float, or str
+        What all links out of it, or into it, carry together; infinite by default. One number per
+        period of the problem's ``periods_s``, or rates from hours of the day on, every day:
+        ``"08:00 10 Mbit/s, 20:00 1 Gbit/s"``, for which the problem needs a start.
     most_connections : int or float
         Connections that begin or end there at a time, where plans count them; infinite by default.
     latitude, longitude : float, optional
@@ -45,8 +47,8 @@ class Host:
     backlog_bytes: int | str = 0
     release_s: float | str = 0.0
     storage_bytes: float | str = math.inf
-    uplink_bytes_per_s: float | str = math.inf
-    downlink_bytes_per_s: float | str = math.inf
+    uplink_bytes_per_s: float | Sequence[float | str] | str = math.inf
+    downlink_bytes_per_s: float | Sequence[float | str] | str = math.inf
     most_connections: float = math.inf
     latitude: float | None = None
     longitude: float | None = None

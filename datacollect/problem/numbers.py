@@ -1,9 +1,12 @@
-"""Numbers from the columns of tables (pandas)."""
+"""Numbers from the columns of tables (pandas), and from arrays with one number per host."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from datacollect.errors import ProblemError
 
@@ -47,3 +50,15 @@ def numbers_of(values: pd.Series[Any], where: str) -> FloatArray:
         )
     numbers: FloatArray = values.to_numpy(dtype=float, na_value=math.nan)
     return numbers
+
+
+def one_per_host(key: str, values: npt.ArrayLike, n_hosts: int) -> FloatArray:
+    """Return one number per host from one for all or one each, or raise `ProblemError`."""
+    array = np.asarray(values, dtype=float)
+    if array.ndim == 0:
+        return np.full(n_hosts, float(array))
+    if array.shape != (n_hosts,):
+        raise ProblemError(
+            f"{key} must be a number or one number per host ({n_hosts}), got shape {array.shape}"
+        )
+    return array.copy()

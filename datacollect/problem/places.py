@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError
-from datacollect.problem.rules import one_per_host
+from datacollect.problem.numbers import one_per_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set

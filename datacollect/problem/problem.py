@@ -16,6 +16,7 @@ from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.constructors import ProblemConstructors
 from datacollect.problem.copies import copied, settle, with_rates
+from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.questions import ProblemQuestions
 
 if TYPE_CHECKING:
@@ -37,8 +38,11 @@ class Problem(ProblemConstructors, ProblemQuestions):
     destination : str
         The host that collects everything.
     backlog_bytes : ndarray of int64, shape (n_hosts,)
-    release_s, storage_bytes, uplink_bytes_per_s, downlink_bytes_per_s : ndarray, shape (n_hosts,)
+    release_s, storage_bytes : ndarray of float, shape (n_hosts,)
         As in `Host`; infinite means unlimited.
+    uplink_bytes_per_s, downlink_bytes_per_s : ndarray of float, shape (n_periods, n_hosts)
+        One row per period, as bandwidths have; in all periods finite, or in all infinite, which
+        means unlimited.
     link_from, link_to : ndarray of int32, shape (n_links,)
         Ends of the links, sorted by (from, to), no pair twice.
     bandwidth_bytes_per_s : ndarray of float, shape (n_periods, n_links)
@@ -172,7 +176,10 @@ class Problem(ProblemConstructors, ProblemQuestions):
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
         values: dict[str, Any] = {**changes}
-        if values.keys() & {"periods_s", "bandwidth_bytes_per_s"} and "daily" not in values:
+        given = {"periods_s", "bandwidth_bytes_per_s"}
+        # A limit that is constant is so on all days that are yet to be listed.
+        given |= {key for key in LIMITS if key in values and varies(values[key])}
+        if values.keys() & given and "daily" not in values:
             values["daily"] = None
         values = with_rates(self, values)
         other = copied(self, values)

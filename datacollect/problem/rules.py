@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.connection_rates import RATE_COLUMNS, completed_links
+from datacollect.problem.host_limits import LIMITS, by_period, is_constant, reject_partly_unlimited
+from datacollect.problem.numbers import one_per_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -38,6 +40,7 @@ _MAY_BE_INFINITE = {
     "downlink_bytes_per_s": True,
 }
 HOST_COLUMNS = ("backlog_bytes", *_MAY_BE_INFINITE)
+_FOLLOWS = {key: {"periods_s"} for key in LIMITS}  # these have a row for each period
 _LINK_COLUMNS = ("link_from", "link_to", "bandwidth_bytes_per_s", "price_per_gb", *RATE_COLUMNS)
 
 
@@ -73,10 +76,13 @@ def changed_columns(problem: ProblemContents, changed: Set[str]) -> dict[str, np
         A number breaks a rule, or arrays do not fit together.
     """
     names, starts = problem.names, problem.periods_s
-    of_hosts = [key for key in HOST_COLUMNS if key in changed or "names" in changed]
-    columns = host_arrays(names, {key: getattr(problem, key) for key in of_hosts})
+    columns: dict[str, npt.NDArray[Any]] = {}
     if "periods_s" in changed:
         starts = columns["periods_s"] = period_starts(starts)
+    of_hosts = [
+        key for key in HOST_COLUMNS if changed & ({key, "names"} | _FOLLOWS.get(key, set()))
+    ]
+    columns |= host_arrays(names, len(starts), {key: getattr(problem, key) for key in of_hosts})
     if changed & {"names", "most_connections"} and problem.most_connections is not None:
         columns["most_connections"] = _connections_of_hosts(names, problem.most_connections)
     if changed & {"names", "periods_s", *_LINK_COLUMNS}:
@@ -93,20 +99,25 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def host_arrays(
-    names: Sequence[str], columns: Mapping[str, npt.ArrayLike]
+    names: Sequence[str], n_periods: int, columns: Mapping[str, npt.ArrayLike]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return per-host columns as arrays of the right type, or raise `ProblemError`."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     for key, values in columns.items():
-        arrays[key] = (
-            whole_backlogs(names, values)
-            if key == "backlog_bytes"
-            else _limits(names, key, one_per_host(key, values, len(names)))
-        )
+        if key == "backlog_bytes":
+            arrays[key] = whole_backlogs(names, values)
+        elif key in LIMITS:
+            arrays[key] = rows = by_period(key, values, n_periods, len(names))
+            varying = not is_constant(rows)
+            for period, row in enumerate(rows if varying else rows[:1]):
+                _limits(names, key, row, f" in period {period}" if varying else "")
+            reject_partly_unlimited(names, key, rows)
+        else:
+            arrays[key] = _limits(names, key, one_per_host(key, values, len(names)))
     return arrays
 
 
-def _limits(names: Sequence[str], key: str, values: FloatArray) -> FloatArray:
+def _limits(names: Sequence[str], key: str, values: FloatArray, when: str = "") -> FloatArray:
     """Refuse numbers below 0, and infinite or split ones where these mean nothing."""
     may_be_infinite = _MAY_BE_INFINITE[key]
     bad = np.isnan(values) | (values < 0)
@@ -116,7 +127,9 @@ def _limits(names: Sequence[str], key: str, values: FloatArray) -> FloatArray:
         i = int(np.argmax(bad))
         rule = ">= 0" if may_be_infinite else ">= 0 and finite"
         remedy = "; leave it out for unlimited" if may_be_infinite else ""
-        raise ProblemError(f"host {names[i]!r}: {key} must be {rule}, got {values[i]:g}{remedy}")
+        raise ProblemError(
+            f"host {names[i]!r}: {key} must be {rule}, got {values[i]:g}{when}{remedy}"
+        )
     if key == "release_s" and (values > LATEST_S).any():
         i = int(np.argmax(values))
         raise ProblemError(
@@ -403,18 +416,6 @@ def whole_backlogs(names: Sequence[str], backlog_bytes: npt.ArrayLike) -> IntArr
             "plan in parts, or count blocks instead of bytes"
         )
     return values.astype(np.int64)
-
-
-def one_per_host(key: str, values: npt.ArrayLike, n_hosts: int) -> FloatArray:
-    """Return one number per host from one for all or one each, or raise `ProblemError`."""
-    array = np.asarray(values, dtype=float)
-    if array.ndim == 0:
-        return np.full(n_hosts, float(array))
-    if array.shape != (n_hosts,):
-        raise ProblemError(
-            f"{key} must be a number or one number per host ({n_hosts}), got shape {array.shape}"
-        )
-    return array.copy()
 
 
 def _require_indices(tail: IndexArray, head: IndexArray, n_hosts: int) -> None:

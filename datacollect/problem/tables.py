@@ -11,6 +11,7 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
+from datacollect.problem.host_limits import LIMITS
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import numbers_of
 from datacollect.problem.places import PLACE_COLUMNS
@@ -98,7 +99,7 @@ def contents_of_table(
         shared=tuple(shared),
         held=tuple(held),
         measured_s=_measured_s(links),
-        **_host_limits(hosts, len(names)),
+        **_host_limits(hosts, len(names), len(starts)),
         **columns,
     )
 
@@ -339,16 +340,42 @@ def _host_names(hosts: pd.DataFrame) -> list[str]:
     return list(hosts.index)
 
 
-def _host_limits(hosts: pd.DataFrame | None, n_hosts: int) -> dict[str, Any]:
+def _host_limits(hosts: pd.DataFrame | None, n_hosts: int, n_periods: int) -> dict[str, Any]:
     limits = {}
     for column in HOST_COLUMNS:
         default = 0.0 if column == "release_s" else math.inf
         default = math.nan if column in PLACE_COLUMNS else default
         limits[column] = np.full(n_hosts, default)
         if hosts is not None and column in hosts:
-            given = numbers_of(hosts[column], f"hosts: {column}")
+            values = hosts[column]
+            given = (
+                _by_period(values, f"hosts: {column}", n_periods)
+                if column in LIMITS
+                else numbers_of(values, f"hosts: {column}")
+            )
             limits[column] = np.where(np.isnan(given), default, given)
     return limits
+
+
+def _by_period(values: pd.Series[Any], where: str, n_periods: int) -> FloatArray:
+    """Return what hosts say by numbers, or by lists with one number per period."""
+    import pandas as pd
+
+    several = [isinstance(cell, list | tuple | np.ndarray) for cell in values]
+    if not any(several):
+        return numbers_of(values, where)
+    for name, cell, is_list in zip(values.index, values, several, strict=True):
+        if is_list and len(cell) != n_periods:
+            raise ProblemError(
+                f"{where} of {name!r} must be a number or one number per period ({n_periods}), got "
+                f"{len(cell)} numbers; periods_s lists the starts of periods"
+            )
+    spread = [
+        cell if is_list else [cell] * n_periods
+        for cell, is_list in zip(values, several, strict=True)
+    ]
+    columns = zip(*spread, strict=True)
+    return np.array([numbers_of(pd.Series(list(column)), where) for column in columns])
 
 
 def _backlog_by_name(backlog_bytes: Mapping[str, int | str] | pd.Series[Any]) -> dict[str, int]:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.problem.host_limits import LIMITS
 from datacollect.schedule.tolerances import SAME_START
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
+
+# Of a problem: what has a row for each period.
+PERIOD_COLUMNS = ("bandwidth_bytes_per_s", *LIMITS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +49,8 @@ def with_new_links(problem: Problem, columns: dict[str, Any], new: NewLinks) -> 
     ----------
     problem : Problem
     columns : dict
-        Its ``link_from``, ``link_to``, ``bandwidth_bytes_per_s``, ``price_per_gb`` and
-        ``periods_s``, the latter counted from the instant of the new estimates.
+        Its ``link_from``, ``link_to``, ``price_per_gb``, those of `PERIOD_COLUMNS`, and
+        ``periods_s``, counted from the instant of the new estimates.
     new : NewLinks
 
     Returns
@@ -64,12 +68,15 @@ def with_new_links(problem: Problem, columns: dict[str, Any], new: NewLinks) -> 
     _reject_twice(problem, new, index)
     periods = np.union1d(columns["periods_s"], new.periods_s)
     periods = periods[np.diff(periods, prepend=-math.inf) > SAME_START * periods[-1]]
-    bandwidth = _on_periods(columns["bandwidth_bytes_per_s"], columns["periods_s"], periods)
+    finer = {
+        key: _on_periods(columns[key], columns["periods_s"], periods) for key in PERIOD_COLUMNS
+    }
+    bandwidth = finer["bandwidth_bytes_per_s"]
     changed = _on_periods(new.bandwidth_bytes_per_s, new.periods_s, periods)
     bandwidth[:, index[known]] = changed[:, known]
     columns = columns | {
+        **finer,
         "periods_s": periods,
-        "bandwidth_bytes_per_s": bandwidth,
         "price_per_gb": _prices_now(problem, new, index),
     }
     if len(added):
@@ -91,10 +98,10 @@ def _prices_now(problem: Problem, new: NewLinks, index: IntArray) -> FloatArray 
     return np.append(prices, np.nan_to_num(new.price_per_gb[added]))
 
 
-def _on_periods(bandwidth: FloatArray, starts_s: FloatArray, periods_s: FloatArray) -> FloatArray:
-    """Repeat rows of bandwidth for finer periods."""
+def _on_periods(rates: FloatArray, starts_s: FloatArray, periods_s: FloatArray) -> FloatArray:
+    """Repeat rows of rates for finer periods."""
     middle = periods_s + SAME_START * periods_s[-1]
-    rows: FloatArray = bandwidth[np.searchsorted(starts_s, middle, side="right") - 1]
+    rows: FloatArray = rates[np.searchsorted(starts_s, middle, side="right") - 1]
     return rows
 
 

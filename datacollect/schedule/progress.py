@@ -17,7 +17,7 @@ from datacollect.errors import ProblemError, naming, nearest_hint
 from datacollect.problem.calendar import enough_s, least_s, listed
 from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.schedule.contents import ProgressContents
-from datacollect.schedule.new_links import with_new_links
+from datacollect.schedule.new_links import PERIOD_COLUMNS, with_new_links
 from datacollect.schedule.use import legs
 
 if TYPE_CHECKING:
@@ -343,11 +343,11 @@ def _links_now(problem: Problem, progress: Progress) -> dict[str, Any]:
         "link_from": problem.link_from,
         "link_to": problem.link_to,
         "price_per_gb": problem.price_per_gb,
-        "bandwidth_bytes_per_s": problem.bandwidth_bytes_per_s,
         "periods_s": problem.periods_s,
+        **{key: getattr(problem, key) for key in PERIOD_COLUMNS},
     }
     if problem.n_periods > 1:
-        columns["bandwidth_bytes_per_s"] = problem.bandwidth_bytes_per_s[now:]
+        columns |= {key: columns[key][now:] for key in PERIOD_COLUMNS}
         columns["periods_s"] = np.append(0.0, problem.periods_s[now + 1 :] - progress.at_s)
     if progress.links is not None:
         columns = with_new_links(problem, columns, progress.links)

@@ -371,8 +371,8 @@ def utilisation(problem: Problem, schedule: ScheduleContents) -> pd.DataFrame:
         ("downlink", where.head, problem.downlink_bytes_per_s),
     ):
         passed = np.bincount(end, weights=n_bytes, minlength=n)
-        used = np.flatnonzero((passed > 0) & np.isfinite(limit)).tolist()
-        rows += [(kind, problem.names[i], passed[i], float(limit[i]) * until_s) for i in used]
+        used = np.flatnonzero((passed > 0) & np.isfinite(limit[0])).tolist()
+        rows += [(kind, problem.names[i], passed[i], float(period_s @ limit[:, i])) for i in used]
     for bottleneck, links in zip(problem.shared, problem.shared_links, strict=True):
         if passed_bytes := float(carried[links].sum()):
             capacity_bytes = bottleneck.bandwidth_bytes_per_s * until_s

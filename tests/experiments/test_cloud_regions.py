@@ -86,7 +86,7 @@ def test_the_problems_are_those_of_the_page(experiment, cloud_grids):
     limits = {
         name: (up * 8 / GBIT, down * 8 / GBIT)
         for name, up, down in zip(
-            aws.names, aws.uplink_bytes_per_s, aws.downlink_bytes_per_s, strict=True
+            aws.names, aws.uplink_bytes_per_s[0], aws.downlink_bytes_per_s[0], strict=True
         )
     }
     assert limits["aws:us-east-1"] == (5.0, 10.0)

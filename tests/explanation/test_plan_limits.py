@@ -228,8 +228,8 @@ def naive_limits(problem, plan, time_s):
         (link,) = problem.link_indices([tail], [head]).tolist()
         uses = {
             ("link", link): problem.bandwidth_bytes_per_s[period, link],
-            ("uplink", tail): problem.uplink_bytes_per_s[tail],
-            ("downlink", head): problem.downlink_bytes_per_s[head],
+            ("uplink", tail): problem.uplink_bytes_per_s[period, tail],
+            ("downlink", head): problem.downlink_bytes_per_s[period, head],
         }
         for i, members in enumerate(problem.shared_links):
             if link in members.tolist():

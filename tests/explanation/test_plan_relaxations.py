@@ -134,7 +134,7 @@ def changed(problem, kind, number, factor):
         return problem.replace(shared=[SharedBottleneck(s.name, r, s.links) for s, r in parts])
     column = {"storage": "storage_bytes", "release": "release_s", **RATES}[kind]
     values = np.array(getattr(problem, column))
-    values[number] *= max(2 - factor, 0) if kind == "release" else factor
+    values[..., number] *= max(2 - factor, 0) if kind == "release" else factor
     return problem.replace(**{column: values})
 
 
@@ -144,7 +144,7 @@ def resources_of(problem):
     yield from (("shared", i) for i in range(len(problem.shared)))
     for host in range(problem.n_hosts):
         for kind, column in RATES.items():
-            if np.isfinite(getattr(problem, column)[host]):
+            if np.isfinite(getattr(problem, column)[0, host]):
                 yield kind, host
         if problem.release_s[host] > 0:
             yield "release", host

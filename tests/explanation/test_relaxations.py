@@ -171,7 +171,10 @@ def changed(problem, kind, number):
         return problem.replace(shared=tuple(shared))
     column = {"storage": "storage_bytes", "release": "release_s", **RATES}[kind]
     values = np.array(getattr(problem, column))
-    values[number] += {"storage": 1e9, "release": -1.0}.get(kind, STEP)
+    more = {"storage": 1e9, "release": -1.0}.get(kind, STEP)
+    if kind in RATES and len(set(values[:, number])) > 1:  # what varies keeps its outages
+        more = np.where(values[:, number] > 0, STEP, 0.0)
+    values[..., number] += more
     return problem.replace(**{column: values})
 
 
@@ -181,7 +184,7 @@ def resources_of(problem):
     yield from (("shared", i) for i in range(len(problem.shared)))
     for host in range(problem.n_hosts):
         for kind, column in RATES.items():
-            if np.isfinite(getattr(problem, column)[host]):
+            if np.isfinite(getattr(problem, column)[0, host]):
                 yield kind, host
         if np.isfinite(problem.storage_bytes[host]):
             yield "storage", host

@@ -22,14 +22,12 @@ def widened(case: Case, kind: str, name: str, number: int, factor: float, step: 
     if kind == "link":
         ends = name.removeprefix("link ").replace("'", "").split(" -> ")
         link = next(one for one in tree["links"] if [one["from"], one["to"]] == ends)
-        rates = link["bandwidth_bytes_per_s"]
-        more = [rate * factor + step if rate else 0.0 for rate in np.ravel(rates).tolist()]
-        link["bandwidth_bytes_per_s"] = more if isinstance(rates, list) else more[0]
+        link["bandwidth_bytes_per_s"] = _more(link["bandwidth_bytes_per_s"], factor, step)
         return Case(tree, pools)
     host = name.rpartition(" ")[2].strip("'")
     key = {"uplink": "uplink_bytes_per_s", "downlink": "downlink_bytes_per_s"}.get(kind)
     if key is not None:
-        tree["hosts"][host][key] = tree["hosts"][host][key] * factor + step
+        tree["hosts"][host][key] = _more(tree["hosts"][host][key], factor, step)
     elif kind == "release":
         now_s = tree["hosts"][host]["release_s"]
         tree["hosts"][host]["release_s"] = max(now_s * (2 - factor) - min(step, now_s), 0.0)
@@ -37,6 +35,11 @@ def widened(case: Case, kind: str, name: str, number: int, factor: float, step: 
             if pool.host == host:
                 pool.release_s = tree["hosts"][host]["release_s"]
     return Case(tree, pools)
+
+
+def _more(rates: float | list[float], factor: float, step: float) -> float | list[float]:
+    more = [rate * factor + step if rate else 0.0 for rate in np.ravel(rates).tolist()]
+    return more if isinstance(rates, list) else more[0]
 
 
 def case(seed: int) -> str | None:
@@ -76,12 +79,17 @@ def _values_fault(found: Case, relaxed, end_s: float) -> str | None:
     for then in relaxed.values:
         if not 0 <= then.from_s <= then.to_s <= end_s * (1 + 1e-9):
             return f"{relaxed.name}: a stretch from {then.from_s} to {then.to_s} of {end_s}"
+        middle_s = then.from_s + (then.to_s - then.from_s) / 2
+        value = then.value
         if relaxed.resource.kind == "link":
             ends = relaxed.name.removeprefix("link ").replace("'", "").split(" -> ")
             link = next(x for x in found.tree["links"] if [x["from"], x["to"]] == ends)
-            value = found.rate(link, then.from_s + (then.to_s - then.from_s) / 2)
-            if value != then.value:
-                return f"{relaxed.name} at {then.from_s}: {then.value}, is {value}"
+            value = found.rate(link, middle_s)
+        elif relaxed.resource.kind in ("uplink", "downlink"):
+            host = found.tree["hosts"][relaxed.name.rpartition(" ")[2].strip("'")]
+            value = found.then(host[f"{relaxed.resource.kind}_bytes_per_s"], middle_s)
+        if value != then.value:
+            return f"{relaxed.name} at {then.from_s}: {then.value}, is {value}"
     return None
 
 

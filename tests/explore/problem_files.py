@@ -18,6 +18,7 @@ from datacollect.errors import DatacollectError, DatacollectWarning
 VALUES = (
     *(None, True, False, 0, -1, 1, 0.5, -0.0, 1e-300, 1e300, math.inf, math.nan, 2**62, 10**400),
     *("", "H1", "D", "0", "1e9", "5 GB", "10 Mbit/s", "1.5 h", "1,500 TB", [], {}, [1.0], [[]]),
+    *("08:00 10 Mbit/s, 20:00 1 Gbit/s", "Mo 8:00 1", [1.0, 2.0], [1.0, 2.0, 3.0]),
     *([None], {"": 1}, "2027-04-15T23:59:59-04:00", "Zürich\x00", "x" * 5000),
 )
 

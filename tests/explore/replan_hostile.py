@@ -42,6 +42,10 @@ def remainder(found: Case, progress: dict[str, Any]) -> Case:
         tree["periods_s"] = [0.0, *(start - at_s for start in starts[first + 1 :])]
         for link in tree["links"]:
             link["bandwidth_bytes_per_s"] = link["bandwidth_bytes_per_s"][first:]
+        for host in tree["hosts"].values():
+            for key in ("uplink_bytes_per_s", "downlink_bytes_per_s"):
+                if isinstance(host.get(key), list):
+                    host[key] = host[key][first:]
     for changed in progress.get("links", []):
         for link in tree["links"]:
             if (link["from"], link["to"]) == (changed["from"], changed["to"]):

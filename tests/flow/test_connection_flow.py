@@ -53,8 +53,8 @@ def all_at_once(problem, connections):
             rows.append(row(lambda i, at=at: ones * at[i], at.astype(float)))
             limits.append(problem.most_connections[host])
         for ends, caps in (
-            (problem.link_from, problem.uplink_bytes_per_s),
-            (problem.link_to, problem.downlink_bytes_per_s),
+            (problem.link_from, problem.uplink_bytes_per_s[0]),
+            (problem.link_to, problem.downlink_bytes_per_s[0]),
         ):
             if np.isfinite(caps[host]):
                 rows.append(row(lambda i, ends=ends, host=host: added[i] * (ends[i] == host)))

@@ -92,9 +92,10 @@ def test_to_split_a_period_in_two_equal_ones_changes_nothing(problem, part, data
         periods_s=np.insert(
             problem.periods_s, period + 1, starts[period] * part + end * (1 - part)
         ),
-        bandwidth_bytes_per_s=np.insert(
-            problem.bandwidth_bytes_per_s, period, problem.bandwidth_bytes_per_s[period], axis=0
-        ),
+        **{
+            name: np.insert(rates := getattr(problem, name), period, rates[period], axis=0)
+            for name in ("bandwidth_bytes_per_s", "uplink_bytes_per_s", "downlink_bytes_per_s")
+        },
     )
     assert_same(bound_or_none(split), bound_or_none(problem))
 

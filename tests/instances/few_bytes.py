@@ -6,6 +6,8 @@ import math
 import random
 from collections.abc import Iterator
 
+from instances.varying_limits import with_varying_limits
+
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
 
@@ -58,7 +60,8 @@ def few_bytes(rng: random.Random) -> Problem:
         for i in range(rng.choice([1, 2, 3, 4, 6]) if has["shared"] else 0)
     ]
     held = list(_held(rng, hosts, unit)) if has["held"] else []
-    return Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=periods)
+    problem = Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=periods)
+    return with_varying_limits(problem)
 
 
 def _held(rng: random.Random, hosts: list[Host], unit: int) -> Iterator[Held]:

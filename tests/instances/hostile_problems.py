@@ -6,6 +6,8 @@ import math
 import random
 from collections.abc import Iterator
 
+from instances.varying_limits import with_varying_limits
+
 import datacollect as dc
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
@@ -57,7 +59,8 @@ def hostile_problem(rng: random.Random) -> Problem:
         for i in range(rng.randint(1, 2) if has["shared"] and chosen else 0)
     ]
     held = list(_held(rng, hosts)) if has["held"] else []
-    return Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=starts)
+    problem = Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=starts)
+    return with_varying_limits(problem)
 
 
 def _sizes(rng: random.Random, n: int) -> list[int]:

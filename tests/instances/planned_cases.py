@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from instances.varying_limits import with_varying_limits
+
 from datacollect import (
     Held,
     Host,
@@ -79,7 +81,8 @@ def random_problem(rng: random.Random) -> Problem:
         for i in range(rng.randint(1, 2) if has["shared"] and chosen else 0)
     ]
     held = list(_held(rng, hosts, unit)) if has["held"] else []
-    return Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=periods)
+    problem = Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=periods)
+    return with_varying_limits(problem)
 
 
 def _held(rng: random.Random, hosts: list[Host], unit: int) -> Iterator[Held]:

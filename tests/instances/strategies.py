@@ -6,6 +6,7 @@ import math
 from typing import TypeVar
 
 import hypothesis.strategies as st
+from instances.varying_limits import with_varying_limits
 
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
@@ -74,7 +75,8 @@ def problems(
                 taken = sum(h.n_bytes for h in held if h.host == holder.name)
                 if holder.name == "D" or taken + size <= holder.storage_bytes:
                     held.append(Held(holder.name, host.name, 0, size))
-    return Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=periods)
+    problem = Problem.from_hosts(hosts, links, "D", shared=shared, held=held, periods_s=periods)
+    return with_varying_limits(problem)
 
 
 @st.composite

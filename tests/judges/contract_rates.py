@@ -33,28 +33,35 @@ def rates(problem: Tree, moves: Sequence[Move], slot: Fraction | None) -> None:
 def _resources(problem: Tree, slot: Fraction | None) -> Iterator[tuple[str, Steps, Links]]:
     """Every limit: its name, bandwidths from when on, the links that use it.
 
-    'Host and shared-bottleneck capacities are constants; links may have forecasts'.
+    Links and hosts may have forecasts, shared bottlenecks are constants.
     """
     links = {(link["from"], link["to"]) for link in problem["links"]}
     periods = [Fraction(start) for start in problem.get("periods_s", [0.0])]
     for link in problem["links"]:
         if set(COUNTED) & link.keys():
             continue
-        pair, numbers = (link["from"], link["to"]), link["bandwidth_bytes_per_s"]
-        if not isinstance(numbers, list):
-            numbers = [numbers] * len(periods)
-        steps = list(zip(periods, map(Fraction, numbers), strict=True))
-        yield f"link {pair}", steps if slot is None else _in_slots(steps, slot), {pair}
+        pair = (link["from"], link["to"])
+        yield f"link {pair}", _steps(periods, link["bandwidth_bytes_per_s"], slot), {pair}
     for name, host in problem["hosts"].items():
         for side, key in enumerate(("uplink_bytes_per_s", "downlink_bytes_per_s")):
             if key in host:
                 used_by = {pair for pair in links if pair[side] == name}
-                yield f"{key} of {name!r}", [(Fraction(0), Fraction(host[key]))], used_by
+                yield f"{key} of {name!r}", _steps(periods, host[key], slot), used_by
     for shared in problem.get("shared", []):
         if set(COUNTED) & shared.keys():
             continue
         steps = [(Fraction(0), Fraction(shared["bandwidth_bytes_per_s"]))]
         yield f"shared {shared['name']!r}", steps, {(a, b) for a, b in shared["links"]}
+
+
+def _steps(
+    periods: Sequence[Fraction], numbers: float | list[float], slot: Fraction | None
+) -> Steps:
+    """One number for ever, or one for each period."""
+    if not isinstance(numbers, list):
+        return [(Fraction(0), Fraction(numbers))]
+    steps = list(zip(periods, map(Fraction, numbers), strict=True))
+    return steps if slot is None else _in_slots(steps, slot)
 
 
 def _crowded(problem: Tree, moves: Sequence[Move]) -> Iterator[tuple[str, Steps, Links]]:

@@ -41,7 +41,7 @@ def capacity(problem: Problem, resource: tuple[str, int], period: int) -> float:
     if kind == "shared":
         return float(problem.shared[number].bandwidth_bytes_per_s)
     column = {"uplink": "uplink_bytes_per_s", "downlink": "downlink_bytes_per_s"}[kind]
-    return float(getattr(problem, column)[number])
+    return float(getattr(problem, column)[period, number])
 
 
 def fair_rates(problem, sources, period):

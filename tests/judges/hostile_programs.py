@@ -52,7 +52,10 @@ class Case:
 
     def rate(self, link: dict[str, Any], at_s: float) -> float:
         """Bytes per second of a link in the piece of time that begins then."""
-        rates = link["bandwidth_bytes_per_s"]
+        return self.then(link["bandwidth_bytes_per_s"], at_s)
+
+    def then(self, rates: float | list[float], at_s: float) -> float:
+        """What is one number, or one per period, in the piece of time that begins then."""
         if not isinstance(rates, list):
             return float(rates)
         starts = self.tree["periods_s"]
@@ -100,12 +103,22 @@ def random_case(seed: int, *, priced: bool = False) -> Case:
     tree = {"destination": "D", "hosts": hosts, "links": links}
     if len(starts) > 1:
         tree["periods_s"] = starts
+        _vary_limits(random.Random(f"limits {seed}"), hosts, len(starts))
     pools = [
         Pool(name, host["backlog_bytes"], host.get("release_s", 0.0))
         for name, host in hosts.items()
         if host.get("backlog_bytes", 0)
     ]
     return Case(tree, pools)
+
+
+def _vary_limits(draws: random.Random, hosts: dict[str, dict[str, Any]], n_periods: int) -> None:
+    """Now and then a limit has a number per period, in the last one some capacity."""
+    for host in hosts.values():
+        for key in ("uplink_bytes_per_s", "downlink_bytes_per_s"):
+            if key in host and draws.random() < 0.6:
+                factors = [draws.choice([0.0, 0.5, 1.0, 1.0, 2.0]) for _ in range(n_periods - 1)]
+                host[key] = [min(host[key] * part, FASTEST) for part in [*factors, 1.0]]
 
 
 def _near(draws: random.Random, typical: float) -> float:
@@ -196,9 +209,9 @@ def _program(
                 limit([flow], rate)
         for name, host in case.tree["hosts"].items():
             if "uplink_bytes_per_s" in host and out[name]:
-                limit(out[name], host["uplink_bytes_per_s"])
+                limit(out[name], case.then(host["uplink_bytes_per_s"], start))
             if "downlink_bytes_per_s" in host and into[name]:
-                limit(into[name], host["downlink_bytes_per_s"])
+                limit(into[name], case.then(host["downlink_bytes_per_s"], start))
         for number, pool in enumerate(case.pools):
             if pool.release_s > start:
                 continue

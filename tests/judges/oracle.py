@@ -95,8 +95,8 @@ def _last_length(problem: Problem, starts: list[float], end: float) -> float | N
         for host in range(problem.n_hosts):
             out = [flow[s, e] for s in sources for e, (a, _) in enumerate(links) if a == host]
             into = [flow[s, e] for s in sources for e, (_, b) in enumerate(links) if b == host]
-            limit(out, problem.uplink_bytes_per_s[host], piece)
-            limit(into, problem.downlink_bytes_per_s[host], piece)
+            limit(out, problem.uplink_bytes_per_s[period, host], piece)
+            limit(into, problem.downlink_bytes_per_s[period, host], piece)
         for shared, members in zip(problem.shared, problem.shared_links, strict=True):
             used = [flow[s, e] for s in sources for e in members.tolist()]
             limit(used, shared.bandwidth_bytes_per_s, piece)
@@ -140,9 +140,9 @@ def most_arrived_bytes(problem: Problem, time_s: float) -> float:
             limit(used, shared.bandwidth_bytes_per_s)
         for host in range(problem.n_hosts):
             limit([(s, e) for s in sources for e, (a, _) in enumerate(links) if a == host],
-                  problem.uplink_bytes_per_s[host])  # fmt: skip
+                  problem.uplink_bytes_per_s[period, host])  # fmt: skip
             limit([(s, e) for s in sources for e, (_, b) in enumerate(links) if b == host],
-                  problem.downlink_bytes_per_s[host])  # fmt: skip
+                  problem.downlink_bytes_per_s[period, host])  # fmt: skip
             for s in sources:
                 row = {rows.column(("at", s, host, piece)): 1.0}
                 if piece:
@@ -217,8 +217,8 @@ def least_cost(
         for host in range(problem.n_hosts):
             out = [flow[s, e] for s in sources for e, (a, _) in enumerate(links) if a == host]
             into = [flow[s, e] for s in sources for e, (_, b) in enumerate(links) if b == host]
-            limit(out, problem.uplink_bytes_per_s[host] * length)
-            limit(into, problem.downlink_bytes_per_s[host] * length)
+            limit(out, problem.uplink_bytes_per_s[period, host] * length)
+            limit(into, problem.downlink_bytes_per_s[period, host] * length)
         for shared, members in zip(problem.shared, problem.shared_links, strict=True):
             used = [flow[s, e] for s in sources for e in members.tolist()]
             limit(used, shared.bandwidth_bytes_per_s * length)
@@ -292,6 +292,8 @@ def _arrives(problem: Problem, slot_s: float, n_slots: int) -> bool:
             if a < (slot + 1) * slot_s - 1e-9 and b > slot * slot_s + 1e-9
         ]
         bandwidth = problem.bandwidth_bytes_per_s[touched].min(axis=0)
+        uplink = problem.uplink_bytes_per_s[touched].min(axis=0)
+        downlink = problem.downlink_bytes_per_s[touched].min(axis=0)
         flow = {(s, e): rows.column((s, e, slot)) for s in sources for e in range(len(links))}
 
         def limit(columns: list[int], rate: float) -> None:
@@ -303,8 +305,8 @@ def _arrives(problem: Problem, slot_s: float, n_slots: int) -> bool:
         for host in range(problem.n_hosts):
             out = [flow[s, e] for s in sources for e, (a, _) in enumerate(links) if a == host]
             into = [flow[s, e] for s in sources for e, (_, b) in enumerate(links) if b == host]
-            limit(out, problem.uplink_bytes_per_s[host])
-            limit(into, problem.downlink_bytes_per_s[host])
+            limit(out, uplink[host])
+            limit(into, downlink[host])
         for shared, members in zip(problem.shared, problem.shared_links, strict=True):
             limit([flow[s, e] for s in sources for e in members.tolist()],
                   shared.bandwidth_bytes_per_s)  # fmt: skip

@@ -95,6 +95,8 @@ def _capacities(problem: Problem, program: _Program, sources, links, slot, slot_
     start, end = slot * slot_s + 1e-9, (slot + 1) * slot_s - 1e-9
     touched = [k for k, (first, last) in enumerate(periods) if first < end and last > start]
     bandwidth = problem.bandwidth_bytes_per_s[touched].min(axis=0)
+    uplink = problem.uplink_bytes_per_s[touched].min(axis=0)
+    downlink = problem.downlink_bytes_per_s[touched].min(axis=0)
 
     def limit(members: list[int], rate: float) -> None:
         used = {program.column("flow", s, e, slot): 1.0 for s in sources for e in members}
@@ -104,10 +106,8 @@ def _capacities(problem: Problem, program: _Program, sources, links, slot, slot_
     for e in range(len(links)):
         limit([e], bandwidth[e])
     for host in range(problem.n_hosts):
-        limit([e for e, (a, _) in enumerate(links) if a == host], problem.uplink_bytes_per_s[host])
-        limit(
-            [e for e, (_, b) in enumerate(links) if b == host], problem.downlink_bytes_per_s[host]
-        )
+        limit([e for e, (a, _) in enumerate(links) if a == host], uplink[host])
+        limit([e for e, (_, b) in enumerate(links) if b == host], downlink[host])
     for shared, members in zip(problem.shared, problem.shared_links, strict=True):
         limit(members.tolist(), shared.bandwidth_bytes_per_s)
 

@@ -38,8 +38,8 @@ def static_end_s(problem: Problem) -> float:
     )
     room = np.concatenate(
         [
-            problem.uplink_bytes_per_s,
-            problem.downlink_bytes_per_s,
+            problem.uplink_bytes_per_s[0],
+            problem.downlink_bytes_per_s[0],
             [shared.bandwidth_bytes_per_s for shared in problem.shared],
         ]
     )

@@ -14,6 +14,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.field_tables import ByName, Field, Rows, Table
 from datacollect.kinds import Forecast, Instant, Kind, ListOf, Number, Starts, Whole
 from datacollect.problem.fields import PROBLEM
+from datacollect.problem.host_limits import HostRate
 from datacollect.quantities import (
     BYTES,
     BYTES_PER_S,
@@ -140,7 +141,7 @@ def _one(kind: Kind) -> Kind:
     match kind:
         case OneOrTwo():
             return kind.kind
-        case Forecast() | Instant():
+        case Forecast() | HostRate() | Instant():
             return kind.number
     return kind
 
@@ -200,7 +201,7 @@ def test_the_largest_backlog_is_exact_and_one_more_is_too_much() -> None:
 
 def test_schemas_know_units() -> None:
     host = SCHEMAS["problem"]()["$defs"]["host"]["properties"]
-    assert host["uplink_bytes_per_s"]["type"] == ["number", "string"]
+    assert host["uplink_bytes_per_s"]["type"] == ["number", "string", "array"]
 
 
 @pytest.mark.parametrize(

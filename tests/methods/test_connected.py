@@ -199,7 +199,7 @@ def test_bandwidths_that_change_are_refused():
     links = [dc.Link("S", "D", [4.0, 5.0])]
     hosts = [dc.Host("S", 60), dc.Host("D")]
     problem = dc.Problem.from_hosts(hosts, links, "D", periods_s=[0, 10])
-    with pytest.raises(ProblemError, match="bandwidths that do not change, got 2 periods"):
+    with pytest.raises(ProblemError, match="limits of hosts, that do not change, got 2 periods"):
         dc.coordinated(problem, connections=2)
 
 

@@ -103,6 +103,8 @@ def test_an_optimum_without_periods_leaves_no_source_that_could_be_faster(proble
     """By the condition that singles out max-min fair rates: each source crosses something full."""
     constant = problem.replace(
         bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s[:1],
+        uplink_bytes_per_s=problem.uplink_bytes_per_s[:1],
+        downlink_bytes_per_s=problem.downlink_bytes_per_s[:1],
         periods_s=[0.0],
         release_s=0.0,
         storage_bytes=np.inf,
@@ -130,8 +132,8 @@ def test_an_optimum_without_periods_leaves_no_source_that_could_be_faster(proble
             for i in rows
             for users, limit in (
                 (link == link[i], constant.bandwidth_bytes_per_s[0, link[i]]),
-                (tail == tail[i], constant.uplink_bytes_per_s[tail[i]]),
-                (head == head[i], constant.downlink_bytes_per_s[head[i]]),
+                (tail == tail[i], constant.uplink_bytes_per_s[0, tail[i]]),
+                (head == head[i], constant.downlink_bytes_per_s[0, head[i]]),
             )
         )
 

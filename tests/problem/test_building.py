@@ -35,16 +35,16 @@ def test_host_attributes_arrive_in_their_columns():
     problem = from_hosts([host, Host("K"), Host("D")])
     columns = ("backlog_bytes", "release_s", "storage_bytes")
     columns += ("uplink_bytes_per_s", "downlink_bytes_per_s")
-    assert [getattr(problem, name)[0] for name in columns] == [10, 1.5, 20, 3.0, 4.0]
-    assert [getattr(problem, name)[1] for name in columns] == [0, 0.0, *[math.inf] * 3]
+    assert [getattr(problem, name)[..., 0].item() for name in columns] == [10, 1.5, 20, 3.0, 4.0]
+    assert [getattr(problem, name)[..., 1].item() for name in columns] == [0, 0.0, *[math.inf] * 3]
 
 
 def test_one_number_stands_for_all_hosts_of_a_matrix():
     problem = from_matrix(release_s=2.0, storage_bytes=[1, 2, 3], uplink_bytes_per_s=5)
     assert problem.release_s.tolist() == [2.0, 2.0, 2.0]
     assert problem.storage_bytes.tolist() == [1, 2, 3]
-    assert problem.uplink_bytes_per_s.tolist() == [5.0, 5.0, 5.0]
-    assert problem.downlink_bytes_per_s.tolist() == [math.inf] * 3
+    assert problem.uplink_bytes_per_s.tolist() == [[5.0, 5.0, 5.0]]
+    assert problem.downlink_bytes_per_s.tolist() == [[math.inf] * 3]
 
 
 def test_links_come_in_any_order_with_their_rates_and_prices():

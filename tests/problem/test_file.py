@@ -93,8 +93,8 @@ def test_every_field_arrives_in_its_array(tmp_path):
     assert problem.backlog_bytes.tolist() == [50_000_000, 0, 0, 0]
     assert problem.release_s.tolist() == [30.0, 0.0, 0.0, 0.0]
     assert problem.storage_bytes.tolist() == [1e8, INFINITE, 0.0, INFINITE]
-    assert problem.uplink_bytes_per_s.tolist() == [1.25e6, INFINITE, INFINITE, INFINITE]
-    assert problem.downlink_bytes_per_s.tolist() == [2.5e6, INFINITE, INFINITE, INFINITE]
+    assert problem.uplink_bytes_per_s[0].tolist() == [1.25e6, INFINITE, INFINITE, INFINITE]
+    assert problem.downlink_bytes_per_s[0].tolist() == [2.5e6, INFINITE, INFINITE, INFINITE]
     assert links_of(problem) == {("S1", "D"): [312_500.0, 0.0], ("S2", "D"): [5.0, 5.0]}
     assert problem.price_per_gb.tolist() == [0.02, 0.0]
     assert problem.shared == (

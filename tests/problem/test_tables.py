@@ -136,8 +136,8 @@ def test_hosts_table_gives_order_and_limits_and_nan_is_the_default():
     assert problem.names == ("S", "K", "D")
     assert problem.release_s.tolist() == [5, 0, 0]
     assert problem.storage_bytes.tolist() == [math.inf, 7, math.inf]
-    assert problem.uplink_bytes_per_s.tolist() == [3, math.inf, math.inf]
-    assert problem.downlink_bytes_per_s.tolist() == [math.inf, math.inf, 9]
+    assert problem.uplink_bytes_per_s.tolist() == [[3, math.inf, math.inf]]
+    assert problem.downlink_bytes_per_s.tolist() == [[math.inf, math.inf, 9]]
 
 
 def test_shared_bottlenecks_and_held_data_pass_through():
@@ -308,8 +308,8 @@ def test_table_and_back_is_the_same_problem(problem):
         {
             "release_s": problem.release_s,
             "storage_bytes": problem.storage_bytes,
-            "uplink_bytes_per_s": problem.uplink_bytes_per_s,
-            "downlink_bytes_per_s": problem.downlink_bytes_per_s,
+            "uplink_bytes_per_s": problem.uplink_bytes_per_s[0],
+            "downlink_bytes_per_s": problem.downlink_bytes_per_s[0],
         },
         index=list(problem.names),
     )

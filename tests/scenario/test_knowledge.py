@@ -78,7 +78,7 @@ def test_only_pairs_that_cross_the_wire_are_misestimated(paper):
 def test_access_rates_can_be_known():
     scenario = line_of(estimates={"know_access": True})
     problem, _ = planning_problem(build(scenario), "fluid")
-    assert problem.uplink_bytes_per_s.tolist() == [1e8, 1e8]
+    assert problem.uplink_bytes_per_s.tolist() == [[1e8, 1e8]]
 
 
 def test_estimates_can_be_given(tmp_path):

@@ -237,7 +237,7 @@ def _likely(
     into = np.flatnonzero(problem.link_to == destination)
     links = union(problem, old_links, into)
     rate = float(problem.bandwidth_bytes_per_s[0][into].sum())
-    limit = float(problem.downlink_bytes_per_s[destination])
+    limit = float(problem.downlink_bytes_per_s[0, destination])
     if len(breakpoints_s(problem)) > 1 or min(rate, limit) <= 0:
         return links, None
     lengths = np.array([problem.total_bytes / min(rate, limit)])

@@ -195,9 +195,10 @@ class _OtherLinks:
     def out_of(self, nodes: BoolArray, piece: int) -> _Arcs:
         """Return the links that begin at some nodes in one piece of time."""
         whole, leaving = self.known.whole, self.leaving[piece]
-        sends, receives = open_hosts(whole)
+        period = self.known.periods[piece]
+        sends, receives = open_hosts(whole, period)
         links = whole.links_out_of(np.flatnonzero(nodes[leaving] & sends))
-        room = whole.bandwidth_bytes_per_s[self.known.periods[piece], links]
+        room = whole.bandwidth_bytes_per_s[period, links]
         usable = receives[whole.link_to[links]] & (room > 0)
         links, room = links[usable], room[usable] * self.lengths_s[piece]
         tail, head = leaving[whole.link_from[links]], self.entering[piece][whole.link_to[links]]

@@ -96,8 +96,8 @@ def crossing(known: FewLinks, cut: BoolArray) -> IntArray:
     problem = known.whole
     found = [known.links[:0]]
     leaving, entering = known.ends()
-    sends, receives = open_hosts(problem)
     for piece, period in enumerate(known.periods):
+        sends, receives = open_hosts(problem, period)
         from_here, to_here = cut[leaving[piece]] & sends, ~cut[entering[piece]] & receives
         inside, outside = np.flatnonzero(from_here), np.flatnonzero(to_here)
         # A few pairs, or from the smaller side: a million links are to be looked at once at most.
@@ -136,11 +136,11 @@ def worth_their_cost(
     problem = known.whole
     leaving, entering = (distance[nodes] for nodes in known.ends())
     worth = [known.links[:0]]
-    sends, receives = open_hosts(problem)
-    entering[:, ~receives] = UNREACHED
     for piece, period in enumerate(known.periods):
         if lengths_s[piece] <= 0:
             continue
+        sends, receives = open_hosts(problem, period)
+        entering[piece, ~receives] = UNREACHED
         tails = np.flatnonzero((leaving[piece] > cost + entering[piece].min()) & sends)
         found = problem.links_out_of(tails)
         # Where no path leads to the sink yet, any link that does is worth more than all others.
@@ -155,9 +155,10 @@ def worth_their_cost(
 # Sets of links ------------------------------------------------------------------------------
 
 
-def open_hosts(problem: Problem) -> tuple[BoolArray, BoolArray]:
-    """Mark the hosts that send anything on, and those that receive anything."""
-    sends, receives = problem.uplink_bytes_per_s > 0, problem.downlink_bytes_per_s > 0
+def open_hosts(problem: Problem, period: int) -> tuple[BoolArray, BoolArray]:
+    """Mark the hosts that send anything on in a period, and those that receive anything."""
+    sends = problem.uplink_bytes_per_s[period] > 0
+    receives = problem.downlink_bytes_per_s[period] > 0
     sends[problem.destination_index] = False
     return sends, receives
 

@@ -23,6 +23,7 @@ from datacollect.methods.slots import (
     require_slots,
     slot_bandwidth_bytes_per_s,
     slot_bandwidth_row,
+    slot_limits_bytes_per_s,
     slots_until,
     whole_slot_bytes,
 )
@@ -389,9 +390,10 @@ class TimeExpansion:
     def _add_gates(self, slot: int) -> None:
         """Put arcs for finite host limits before what leaves, and behind what enters."""
         problem = self.problem
+        uplink, downlink = slot_limits_bytes_per_s(problem, slot, self.slot_s)
         for limit, ends, ends_of, kind in (
-            (problem.uplink_bytes_per_s, problem.link_from, self.leaves, "uplink"),
-            (problem.downlink_bytes_per_s, problem.link_to, self.enters, "downlink"),
+            (uplink, problem.link_from, self.leaves, "uplink"),
+            (downlink, problem.link_to, self.enters, "downlink"),
         ):
             limited = np.flatnonzero(np.isfinite(limit))
             if len(limited) == 0:

@@ -25,6 +25,7 @@ from datacollect.methods.slots import (
     fewest_slots,
     require_slots,
     slot_bandwidth_bytes_per_s,
+    slot_limits_bytes_per_s,
     slots_until,
     slots_within,
     slotted_transfers,
@@ -296,8 +297,9 @@ def _eventually_arriving(problem: Problem, slot_s: float, slot: int) -> BoolArra
     for shared, links in zip(problem.shared, problem.shared_links, strict=True):
         if shared.bandwidth_bytes_per_s * slot_s < 1:
             usable[links] = False
-    usable &= problem.uplink_bytes_per_s[problem.link_from] * slot_s >= 1
-    usable &= problem.downlink_bytes_per_s[problem.link_to] * slot_s >= 1
+    uplink, downlink = slot_limits_bytes_per_s(problem, max(slot, 1), slot_s)
+    usable &= uplink[problem.link_from] * slot_s >= 1
+    usable &= downlink[problem.link_to] * slot_s >= 1
     stores = problem.storage_bytes >= 1
     stores[problem.destination_index] = True
     usable &= stores[problem.link_to]

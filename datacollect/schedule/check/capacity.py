@@ -10,6 +10,7 @@ import numpy as np
 from datacollect.arrays import FloatArray, IntArray, ranges
 from datacollect.errors import ScheduleError
 from datacollect.problem.connection_rates import link_rates, wire_rates
+from datacollect.problem.host_limits import is_constant
 from datacollect.schedule.check.case import FASTEST, counted, first_true, seconds
 from datacollect.schedule.check.flows import Limit, Pieces, Uses, cut, pieces
 from datacollect.schedule.check.stretches import (
@@ -63,13 +64,15 @@ def within_capacity(case: Case) -> None:
     _respect_connections(case, _wire_name, wire_rates(problem), *by_wire)
     shared_row, shared = shared_row[~crowded], shared[~crowded]
     bandwidth = np.array([s.bandwidth_bytes_per_s for s in problem.shared], dtype=float)
-    for what, names, limits, row, chain in (
-        ("uplink of host", problem.names, problem.uplink_bytes_per_s, every, where.tail),
-        ("downlink of host", problem.names, problem.downlink_bytes_per_s, every, where.head),
-        ("shared bottleneck", [s.name for s in problem.shared], bandwidth, shared_row, shared),
+    for what, limits, chain in (
+        ("uplink of host", problem.uplink_bytes_per_s, where.tail),
+        ("downlink of host", problem.downlink_bytes_per_s, where.head),
     ):
-        limited = np.isfinite(limits[chain])
-        _respect(case, _constant(case, what, names, limits), row[limited], chain[limited])
+        limited = np.isfinite(limits[0, chain])
+        _respect(case, _limits_of_hosts(case, what, limits), every[limited], chain[limited])
+    names = [s.name for s in problem.shared]
+    limit = _constant(case, "shared bottleneck", names, bandwidth)
+    _respect(case, limit, shared_row, shared)
 
 
 # What limits ------------------------------------------------------------------------------------
@@ -82,15 +85,30 @@ def _constant(case: Case, what: str, names: Sequence[str], bytes_per_s: FloatArr
     return _limit(case, name, np.zeros(1), bytes_per_s[np.newaxis])
 
 
-def _bandwidths(case: Case, links: IntArray) -> Limit:
-    problem = case.problem
-    edges, bandwidth = _forecast(case, links)
+def _limits_of_hosts(case: Case, what: str, by_period: FloatArray) -> Limit:
+    names = case.problem.names
+    if is_constant(by_period):
+        return _constant(case, what, names, by_period[0])
+    edges, limits = _forecast(case, by_period)
 
     def name(chain: int, period: int) -> str:
-        since = f" (forecast from {seconds(edges[period] * case.step_s)})" if len(edges) > 1 else ""
-        return f"{_link_name(problem, int(links[chain]))}{since}"
+        return f"{what} {names[chain]!r}{_since(case, edges, period)}"
+
+    return _limit(case, name, edges, limits)
+
+
+def _bandwidths(case: Case, links: IntArray) -> Limit:
+    problem = case.problem
+    edges, bandwidth = _forecast(case, problem.bandwidth_bytes_per_s[:, links])
+
+    def name(chain: int, period: int) -> str:
+        return f"{_link_name(problem, int(links[chain]))}{_since(case, edges, period)}"
 
     return _limit(case, name, edges, bandwidth)
+
+
+def _since(case: Case, edges: FloatArray, period: int) -> str:
+    return f" (forecast from {seconds(edges[period] * case.step_s)})" if len(edges) > 1 else ""
 
 
 def _link_name(problem: Problem, link: int) -> str:
@@ -138,20 +156,20 @@ def _limit(
     return Limit(name, edges, bytes_per_step, len(case.schedule.routes) + 2.0)
 
 
-def _forecast(case: Case, links: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return when bandwidths change, and the bandwidths from then on, shape (n_periods, n_links).
+def _forecast(case: Case, by_period: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return when rates change, and the rates from then on, shape (n_edges, n_chains).
 
-    With slots, a slot that touches several periods has the lowest of their bandwidths.
+    With slots, a slot that touches several periods has the lowest of their rates.
     """
-    problem, bandwidth = case.problem, case.problem.bandwidth_bytes_per_s
+    problem = case.problem
     if case.schedule.slot_s is None:
-        return problem.periods_s, bandwidth[:, links]
+        return problem.periods_s, by_period
     low, high = case.slots_around(problem.periods_s)
     edges = np.unique(np.concatenate([low, high]))
     until = np.append(edges[1:], np.inf)
     ends = np.append(high[1:], np.inf)
     lowest = [
-        bandwidth[np.flatnonzero((low < b) & (ends > a))][:, links].min(axis=0)
+        by_period[np.flatnonzero((low < b) & (ends > a))].min(axis=0)
         for a, b in zip(edges, until, strict=True)
     ]
     return edges, np.array(lowest)

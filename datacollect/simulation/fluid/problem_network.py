@@ -51,27 +51,31 @@ class ProblemNetwork:
             if room < math.inf and name != problem.destination
         }
         n_links = problem.n_links
-        limits: list[tuple[str, str, float]] = []
+        limits: list[tuple[str, str]] = []
         self._uplink: dict[int, int] = {}
         self._downlink: dict[int, int] = {}
-        for i in np.flatnonzero(np.isfinite(problem.uplink_bytes_per_s)).tolist():
+        for i in np.flatnonzero(np.isfinite(problem.uplink_bytes_per_s[0])).tolist():
             self._uplink[i] = n_links + len(limits)
-            limits.append((problem.names[i], "", float(problem.uplink_bytes_per_s[i])))
-        for i in np.flatnonzero(np.isfinite(problem.downlink_bytes_per_s)).tolist():
+            limits.append((problem.names[i], ""))
+        for i in np.flatnonzero(np.isfinite(problem.downlink_bytes_per_s[0])).tolist():
             self._downlink[i] = n_links + len(limits)
-            limits.append(("", problem.names[i], float(problem.downlink_bytes_per_s[i])))
+            limits.append(("", problem.names[i]))
         self._shared: dict[int, list[int]] = {}
         for bottleneck, links in zip(problem.shared, problem.shared_links, strict=True):
             for link in links.tolist():
                 self._shared.setdefault(link, []).append(n_links + len(limits))
-            limits.append((bottleneck.name, "", bottleneck.bandwidth_bytes_per_s))
+            limits.append((bottleneck.name, ""))
         self._limits = limits
         self._capacity = self._capacities()
 
     def _capacities(self) -> list[FloatArray]:
-        """Return the capacities of each period: links, then limits, which do not change."""
-        fixed = np.array([limit for _, _, limit in self._limits], dtype=float)
-        return [np.concatenate([row, fixed]) for row in self._problem.bandwidth_bytes_per_s]
+        """Return the capacities of each period: links, then hosts' limits, then shared ones."""
+        problem = self._problem
+        shared = [bottleneck.bandwidth_bytes_per_s for bottleneck in problem.shared]
+        uplink = problem.uplink_bytes_per_s[:, list(self._uplink)]
+        downlink = problem.downlink_bytes_per_s[:, list(self._downlink)]
+        rows = zip(problem.bandwidth_bytes_per_s, uplink, downlink, strict=True)
+        return [np.concatenate([*row, shared]) for row in rows]
 
     def _list_until(self, time_s: float) -> None:
         """List more days where bandwidths recur and the simulation takes longer."""
@@ -153,8 +157,8 @@ class ProblemNetwork:
         could = np.asarray(lengths @ np.array(self._capacity))
         share = np.divide(carried_bytes, could, out=np.zeros(len(could)), where=could > 0)
         names = np.array(problem.names, dtype=object)
-        tails = [*names[problem.link_from].tolist(), *(tail for tail, _, _ in self._limits)]
-        heads = [*names[problem.link_to].tolist(), *(head for _, head, _ in self._limits)]
+        tails = [*names[problem.link_from].tolist(), *(tail for tail, _ in self._limits)]
+        heads = [*names[problem.link_to].tolist(), *(head for _, head in self._limits)]
         return pd.DataFrame(
             {
                 "wire": np.arange(self.n_resources),

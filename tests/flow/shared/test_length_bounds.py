@@ -77,7 +77,7 @@ def capacities(problem: Problem) -> dict[tuple[str, int], float]:
     """Every capacity that is finite, by kind and number."""
     found = {("link", i): float(r) for i, r in enumerate(problem.bandwidth_bytes_per_s.min(0))}
     for kind in ("uplink", "downlink"):
-        rates = getattr(problem, f"{kind}_bytes_per_s")
+        rates = getattr(problem, f"{kind}_bytes_per_s").min(0)
         found |= {(kind, i): float(r) for i, r in enumerate(rates) if np.isfinite(r)}
     rates = [shared.bandwidth_bytes_per_s for shared in problem.shared]
     return found | {("shared", i): rate for i, rate in enumerate(rates)}

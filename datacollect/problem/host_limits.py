@@ -1,0 +1,265 @@
+"""Hosts' uplinks and downlinks: constant, one number per period, or by hours of the day.
+
+``"08:00 10 Mbit/s, 20:00 1 Gbit/s"`` is 10 Mbit/s from 08:00 on and 1 Gbit/s from 20:00 on, every
+day. In a problem each limit has a row for each period, as links' bandwidths do; rows of a constant
+limit are one row that is looked at several times, and take no room.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.clock_times import HOUR
+from datacollect.errors import ProblemError
+from datacollect.kinds import Forecast, Number, wrong
+from datacollect.problem.numbers import one_per_host
+from datacollect.problem.windows import padded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.kinds import Schema
+    from datacollect.problem.contents import ProblemContents
+
+LIMITS = ("uplink_bytes_per_s", "downlink_bytes_per_s")
+
+LIKE = 'write it like "08:00 10 Mbit/s, 20:00 1 Gbit/s"'
+_RULE = "must be rates from hours of the day on"
+_PART = re.compile(rf"(?P<hour>{HOUR})\s+(?P<rate>\S.*)", re.ASCII)
+_HAS_HOUR = re.compile(r"\d:\d")
+_DAY = re.compile(r"(mo|tu|we|th|fr|sa|su)[a-z]*\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class HourlyRate:
+    """A rate that follows the hours of the day.
+
+    Attributes
+    ----------
+    hours : tuple of str
+        In a day's order, all of one form: ``"08:00"``, ``"08:00:30"``.
+    bytes_per_s : tuple of float
+        From each of them on, until the next; from the last one to the first one of the next day.
+    """
+
+    hours: tuple[str, ...]
+    bytes_per_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class HostRate:
+    """The kind of a host's limit: a rate, a list of one per period, or rates by hours."""
+
+    number: Number
+
+    def read(self, value: Any, place: str) -> float | list[float] | HourlyRate:
+        """Return what it says; how long a list is to be the caller knows."""
+        if isinstance(value, str) and has_hours(value):
+            return hourly_rate(value, place, self.number)
+        return Forecast(self.number).read(value, place)
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of a number, a list or a text."""
+        one = self.number.schema()
+        rates = {**one, "pattern": f"{one['pattern']}|^\\s*{HOUR}\\s+\\S"}
+        return {**rates, "type": [*one["type"], "array"], "items": one, "minItems": 1}
+
+
+def has_hours(text: str) -> bool:
+    """Whether a text speaks of hours of the day, rightly or not.
+
+    >>> has_hours("08:00 10 Mbit/s"), has_hours("10 Mbit/s")
+    (True, False)
+    """
+    return _HAS_HOUR.search(text) is not None
+
+
+def hourly_rate(text: str, place: str, number: Number) -> HourlyRate:
+    """Read rates by hours of the day: commas or semicolons separate them.
+
+    Raises
+    ------
+    ProblemError
+        Something is no hour with a rate, or an hour comes twice.
+
+    Examples
+    --------
+    >>> from datacollect.kinds import Number
+    >>> said = hourly_rate("20:00 1 GB/s, 8:00 5 MB/s", "uplink", Number("bytes per second"))
+    >>> said.hours, said.bytes_per_s
+    (('08:00', '20:00'), (5000000.0, 1000000000.0))
+    """
+    found: dict[str, float] = {}
+    for part in (part.strip() for part in re.split("[,;]", text)):
+        said = _PART.fullmatch(part)
+        if said is None:
+            on_days = "leave days of the week out: rates are those of every day" * bool(
+                _DAY.match(part)
+            )
+            raise wrong(place, _RULE, part, on_days or LIKE)
+        hour = of_one_form(said["hour"])
+        if hour in found:
+            raise wrong(place, "must name each hour once", part, "keep one of its rates")
+        found[hour] = number.read(said["rate"], place)
+    hours = tuple(sorted(found))
+    return HourlyRate(hours, tuple(found[hour] for hour in hours))
+
+
+def of_one_form(hour: str) -> str:
+    """Return ``08:00`` for ``8:00`` and ``08:00:00``: texts of one instant are equal.
+
+    In the order of texts they come in a day's order.
+    """
+    hour = padded(hour)
+    return hour[:5] if hour[5:] == ":00" else hour
+
+
+def with_hours(
+    contents: ProblemContents,
+    hours: tuple[str, ...] | None,
+    hourly: Sequence[tuple[str, int, HourlyRate]],
+) -> tuple[ProblemContents, tuple[str, ...] | None]:
+    """Return contents, and hours of the day, at which bandwidths or limits of hosts change.
+
+    Parameters
+    ----------
+    contents : ProblemContents
+        With a row for each of `hours`, one where there are none.
+    hours : tuple of str or None
+        Hours at which links' bandwidths change.
+    hourly : sequence of (str, int, HourlyRate)
+        Limits that follow hours: the column, the host's index, what it says.
+
+    Raises
+    ------
+    ProblemError
+        There is no clock, or periods do not follow the hours of the day.
+    """
+    if not hourly:
+        return contents, hours
+    key, host, _ = hourly[0]
+    place = f"host {contents.names[host]!r}: {key}"
+    if contents.clock is None:
+        raise ProblemError(
+            f"{place}: hours of the day need start, the clock time of 0 s; add start = "
+            "2026-11-22T20:00:00+01:00"
+        )
+    if hours is None and len(contents.periods_s) > 1:
+        raise ProblemError(
+            f"{place}: hours of the day and periods_s exclude each other; give daily_periods, or "
+            "a list of one number per period"
+        )
+    known = tuple(of_one_form(hour) for hour in hours or ())
+    every = tuple(sorted({*known, *(hour for _, _, rate in hourly for hour in rate.hours)}))
+    rows = _last_row(known, every) if known else np.zeros(len(every), dtype=np.int64)
+    n_hosts = len(contents.names)
+    columns: dict[str, Any] = {
+        key: by_period(key, getattr(contents, key), len(contents.periods_s), n_hosts)[rows]
+        for key in LIMITS
+    }
+    for key, host, rate in hourly:
+        columns[key][:, host] = np.array(rate.bytes_per_s)[_last_row(rate.hours, every)]
+    return (
+        replace(
+            contents,
+            periods_s=np.arange(len(every), dtype=float),  # until they are unrolled
+            bandwidth_bytes_per_s=contents.bandwidth_bytes_per_s[rows],
+            **columns,
+        ),
+        every,
+    )
+
+
+def _last_row(hours: Sequence[str], every: Sequence[str]) -> IntArray:
+    """Return which of `hours` is the last at each of `every`; before the first, the last."""
+    return (np.searchsorted(hours, every, side="right") - 1) % len(hours)
+
+
+def is_constant(limit: npt.NDArray[Any]) -> bool:
+    """Whether the rows of a limit are one and the same."""
+    return limit.strides[0] == 0 or bool((limit == limit[0]).all())
+
+
+def varies(limit: npt.ArrayLike) -> bool:
+    """Whether what is given as a limit, in whatever becomes an array, has rows that differ."""
+    array = np.asarray(limit)
+    return array.ndim > 1 and not is_constant(array)
+
+
+def by_period(key: str, values: npt.ArrayLike, n_periods: int, n_hosts: int) -> FloatArray:
+    """Return a limit with a row for each period, or raise `ProblemError`.
+
+    Parameters
+    ----------
+    values : array_like
+        One number for all hosts, one each, or a row of such for each period. Where all rows are
+        alike there may be any number of them.
+
+    Examples
+    --------
+    >>> by_period("uplink_bytes_per_s", [1.0, 2.0], 3, 2).tolist()
+    [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
+    """
+    array = np.asarray(values, dtype=float)
+    if array.ndim < 2:
+        return np.broadcast_to(one_per_host(key, array, n_hosts), (n_periods, n_hosts))
+    if array.ndim == 2 and len(array) and array.shape[1] == n_hosts:
+        if is_constant(array):
+            return np.broadcast_to(array[0].copy(), (n_periods, n_hosts))
+        if len(array) == n_periods:
+            return array
+    raise ProblemError(
+        f"{key} must be a number, one number per host ({n_hosts}), or a row of these for each of "
+        f"{n_periods} periods, got shape {array.shape}; give all rows, or one"
+    )
+
+
+def reject_partly_unlimited(names: Sequence[str], key: str, limit: FloatArray) -> None:
+    """Raise `ProblemError` where a host has a limit in some periods, and none in others."""
+    partly = np.isinf(limit).any(axis=0) & ~np.isinf(limit).all(axis=0)
+    if partly.any():
+        i = int(np.argmax(partly))
+        raise ProblemError(
+            f"host {names[i]!r}: {key} must be finite in every period, or unlimited in all, got "
+            f"inf in period {int(np.argmax(np.isinf(limit[:, i])))}; write what its line carries"
+        )
+
+
+def said_of(limit: FloatArray, host: int) -> float | list[float]:
+    """Return a host's limit as files say it: a number, a list where it varies."""
+    values: list[float] = limit[:, host].tolist()
+    return values if len(set(values)) > 1 else values[0]
+
+
+def split_hourly(
+    said: Mapping[str, Sequence[Any]], n_periods: int
+) -> tuple[dict[str, Any], list[tuple[str, int, HourlyRate]]]:
+    """Return columns of limits by period, as far as no hours are said, and what hours are.
+
+    Parameters
+    ----------
+    said : mapping of str to sequence
+        For each of `LIMITS` what each host says: a number, one number per period, `HourlyRate`.
+
+    Examples
+    --------
+    >>> columns, hourly = split_hourly({"uplink_bytes_per_s": [1.0, [2.0, 3.0]]}, 2)
+    >>> columns["uplink_bytes_per_s"].tolist(), hourly
+    ([[1.0, 2.0], [1.0, 3.0]], [])
+    """
+    columns: dict[str, Any] = {}
+    hourly = []
+    for key, rates in said.items():
+        columns[key] = np.full((n_periods, len(rates)), np.inf)
+        for i, rate in enumerate(rates):
+            if isinstance(rate, HourlyRate):
+                hourly.append((key, i, rate))
+            else:
+                columns[key][:, i] = rate
+    return columns, hourly
