@@ -39,6 +39,7 @@ from datacollect.methods.slots import (
     slots_until,
 )
 from datacollect.methods.tolerances import SAME_BOUNDARY
+from datacollect.problem.rules import LATEST_S
 from datacollect.schedule.use import source_completion_s
 from datacollect.solvers.budget import Budget
 from datacollect.units import format_duration
@@ -150,15 +151,22 @@ def _hops_text(plan: Schedule) -> str:
 
 
 def _on_grid(problem: Problem, slot_s: float) -> Problem:
-    """Return the problem as slots see it: releases and periods begin at slot boundaries."""
+    """Return the problem as slots see it: releases and periods begin at slot boundaries.
+
+    Where slots are so long that these are no instants of a problem, the problem as it is: what they
+    cost is a part of rounding up to whole slots then.
+    """
     release_s = np.array([slots_until(t, slot_s) * slot_s for t in problem.release_s.tolist()])
     begins = problem.periods_s / slot_s
     ends = (np.floor(begins * (1 + SAME_BOUNDARY)), np.ceil(begins * (1 - SAME_BOUNDARY)))
     edges = np.unique(np.concatenate(ends))
     if len(edges) == problem.n_periods and np.allclose(edges, begins, rtol=SAME_BOUNDARY, atol=0.0):
-        if np.allclose(release_s, problem.release_s, rtol=SAME, atol=0.0):
+        is_same = np.allclose(release_s, problem.release_s, rtol=SAME, atol=0.0)
+        if is_same or release_s.max() > LATEST_S:
             return problem
         return problem.replace(release_s=release_s)
+    if max(edges[-1] * slot_s, release_s.max()) > LATEST_S:
+        return problem
     slots = edges.astype(int).tolist()
     limits = [slot_limits_bytes_per_s(problem, slot, slot_s) for slot in slots]
     return problem.replace(

@@ -178,3 +178,14 @@ def test_causes_of_plans_that_were_asked_for_nothing_are_known(problem):
         plan.check(problem)
         causes = {part.cause for part in excess_parts(Anew(problem, plan, "auto"), bound_s)}
         assert "other" not in causes
+
+
+@pytest.mark.parametrize("release_s", [0.0, 1.0])
+def test_slots_longer_than_any_instant_of_a_problem(release_s):
+    """What begins within the first slot would begin at its end, 2e15 s, later than all may."""
+    host = dc.Host("S", 10, release_s=release_s)
+    link = dc.Link("S", "D", [1.0, 0.5])
+    problem = dc.Problem.from_hosts([host, dc.Host("D")], [link], "D", periods_s=[0.0, 3.0])
+    plan = dc.coordinated(problem, slot_s=2e15)
+    found = dc.explain(problem, plan).plan
+    assert sum(part.seconds for part in found.parts) == pytest.approx(found.excess_s)
