@@ -43,7 +43,7 @@ pass() {
             settled=${!-}
             trap stop TERM
             trap '' INT HUP
-            is_over || "lane_$lane"
+            is_stopped || "lane_$lane"
             code=$?
             leave_times
             rm -f ".datacollect/lane-$lane"
@@ -91,8 +91,8 @@ begin() {
     rm -f .datacollect/again .datacollect/over .datacollect/times .datacollect/lane-*
     forget_given_up
 }
-# finish CODE WORDS: says how long it took, and leaves
-finish() {
+# close_up CODE WORDS: says how long it took, and leaves
+close_up() {
     kill "$teller" 2>/dev/null
     [ "$1" -ne 0 ] || how_long
     rm -f .datacollect/pace .datacollect/times
@@ -123,6 +123,6 @@ main() {
     held && lacking=0 || lacking=1
     # What was given up is fetched once more.
     pass || { rm .datacollect/again 2>/dev/null && pass; } || lacking=1
-    [ "$lacking" -eq 0 ] || finish 1 "something is missing; the same command goes on"
-    finish 0 'done'
+    [ "$lacking" -eq 0 ] || close_up 1 "something is missing; the same command goes on"
+    close_up 0 'done'
 }

@@ -8,14 +8,14 @@ settle() {
     return "$code"
 }
 # A process that has only just begun may lose the signal that ends it: then it finds this file.
-is_over() { [ -e .datacollect/over ]; }
+is_stopped() { [ -e .datacollect/over ]; }
 # end PID...: ends these, and what has begun last; waits for all
 end() {
     [ "${!-}" = "$settled" ] || kill "$@" "$!"
     wait
 } 2>/dev/null
 pause() {
-    (is_over || exec sleep "$1") &
+    (is_stopped || exec sleep "$1") &
     settle
 }
 # run BYTES TOOL...: the tool may write so many bytes into a file, or 64 KiB, and hardly more.
@@ -24,7 +24,7 @@ run() {
         trap '' XFSZ
         ulimit -f $((($1 > 65536 ? $1 : 65536) / 512 + 2)) 2>/dev/null
         shift
-        is_over || exec "$@"
+        is_stopped || exec "$@"
         exit 143
     ) &
     settle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from importlib.resources import files as package_files
@@ -288,6 +289,16 @@ def test_each_part_is_short_enough_to_be_read():
     # What all tools share.
     runner = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in RUNNER]
     assert sum(len(text.splitlines()) for text in runner) <= 650
+
+
+@pytest.mark.parametrize("kind", TOOLS)
+def test_no_two_parts_of_a_script_define_one_function(kind):
+    """The later one would count, silently."""
+    folder = package_files("datacollect.exports")
+    parts = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in TOOLS[kind].parts]
+    names = re.findall(r"^(\w+)\(\)", "\n".join(parts), re.MULTILINE)
+    assert len(names) > 20
+    assert sorted(names) == sorted(set(names))
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
