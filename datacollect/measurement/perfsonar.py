@@ -186,7 +186,7 @@ def _duration_s(said: Any, place: str) -> float:
     (90.0, 10.0)
     """
     if isinstance(said, str):
-        found = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?", said)
+        found = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?", said, re.ASCII)
         if found and any(found.groups()):
             hours, minutes, seconds = (float(part or 0) for part in found.groups())
             return hours * 3600 + minutes * 60 + seconds
