@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
+from datacollect.kinds import Whole
 from datacollect.units import counted
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 # A test that reached so much of the rate that it was told to send at was held back by that.
 LIMITED_PART = 0.95
+
+# Over how many connections a test sent: parts of one, and none, measure nothing.
+STREAMS = Whole("connections", minimum=1, stop=2**31)
 
 # So many failures are named; of more, only the number.
 MOST_SHOWN = 50

@@ -11,7 +11,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import shown
 from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.table_kinds import TableKind, kind_of
+from datacollect.measurement.table_kinds import TableKind, kind_of, said_twice
 from datacollect.text_tables import number_hint, open_table
 from datacollect.units import BYTES_PER_S, counted
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")
 KNOWN_COLUMNS = ("from", "to", "time_s", "time", *BYTES_PER_S, *OPTIONAL_COLUMNS)
+
+# What is counted: a test has a connection, and none, or some, run beside it.
+_LEAST_COUNT = {"streams": 1, "concurrency": 0}
 
 EXAMPLE = "from,to,time_s,bandwidth_mbit_per_s"
 
@@ -99,6 +102,7 @@ def read_table(text: str, name: str, options: TableOptions) -> ReadTable:
         others = (raw[column_of["from"]] != raw[column_of["to"]]).to_numpy(dtype=bool)
         raw, lines = raw[others], lines[others]
         _require_alike(raw, kind, column_of, name)
+        _require_equal(raw, lines, said_twice(table.header, kind), name, notes)
     succeeded = np.ones(len(lines), dtype=bool)
     if kind is not None and kind.success in table.header:
         succeeded = raw[kind.success].str.lower().to_numpy() != "false"
@@ -134,6 +138,11 @@ def _samples(
     for column in OPTIONAL_COLUMNS:
         if rows.has(column):
             found[column] = rows.numbers(column, may_lack=failed)
+            least = _LEAST_COUNT.get(column)
+            if least is not None:
+                count = found[column]
+                bad = ~np.isnan(count) & ((count < least) | (count != np.floor(count)))
+                rows.reject(bad, column, f"be a whole number >= {least}")
             if column in ("bytes", "duration_s"):
                 reasons[column] = (found[column] == 0) & ~failed
                 failed = failed | reasons[column]
@@ -202,6 +211,22 @@ def _require_alike(
                 f"{name}: {a!r} -> {b!r} was measured with {column} {' and '.join(values)}, which "
                 f"are unlike; choose with --only {column}={values[0]} (only, in Python)"
             )
+
+
+def _require_equal(
+    raw: pd.DataFrame, lines: Any, pairs: list[tuple[str, str]], name: str, notes: list[str]
+) -> None:
+    """Refuse columns that say the same in two ways, unless they do; say which was read."""
+    for read, other in pairs:
+        differ = np.flatnonzero((raw[read] != raw[other]).to_numpy(dtype=bool))
+        if len(differ):
+            row = int(differ[0])
+            values = f"{shown(raw[read].iloc[row])} and {shown(raw[other].iloc[row])}"
+            raise ProblemError(
+                f"{name}, line {lines[row]}: columns {read} and {other} are to say the same, got "
+                f"{values}; remove the column that is wrong"
+            )
+        notes.append(f"{name}: columns {read} and {other} say the same; read is {read}")
 
 
 def _check_header(header: list[str], line_1: str, is_timeless: bool) -> None:

@@ -318,7 +318,7 @@ def test_what_only_python_reads_as_a_number_is_no_speed(said):
 def test_numbers_of_graphml_are_of_ascii_digits(read, kind):
     keys = f'<key id="n" for="edge" attr.name="LinkSpeedRaw2" attr.type="{kind}"/>'
     edges = EDGES.replace("/>", '><data key="n">1_0</data></edge>', 1)
-    with pytest.raises(ProblemError, match="'1_0'; each value must be of the attr.type"):
+    with pytest.raises(ProblemError, match=r"'1_0'; each value must be of the attr.type"):
         read(graphml(NODES + edges, keys=keys))
 
 
