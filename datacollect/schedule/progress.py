@@ -133,9 +133,10 @@ class Progress(ProgressContents):
         3.0
         """
         from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.schedule.fields import PROGRESS
         from datacollect.schedule.progress_file import contents_of
 
-        tree = read_tree(path)
+        tree = read_tree(path, PROGRESS.remedy)
         with naming(document_name(path)):
             return cls(**vars(contents_of(tree, problem.host_index, folder_of(path))))
 
