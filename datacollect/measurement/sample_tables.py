@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.host_names import fault_of
 from datacollect.kinds import shown
 from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
@@ -120,6 +121,7 @@ def _samples(
     for column in ("from", "to"):
         found[column] = rows.texts(column)
         rows.reject(found[column] == "", column, "be a host's name")
+        rows.reject_names(column)
     rows.reject(found["from"] == found["to"], "to", "differ from from")
     if is_timeless:
         found["time_s"] = np.zeros(len(succeeded))
@@ -323,6 +325,15 @@ class _Rows:
         raise ProblemError(
             f"{self._place(row)}: {self._column_of[column]} must {rule}, got {shown(value)}{hint}"
         )
+
+    def reject_names(self, column: str) -> None:
+        """Raise `ProblemError` where a name of a host looks like another one."""
+        texts = self.texts(column)
+        faults = {name: fault for name in set(texts) if (fault := fault_of(name))}
+        bad = next((row for row, name in enumerate(texts) if name in faults), None)
+        if bad is not None:
+            place = f"{self._place(bad)}: {self._column_of[column]} {shown(texts[bad])}"
+            raise ProblemError(f"{place}, the name of a host, {faults[texts[bad]]}")
 
     def failures(self, reasons: Mapping[str, BoolArray], succeeded: BoolArray) -> tuple[str, ...]:
         """Say of each row of a test that measured nothing why, in the order of the lines."""
