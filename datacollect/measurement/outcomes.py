@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
 from datacollect.kinds import Whole
-from datacollect.units import counted
+from datacollect.units import FASTEST_BYTES_PER_S, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,7 +96,7 @@ class Outcome:
 
 
 def require_arrived(place: str, rate: float, n_bytes: float, duration_s: float) -> None:
-    """Raise `FailedTestError` where nothing was measured.
+    """Raise `FailedTestError` where nothing was measured, `ProblemError` at an impossible rate.
 
     >>> require_arrived("a.json", 0.0, 0, 10.0)
     Traceback (most recent call last):
@@ -106,6 +106,11 @@ def require_arrived(place: str, rate: float, n_bytes: float, duration_s: float) 
         raise FailedTestError(f"{place}: the test lasted {duration_s:g} s")
     if not (rate > 0 and n_bytes > 0):
         raise FailedTestError(f"{place}: nothing arrived in {duration_s:g} s")
+    if rate > FASTEST_BYTES_PER_S:
+        raise ProblemError(
+            f"{place}: the rate must be at most {FASTEST_BYTES_PER_S:g} bytes per second, got "
+            f"{rate:g}"
+        )
 
 
 def once_each(outcomes: Sequence[Outcome], notes: list[str]) -> list[Outcome]:

@@ -14,7 +14,7 @@ from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.table_kinds import TableKind, kind_of, said_twice
 from datacollect.text_tables import number_hint, open_table
-from datacollect.units import BYTES_PER_S, counted
+from datacollect.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,8 +133,8 @@ def _samples(
     measured = rows.numbers(bandwidth, may_lack=np.ones(len(succeeded), dtype=bool))
     with np.errstate(over="ignore"):  # refused in the next line
         found["bandwidth_bytes_per_s"] = measured * BYTES_PER_S[bandwidth]
-    beyond = np.isinf(found["bandwidth_bytes_per_s"])
-    rows.reject(beyond, bandwidth, "be at most 1.7e308 bytes per second")
+    beyond = found["bandwidth_bytes_per_s"] > FASTEST_BYTES_PER_S
+    rows.reject(beyond, bandwidth, f"be at most {FASTEST_BYTES_PER_S:g} bytes per second")
     failed = ~succeeded | ~(measured > 0)
     reasons = {bandwidth: failed}
     for column in OPTIONAL_COLUMNS:
