@@ -76,8 +76,14 @@ def folder_of(path: str | PathLike[str]) -> Path:
     return Path() if str(path) == "-" else Path(path).parent
 
 
-def read_tree(path: str | PathLike[str]) -> Any:
+def read_tree(path: str | PathLike[str], remedy: str = "") -> Any:
     """Read TOML or JSON, whichever the text is.
+
+    Parameters
+    ----------
+    path : path
+    remedy : str
+        What helps who has nothing in the file: the command that writes such a file.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def read_tree(path: str | PathLike[str]) -> Any:
     text = read_text(path)
     if not text.strip():
         what = "no input; pipe a file into it" if name == STANDARD_INPUT else "the file is empty"
-        raise ProblemError(f"{name}: {what}; `datacollect example` writes one to start from")
+        raise ProblemError(f"{name}: {what}" + (remedy and f"; {remedy}"))
     # No TOML file begins with a brace, no JSON object with anything else. What begins with a
     # bracket may be a table of TOML or a list of JSON: there the name decides.
     begins = text.lstrip()[0]

@@ -55,11 +55,20 @@ class Field:
 
 @dataclass(frozen=True)
 class Table:
-    """The keys that belong together; any other key is an error."""
+    """The keys that belong together; any other key is an error.
+
+    Attributes
+    ----------
+    name, description : str
+    fields : tuple of Field
+    remedy : str
+        Of a whole file: the command that writes one, for who has something else, or nothing.
+    """
 
     name: str
     description: str
     fields: tuple[Field, ...]
+    remedy: str = ""
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
@@ -69,7 +78,7 @@ class Table:
     def read(self, value: Any, place: str) -> dict[str, Any]:
         """Return the values of all fields; where a key is absent, its default."""
         if not isinstance(value, Mapping):
-            remedy = "" if place else "`datacollect example minimal` writes one to compare with"
+            remedy = "" if place else self.remedy
             raise wrong(place, "must be a table of keys and values", value, remedy)
         by_name = self.by_name
         inside = f"{place}." if place else ""

@@ -7,6 +7,7 @@ can be read in two ways is refused: ``b`` (bits or bytes), ``KB`` (1000 or 1024)
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 
@@ -117,6 +118,22 @@ def quantity(text: str, of: str) -> int | Fraction:
     if previous is None:
         raise QuantityError(_unreadable(of))
     return total.numerator if total.denominator == 1 else total
+
+
+def plain_number(text: str) -> float:
+    """Return the number that a text without a unit says; NaN where it says none.
+
+    Digits are those of ASCII, in one piece: what Python reads besides, programs do not write.
+
+    >>> plain_number(" 1e3 "), plain_number("1_000"), plain_number("\u0661")
+    (1000.0, nan, nan)
+    """
+    if not text.isascii() or "_" in text:
+        return math.nan
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def pattern(of: str) -> str:

@@ -26,6 +26,9 @@ def bytes_per_s_from_mbit_per_s(rate_mbit_per_s: float) -> float:
     return rate_mbit_per_s * 1e6 / BITS_PER_BYTE
 
 
+# An exabyte per second: all bytes that a problem can hold pass within five seconds.
+FASTEST_BYTES_PER_S = 1e18
+
 # Columns of tables that hold bandwidths, and what their unit is in bytes per second: exact, so
 # that each number is rounded once.
 BYTES_PER_S = {

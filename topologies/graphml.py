@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.documents import document_name, read_bytes, unpacked
 from datacollect.errors import DatacollectWarning, ProblemError
+from datacollect.quantities import plain_number
 from datacollect.topologies.map_files import MapFile, read_map_file
 from datacollect.topologies.maps import Line, MapOptions, Site, topology_of_map
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
@@ -151,10 +152,7 @@ def _is_internal(where: str, said: Any) -> bool:
 
 
 def _number(where: str, value: Any, most: float) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
+    number = plain_number(str(value))
     if not abs(number) <= most:
         raise ProblemError(
             f"{where} must be degrees from -{most:g} to {most:g}, got {value!r}; correct it, or "

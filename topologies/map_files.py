@@ -7,6 +7,7 @@ that are given twice.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from xml.etree.ElementTree import XML, Element, ParseError
 from datacollect.documents import decode
 from datacollect.errors import ProblemError
 from datacollect.kinds import shown_text
+from datacollect.quantities import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,19 +29,37 @@ def _truth(text: str) -> bool:
     return _TRUE_OR_FALSE[text.lower()]
 
 
+def _real(text: str) -> float:
+    number = plain_number(text)
+    if math.isnan(number) and text.lower() != "nan":
+        raise ValueError(text)
+    return number
+
+
+def _whole(text: str) -> int:
+    _real(text)
+    return int(text)
+
+
 _TYPES: dict[str, Callable[[str], Any]] = {
-    "int": int,
-    "integer": int,
-    "long": int,
-    "float": float,
-    "double": float,
-    "real": float,
+    "int": _whole,
+    "integer": _whole,
+    "long": _whole,
+    "float": _real,
+    "double": _real,
+    "real": _real,
     "boolean": _truth,
     "string": str,
 }
 
 # GML begins with a word, a list in brackets somewhere behind: `Creator "..." graph [ node [ ...`.
 _GML = re.compile(r"\s*(#[^\n]*\n\s*)*(\w+\s+(\"[^\"]*\"|[-+\w.]+)\s+)*graph\s*\[")
+
+
+# Brackets, and what edges do; texts and comments are passed over.
+_GML_DIRECTED = re.compile(
+    r"\bdirected\s+(\"[^\"]*\"|[^\s\[\]]+)|\"[^\"]*\"|^\s*#.*$|[\[\]]", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -236,12 +256,38 @@ def _from_gml(text: str, where: str) -> MapFile:
             f"{where}: not a graph in GML: {shown_text(str(error))}; is it graph [ node [ id 0 ] "
             "... edge [ source 0 target 1 ] ]?"
         ) from None
-    one_way = graph.is_directed()
+    one_way = _is_directed(text, where)
+    for node, data in graph.nodes(data=True):
+        _require_single(data, f"{where}: node {str(node)!r}")
+    for a, b, data in graph.edges(data=True):
+        _require_single(data, f"{where}: edge {str(a)!r} - {str(b)!r}")
     return _checked(
         {str(node): data for node, data in graph.nodes(data=True)},
         [Edge(str(a), str(b), one_way, data) for a, b, data in graph.edges(data=True)],
         where,
     )
+
+
+def _is_directed(text: str, where: str) -> bool:
+    """Return what the graph itself says by ``directed``; a general reader takes any text for 1."""
+    depth, said = 0, []
+    for found in _GML_DIRECTED.finditer(text):
+        if found[0] in "[]":
+            depth += 1 if found[0] == "[" else -1
+        elif found[1] and depth == 1:
+            said.append(found[1])
+    if len(said) > 1 or said not in ([], ["0"], ["1"]):
+        raise ProblemError(
+            f"{where}: directed of the graph must be 0 or 1, once, got {' and '.join(said)}"
+        )
+    return said == ["1"]
+
+
+def _require_single(data: Mapping[str, Any], place: str) -> None:
+    """Refuse a value that is given more than once; tables may be, such as the points of a line."""
+    for name, value in data.items():
+        if isinstance(value, list) and not all(isinstance(one, dict) for one in value):
+            raise ProblemError(f"{place}: {name} is given {len(value)} times; keep one")
 
 
 # Both ---------------------------------------------------------------------------------------

@@ -123,6 +123,8 @@ def topology_of_map(
             f"default_rate_bytes_per_s must be > 0, got {options.default_rate_bytes_per_s}"
         )
     kept = [site for site in sites if options.keep_external or site.kind != "external"]
+    if not sites:
+        raise ProblemError(f"{where}: the map has no nodes; is it the file that was meant?")
     if not kept:
         raise ProblemError(f"{where}: no nodes are left, of {len(sites)}; keep_external keeps all")
     index = {site.key: i for i, site in enumerate(kept)}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.quantities import BYTES_PER_S, QuantityError, quantity
+from datacollect.quantities import BYTES_PER_S, QuantityError, plain_number, quantity
 from datacollect.units import bytes_per_s_from_bit_per_s, format_rate
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def speed_of(data: Mapping[str, Any], where: str) -> Speed:
         if not text:
             continue
         try:
-            return Speed(float(quantity(text, BYTES_PER_S)))
+            return Speed(_with_unit(text))
         except QuantityError:
             if not unread and _SPEEDLIKE.search(text):
                 unread = f"{key} {text!r}"
@@ -116,7 +116,7 @@ def _stated(data: Mapping[str, Any], where: str) -> tuple[float | None, str]:
     if math.isnan(number):
         # The unit may stand with the number, and then not beside it, too.
         try:
-            return (None, whole) if units else (float(quantity(text, BYTES_PER_S)), "")
+            return (None, whole) if units else (_with_unit(text), "")
         except QuantityError:
             return None, whole
     if not 0 < number < math.inf:
@@ -129,13 +129,20 @@ def _stated(data: Mapping[str, Any], where: str) -> tuple[float | None, str]:
     if units in _BITS:
         return bytes_per_s_from_bit_per_s(number * _BITS[units]), ""
     try:
-        return float(quantity(f"{text} {units}", BYTES_PER_S)), ""
+        return _with_unit(f"{text} {units}"), ""
     except QuantityError:
         return None, whole
 
 
-def _number(said: Any) -> float:
+def _with_unit(text: str) -> float:
+    if "_" in text:
+        raise QuantityError("maps do not group digits as TOML does")
     try:
-        return float(said)
-    except (TypeError, ValueError):
-        return math.nan
+        return float(quantity(text, BYTES_PER_S))
+    except OverflowError:
+        raise QuantityError("beyond all floats") from None
+
+
+def _number(said: Any) -> float:
+    # A list or a table of GML is no number, and its text is none.
+    return plain_number(str(said))

@@ -13,7 +13,13 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
-from datacollect.measurement.outcomes import FailedTestError, Outcome, Sample, require_arrived
+from datacollect.measurement.outcomes import (
+    STREAMS,
+    FailedTestError,
+    Outcome,
+    Sample,
+    require_arrived,
+)
 from datacollect.measurement.unlike import BOTH_WAYS
 from datacollect.units import bytes_per_s_from_bit_per_s
 
@@ -83,7 +89,7 @@ def outcome_of_iperf3(tree: Tree, place: str, names: Mapping[str, str] | None = 
             failures.append(str(error))
             continue
         sender, receiver = reversed(ends) if reverse else ends
-        streams = int(_number(test, "num_streams", f"{place}: test_start"))
+        streams = STREAMS.read(test.get("num_streams"), f"{place}: test_start.num_streams")
         rate_bytes_per_s, n_bytes, duration_s = received
         sample = Sample(
             sender,

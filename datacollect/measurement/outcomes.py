@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
-from datacollect.units import counted
+from datacollect.kinds import Whole
+from datacollect.units import FASTEST_BYTES_PER_S, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 # A test that reached so much of the rate that it was told to send at was held back by that.
 LIMITED_PART = 0.95
+
+# Over how many connections a test sent: parts of one, and none, measure nothing.
+STREAMS = Whole("connections", minimum=1, stop=2**31)
 
 # So many failures are named; of more, only the number.
 MOST_SHOWN = 50
@@ -92,7 +96,7 @@ class Outcome:
 
 
 def require_arrived(place: str, rate: float, n_bytes: float, duration_s: float) -> None:
-    """Raise `FailedTestError` where nothing was measured.
+    """Raise `FailedTestError` where nothing was measured, `ProblemError` at an impossible rate.
 
     >>> require_arrived("a.json", 0.0, 0, 10.0)
     Traceback (most recent call last):
@@ -102,6 +106,11 @@ def require_arrived(place: str, rate: float, n_bytes: float, duration_s: float) 
         raise FailedTestError(f"{place}: the test lasted {duration_s:g} s")
     if not (rate > 0 and n_bytes > 0):
         raise FailedTestError(f"{place}: nothing arrived in {duration_s:g} s")
+    if rate > FASTEST_BYTES_PER_S:
+        raise ProblemError(
+            f"{place}: the rate must be at most {FASTEST_BYTES_PER_S:g} bytes per second, got "
+            f"{rate:g}"
+        )
 
 
 def once_each(outcomes: Sequence[Outcome], notes: list[str]) -> list[Outcome]:

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
 from datacollect.measurement.instants import seconds_since_1970
-from datacollect.measurement.outcomes import FailedTestError, Outcome, Sample, require_arrived
+from datacollect.measurement.outcomes import (
+    STREAMS,
+    FailedTestError,
+    Outcome,
+    Sample,
+    require_arrived,
+)
 from datacollect.units import bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
@@ -108,10 +114,9 @@ def outcome_of_run(tree: Tree, place: str, names: Mapping[str, str] | None = Non
         rate_bytes_per_s, duration_s = _measured(result, spec, place)
     except FailedTestError as error:
         return Outcome(place, failures=(str(error),), content=content)
-    streams = spec.get("parallel", 1)
+    streams = STREAMS.read(spec.get("parallel", 1), f"{place}: test.spec.parallel")
     limit = spec.get("bandwidth", 0)
-    for key, value in (("parallel", streams), ("bandwidth", limit)):
-        _require_number(value, f"{place}: test.spec.{key}")
+    _require_number(limit, f"{place}: test.spec.bandwidth")
     sample = Sample(
         source,
         destination,
@@ -119,7 +124,7 @@ def outcome_of_run(tree: Tree, place: str, names: Mapping[str, str] | None = Non
         rate_bytes_per_s,
         round(rate_bytes_per_s * duration_s),
         duration_s,
-        int(streams),
+        streams,
         "UDP" if spec.get("udp") else "TCP",
         bytes_per_s_from_bit_per_s(limit) * streams,
     )
@@ -186,7 +191,7 @@ def _duration_s(said: Any, place: str) -> float:
     (90.0, 10.0)
     """
     if isinstance(said, str):
-        found = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?", said)
+        found = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?", said, re.ASCII)
         if found and any(found.groups()):
             hours, minutes, seconds = (float(part or 0) for part in found.groups())
             return hours * 3600 + minutes * 60 + seconds

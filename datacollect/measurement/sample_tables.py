@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.host_names import fault_of
 from datacollect.kinds import shown
 from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.table_kinds import TableKind, kind_of
+from datacollect.measurement.table_kinds import TableKind, kind_of, said_twice
 from datacollect.text_tables import number_hint, open_table
-from datacollect.units import BYTES_PER_S, counted
+from datacollect.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")
 KNOWN_COLUMNS = ("from", "to", "time_s", "time", *BYTES_PER_S, *OPTIONAL_COLUMNS, "kind")
+
+# What is counted: a test has a connection, and none, or some, run beside it.
+_LEAST_COUNT = {"streams": 1, "concurrency": 0}
 
 EXAMPLE = "from,to,time_s,bandwidth_mbit_per_s"
 
@@ -99,6 +103,7 @@ def read_table(text: str, name: str, options: TableOptions) -> ReadTable:
         others = (raw[column_of["from"]] != raw[column_of["to"]]).to_numpy(dtype=bool)
         raw, lines = raw[others], lines[others]
         _require_alike(raw, kind, column_of, name)
+        _require_equal(raw, lines, said_twice(table.header, kind), name, notes)
     succeeded = np.ones(len(lines), dtype=bool)
     if kind is not None and kind.success in table.header:
         succeeded = raw[kind.success].str.lower().to_numpy() != "false"
@@ -116,6 +121,7 @@ def _samples(
     for column in ("from", "to"):
         found[column] = rows.texts(column)
         rows.reject(found[column] == "", column, "be a host's name")
+        rows.reject_names(column)
     rows.reject(found["from"] == found["to"], "to", "differ from from")
     if is_timeless:
         found["time_s"] = np.zeros(len(succeeded))
@@ -127,13 +133,18 @@ def _samples(
     measured = rows.numbers(bandwidth, may_lack=np.ones(len(succeeded), dtype=bool))
     with np.errstate(over="ignore"):  # refused in the next line
         found["bandwidth_bytes_per_s"] = measured * BYTES_PER_S[bandwidth]
-    beyond = np.isinf(found["bandwidth_bytes_per_s"])
-    rows.reject(beyond, bandwidth, "be at most 1.7e308 bytes per second")
+    beyond = found["bandwidth_bytes_per_s"] > FASTEST_BYTES_PER_S
+    rows.reject(beyond, bandwidth, f"be at most {FASTEST_BYTES_PER_S:g} bytes per second")
     failed = ~succeeded | ~(measured > 0)
     reasons = {bandwidth: failed}
     for column in OPTIONAL_COLUMNS:
         if rows.has(column):
             found[column] = rows.numbers(column, may_lack=failed)
+            least = _LEAST_COUNT.get(column)
+            if least is not None:
+                count = found[column]
+                bad = ~np.isnan(count) & ((count < least) | (count != np.floor(count)))
+                rows.reject(bad, column, f"be a whole number >= {least}")
             if column in ("bytes", "duration_s"):
                 reasons[column] = (found[column] == 0) & ~failed
                 failed = failed | reasons[column]
@@ -204,6 +215,22 @@ def _require_alike(
                 f"{name}: {a!r} -> {b!r} was measured with {column} {' and '.join(values)}, which "
                 f"are unlike; choose with --only {column}={values[0]} (only, in Python)"
             )
+
+
+def _require_equal(
+    raw: pd.DataFrame, lines: Any, pairs: list[tuple[str, str]], name: str, notes: list[str]
+) -> None:
+    """Refuse columns that say the same in two ways, unless they do; say which was read."""
+    for read, other in pairs:
+        differ = np.flatnonzero((raw[read] != raw[other]).to_numpy(dtype=bool))
+        if len(differ):
+            row = int(differ[0])
+            values = f"{shown(raw[read].iloc[row])} and {shown(raw[other].iloc[row])}"
+            raise ProblemError(
+                f"{name}, line {lines[row]}: columns {read} and {other} are to say the same, got "
+                f"{values}; remove the column that is wrong"
+            )
+        notes.append(f"{name}: columns {read} and {other} say the same; read is {read}")
 
 
 def _check_header(header: list[str], line_1: str, is_timeless: bool) -> None:
@@ -300,6 +327,15 @@ class _Rows:
         raise ProblemError(
             f"{self._place(row)}: {self._column_of[column]} must {rule}, got {shown(value)}{hint}"
         )
+
+    def reject_names(self, column: str) -> None:
+        """Raise `ProblemError` where a name of a host looks like another one."""
+        texts = self.texts(column)
+        faults = {name: fault for name in set(texts) if (fault := fault_of(name))}
+        bad = next((row for row, name in enumerate(texts) if name in faults), None)
+        if bad is not None:
+            place = f"{self._place(bad)}: {self._column_of[column]} {shown(texts[bad])}"
+            raise ProblemError(f"{place}, the name of a host, {faults[texts[bad]]}")
 
     def failures(self, reasons: Mapping[str, BoolArray], succeeded: BoolArray) -> tuple[str, ...]:
         """Say of each row of a test that measured nothing why, in the order of the lines."""

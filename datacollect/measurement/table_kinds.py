@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,7 @@ def kind_of(
     'Skyplane'
     """
     if columns is None:
-        optional = set(_SKYPLANE_COUNTS)
-        fits = (k for k in KINDS if {*k.columns, *k.only} - optional <= set(header))
-        return None if {"from", "to"} <= set(header) else next(fits, None)
+        return None if {"from", "to"} <= set(header) else next(_fitting(header), None)
     for theirs, ours in columns.items():
         if theirs not in header:
             raise ProblemError(
@@ -144,3 +142,25 @@ def kind_of(
         twice = next(n for n in chosen.values() if list(chosen.values()).count(n) > 1)
         raise ProblemError(f"{where}, line 1: two columns are to be {twice!r}; keep one")
     return TableKind("", chosen)
+
+
+def said_twice(header: Sequence[str], kind: TableKind) -> list[tuple[str, str]]:
+    """Return pairs of columns that say the same: what is read, and what might be read instead.
+
+    >>> header = ["src_region", "dst_region", "throughput_recieved", "throughput_received"]
+    >>> said_twice(header, kind_of(header, None, (), "grid.csv"))
+    [('throughput_recieved', 'throughput_received')]
+    """
+    theirs = {ours: column for column, ours in kind.columns.items()}
+    pairs = {
+        (theirs[ours], column)
+        for other in _fitting(header)
+        for column, ours in other.columns.items()
+        if column in header and ours in theirs and theirs[ours] != column
+    }
+    return sorted(pairs)
+
+
+def _fitting(header: Sequence[str]) -> Iterator[TableKind]:
+    optional = set(_SKYPLANE_COUNTS)
+    return (k for k in KINDS if {*k.columns, *k.only} - optional <= set(header))

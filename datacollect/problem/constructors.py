@@ -248,9 +248,10 @@ class ProblemConstructors(ProblemContents):
         <Problem: 1 host, 0 links, 0 sources, 0 bytes to 'D'>
         """
         from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.problem.fields import PROBLEM
         from datacollect.problem.file import contents_of
 
-        tree = read_tree(path)
+        tree = read_tree(path, PROBLEM.remedy)
         with naming(document_name(path)):
             return cls(**vars(contents_of(tree, folder_of(path))))
 

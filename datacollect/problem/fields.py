@@ -274,4 +274,5 @@ PROBLEM = Table(
             default=(),
         ),
     ),
+    remedy="`datacollect example minimal` writes one to compare with",
 )

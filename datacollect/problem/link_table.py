@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +18,7 @@ from datacollect.errors import ProblemError, nearest_hint
 from datacollect.kinds import SHOWN_LENGTH, join, shown
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.windows import windows_of
+from datacollect.quantities import plain_number
 from datacollect.text_tables import LARGE_BYTES, TextTable, number_hint, open_table
 from datacollect.units import BYTES_PER_S
 
@@ -39,8 +39,6 @@ PERIOD = "period"
 COLUMNS = ("from", "to", *BYTES_PER_S, PERIOD, "price_per_gb", *RATE_COLUMNS, NEWEST)
 # Known where links may have windows.
 OPEN = "open"
-
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +282,7 @@ def _host(text: str, name: str, where: str, host_index: Mapping[str, int]) -> in
 
 
 def _number(text: str, name: str, where: str) -> float:
-    value = float(text) if NUMBER.fullmatch(text) else math.nan
+    value = plain_number(text)
     if name in BYTES_PER_S:
         value *= BYTES_PER_S[name]
     if not 0 <= value < math.inf:

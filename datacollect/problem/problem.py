@@ -16,6 +16,7 @@ from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.constructors import ProblemConstructors
 from datacollect.problem.copies import copied, settle, with_rates
+from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.questions import ProblemQuestions
 
@@ -83,6 +84,7 @@ class Problem(ProblemConstructors, ProblemQuestions):
 
     def __post_init__(self) -> None:
         settle(self, {attribute.name for attribute in fields(self)})
+        require_possible_rates(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree of a problem file, which `from_dict` reads.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.host_names import fault_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, completed_links
 from datacollect.problem.host_limits import LIMITS, by_period, is_constant, reject_partly_unlimited
 from datacollect.problem.numbers import one_per_host
@@ -50,6 +51,8 @@ def index_of_names(names: Sequence[str]) -> dict[str, int]:
     for name in names:
         if not isinstance(name, str) or not name:
             raise ProblemError(f"a host's name must be text and not empty, got {name!r}")
+        if fault := fault_of(name):
+            raise ProblemError(f"host {name!r}: its name {fault}")
     if len(index) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise ProblemError(f"host {twice!r}: name given twice; names must be unique")

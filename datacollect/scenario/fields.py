@@ -26,6 +26,7 @@ from datacollect.simulation.control import CONTROL
 from datacollect.simulation.network import PRESETS
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
+EXAMPLE = "`datacollect example scenario_small` writes one to compare with"
 ENGINES = ("ns3", "fluid")
 
 SEED = Whole(remedy="use any whole number from 0 on")

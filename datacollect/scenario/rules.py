@@ -8,14 +8,13 @@ from typing import Any
 from datacollect.errors import ProblemError
 from datacollect.kinds import wrong
 from datacollect.methods.names import ADAPTIVE, DIRECT
-from datacollect.scenario.fields import SCENARIO_FORMAT, WITH_TOPOLOGY
+from datacollect.scenario.fields import EXAMPLE, SCENARIO_FORMAT, WITH_TOPOLOGY
 
 
 def reject_other_format(tree: Any) -> None:
     """Refuse what is no table, and files of other formats, with a word on what they are."""
     if not isinstance(tree, Mapping):
-        remedy = "`datacollect example scenario_small` writes one to compare with"
-        raise wrong("", "must be a table of keys and values", tree, remedy)
+        raise wrong("", "must be a table of keys and values", tree, EXAMPLE)
     given = tree.get("format")
     if isinstance(given, str) and given != SCENARIO_FORMAT and given.startswith("datacollect-"):
         what = given.removeprefix("datacollect-").partition("/")[0]

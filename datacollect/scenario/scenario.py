@@ -15,7 +15,7 @@ import numpy as np
 from datacollect.documents import document_name, folder_of, read_tree
 from datacollect.errors import naming, nearest_hint
 from datacollect.kinds import shown_text, wrong
-from datacollect.scenario.fields import ALWAYS, SCENARIO, SCENARIO_FORMAT, WITH_TOPOLOGY
+from datacollect.scenario.fields import ALWAYS, EXAMPLE, SCENARIO, SCENARIO_FORMAT, WITH_TOPOLOGY
 from datacollect.scenario.places import put
 from datacollect.scenario.rules import check_together, reject_other_format, require_one_network
 
@@ -88,7 +88,7 @@ class Scenario:
         Traceback (most recent call last):
         datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
         """
-        tree = read_tree(path)
+        tree = read_tree(path, EXAMPLE)
         if isinstance(tree, dict) and "name" not in tree and str(path) != "-":
             tree = {"name": Path(path).stem, **tree}
         file = document_name(path)

@@ -150,6 +150,7 @@ SCHEDULE = Table(
         ),
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
+    remedy="`datacollect plan -o` writes one",
 )
 
 NEW_LINK = Table(
@@ -207,4 +208,5 @@ PROGRESS = Table(
             default=(),
         ),
     ),
+    remedy="`datacollect progress` writes one",
 )

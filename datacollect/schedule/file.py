@@ -145,7 +145,7 @@ def read_tree_of(path: str | PathLike[str]) -> Any:
     ProblemError
         It cannot be read, or is no file of that kind.
     """
-    return _read_parquet(path) if _is_parquet(path) else read_tree(path)
+    return _read_parquet(path) if _is_parquet(path) else read_tree(path, SCHEDULE.remedy)
 
 
 def write(schedule: ScheduleContents, path: str | PathLike[str]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.errors import ProblemError, naming, nearest_hint
 from datacollect.problem.calendar import enough_s, least_s, listed
+from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.schedule.contents import ProgressContents
 from datacollect.schedule.new_links import PERIOD_COLUMNS, with_new_links
@@ -133,9 +134,10 @@ class Progress(ProgressContents):
         3.0
         """
         from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.schedule.fields import PROGRESS
         from datacollect.schedule.progress_file import contents_of
 
-        tree = read_tree(path)
+        tree = read_tree(path, PROGRESS.remedy)
         with naming(document_name(path)):
             return cls(**vars(contents_of(tree, problem.host_index, folder_of(path))))
 
@@ -250,7 +252,10 @@ def remaining_problem(problem: Problem, progress: Progress) -> Problem:
             held=held,
             **_links_now(problem, progress),
         )
-        return remaining if progress.links is not None else _recurring(problem, remaining, progress)
+        if progress.links is None:
+            return _recurring(problem, remaining, progress)
+        require_possible_rates(remaining)
+        return remaining
     except ProblemError as error:
         raise ProblemError(f"progress: {error}; is this the progress of another problem?") from None
 

@@ -7,7 +7,6 @@ they meet the same network, background and measurement, so that differences are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,7 @@ from datacollect.study.identity import sha256_of
 from datacollect.study.seeds import Precision, Seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
 _DRAWN = {"problem": PROBLEM_FILE, "truth_csv": TRUTH_FILE}
@@ -123,7 +122,7 @@ class Experiment(ExperimentContents):
         Traceback (most recent call last):
         datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
         """
-        tree = read_tree(path)
+        tree = read_tree(path, EXPERIMENT.remedy)
         if isinstance(tree, dict) and "name" not in tree:
             tree = {"name": Path(path).stem, **tree}
         with naming(document_name(path)):
@@ -182,8 +181,6 @@ class Experiment(ExperimentContents):
         >>> len(experiment.settings()) * len(experiment.ways())
         4
         """
-        if not isinstance(tree, Mapping):
-            raise wrong("", "must be a table of keys and values", tree)
         values = EXPERIMENT.read(tree, "")
         reject_impossible(values)
         seeds = dict(values["seeds"])

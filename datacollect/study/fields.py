@@ -268,6 +268,7 @@ EXPERIMENT = Table(
         Field("axes", Rows(AXIS), "What varies; all combinations are run.", default=()),
         Field("panels", Rows(PANEL), "What the report draws.", default=()),
     ),
+    remedy="`datacollect schema experiment` tells what one holds",
 )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from datacollect.field_tables import Rows
+from datacollect.host_names import fault_of
 from datacollect.kinds import Flag, ListOf, Number, Text, Whole
 from datacollect.scenario.fields import ALWAYS, SCENARIO, WITH_TOPOLOGY
 from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
 
-names = st.text(min_size=1, max_size=3)
+names = st.text(min_size=1, max_size=3).filter(lambda name: not fault_of(name))
 
 
 def values_of(kind):

@@ -206,7 +206,13 @@ def test_iperf3_old_bidirectional_output_names_its_ambiguity(tmp_path):
         (lambda t: t["end"].pop("sum_received"), r"end: sum_received is missing"),
         (lambda t: t["start"].pop("timestamp"), r"start: timestamp is missing"),
         (lambda t: t["start"].pop("test_start"), r"start: test_start is missing"),
-        (lambda t: t["start"]["test_start"].pop("num_streams"), r"num_streams must be a number"),
+        *(
+            (
+                lambda t, n=n: t["start"]["test_start"].update(num_streams=n),
+                r"test_start\.num_streams must be a whole number of connections >= 1",
+            )
+            for n in (None, 0, 1.5, -2, "4", 1e300)
+        ),
         (
             lambda t: t["end"]["sum_received"].update(bits_per_second="fast"),
             r"end.sum_received: bits_per_second must be a number, got 'fast'",

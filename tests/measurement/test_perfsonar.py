@@ -158,7 +158,13 @@ def test_runs_that_measured_nothing_failed(tmp_path: Path, change: Any, message:
         (lambda t: t.pop("run"), r"says nowhere when the test began"),
         (lambda t: _summary(t).update({"end": "x"}), r"summary\.end must be a number, got 'x'"),
         (lambda t: _summary(t).update({"throughput-bits": -1}), r"must be >= 0 and finite, got -1"),
-        (lambda t: t["test"]["spec"].update(parallel="x"), r"spec\.parallel must be a number"),
+        *(
+            (
+                lambda t, n=n: t["test"]["spec"].update(parallel=n),
+                r"spec\.parallel must be a whole number of connections >= 1",
+            )
+            for n in ("x", 0, 1.5, -2, None)
+        ),
     ],
 )
 def test_incomplete_documents_are_refused(tmp_path: Path, change: Any, message: str) -> None:

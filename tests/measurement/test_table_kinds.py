@@ -61,6 +61,47 @@ def test_skyplanes_shipped_grid_is_read_in_both_spellings(tmp_path: Path, spelli
     assert samples.to_numpy().tolist() == [["aws:x", "gcp:y", 0.0, 1000.0, 64.0]]
 
 
+BOTH = SHIPPED.replace("throughput_recieved", "throughput_recieved,throughput_received")
+TWICE = "aws:x,PREMIUM,m5,gcp:y,PREMIUM,n2,64,5,t,o,e,9000.0,{one},{other},1,True\n"
+
+
+def test_a_table_with_both_spellings_says_which_is_read(tmp_path: Path) -> None:
+    path = _written(tmp_path, BOTH + TWICE.format(one="8000.0", other="8000.0"))
+    with pytest.warns(DatacollectWarning, match="throughput_received say the same; read is throu"):
+        assert read_samples(path)["bandwidth_bytes_per_s"].tolist() == [1000.0]
+
+
+def test_both_spellings_that_differ_are_refused(tmp_path: Path) -> None:
+    """One of them was taken in silence."""
+    row = TWICE.format(one="8000.0", other="8000.0") + TWICE.format(one="8000.0", other="16000.0")
+    rule = r"line 3: columns throughput_recieved and throughput_received .*'8000\.0' and '16000\.0'"
+    with pytest.raises(ProblemError, match=rule):
+        read_samples(_written(tmp_path, BOTH + row))
+
+
+def test_a_grid_that_might_be_of_two_kinds_is_no_guess(tmp_path: Path) -> None:
+    text = "src,dst,received_bps,src_region,dst_region,throughput_received\na,b,8,a,c,8\n"
+    with pytest.raises(ProblemError, match="columns dst and dst_region are to say the same"):
+        read_samples(_written(tmp_path, text))
+
+
+@pytest.mark.parametrize("streams", ["0", "1.5", "-1"])
+def test_a_test_has_whole_connections(tmp_path: Path, streams: str) -> None:
+    """They were kept as they stood."""
+    row = ROW.format(tier="PREMIUM", rate="8000.0", success="True").replace(",64,", f",{streams},")
+    with pytest.raises(ProblemError, match=r"line 2: iperf3_connections must be .*>= [01], got '"):
+        read_samples(_written(tmp_path, SHIPPED + row))
+    text = f"from,to,time_s,bandwidth_mbit_per_s,streams,concurrency\na,b,0,1,{streams},0\n"
+    with pytest.raises(ProblemError, match=r"line 2: streams must be .*>= [01], got '"):
+        read_samples(_written(tmp_path, text))
+
+
+def test_other_tests_beside_one_are_whole(tmp_path: Path) -> None:
+    text = "from,to,time_s,bandwidth_mbit_per_s,concurrency\na,b,0,1,0\na,b,1,1,0.5\n"
+    with pytest.raises(ProblemError, match=r"line 3: concurrency must be a whole number >= 0"):
+        read_samples(_written(tmp_path, text))
+
+
 @pytest.mark.parametrize(("rate", "success"), [("0.0", "True"), ("", "True"), ("8.0", "False")])
 def test_skyplanes_failed_tests_are_no_samples(tmp_path: Path, rate: str, success: str) -> None:
     good = ROW.format(tier="PREMIUM", rate="8000.0", success="True")

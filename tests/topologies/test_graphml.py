@@ -165,7 +165,7 @@ def test_bad_files_are_refused(write, changes, message):
         ("<graphml xmlns='http://graphml.graphdrawing.org/xmlns'/>", "not a graph in GraphML"),
         (
             "<graphml xmlns='http://graphml.graphdrawing.org/xmlns'><graph/></graphml>",
-            "no nodes are left, of 0",
+            "the map has no nodes; is it the file that was meant",
         ),
     ],
 )

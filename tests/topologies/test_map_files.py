@@ -280,3 +280,50 @@ def test_a_graph_whose_edges_lead_nobody_knows_where_is_refused(read):
 def test_what_is_neither_graphml_nor_gml_is_no_broken_xml(read, text):
     with pytest.raises(ProblemError, match=r"neither GraphML, .* nor GML, .* save the map as one"):
         read(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('label "A"', 'label "A" label "Z"'), "node '0': label is given 2 times; keep one"),
+        (('label "A"', 'label "A" label "A"'), "node '0': label is given 2 times; keep one"),
+        (("Longitude -78.5", "Longitude 1 Longitude 2"), "node '0': Longitude is given 2 times"),
+        (("LinkSpeedRaw 8000000.0", "LinkSpeedRaw 8 LinkSpeedRaw 9"), "edge '0' - '1': LinkSpeedR"),
+        (('Network "Tiny"', "directed 1 directed 0"), "must be 0 or 1, once, got 1 and 0"),
+        (('Network "Tiny"', "directed 2"), "directed of the graph must be 0 or 1, once, got 2"),
+        (('Network "Tiny"', 'directed "0"'), 'directed of the graph must be 0 or 1, once, got "0"'),
+    ],
+)
+def test_what_gml_states_twice_or_oddly_is_refused(read, change, message):
+    with pytest.raises(ProblemError, match=message):
+        read(GML.replace(*change).encode(), "map.gml")
+
+
+def test_tables_of_gml_may_be_given_twice_and_edges_may_be_called_directed():
+    text = GML.replace('label "A"', 'label "A" graphics [ x 1 ] graphics [ x 2 ]')
+    text = text.replace("edge [ source 0", 'edge [ directed 1 note "directed 1 [" source 0')
+    assert [edge.one_way for edge in read_map_file(text.encode(), "").edges] == [False, False]
+
+
+@pytest.mark.parametrize("said", ["1_0", "\u0661\u0660", "\uff11\uff10", "1e400"])
+def test_what_only_python_reads_as_a_number_is_no_speed(said):
+    assert speed_of({"LinkLabel": f"{said} Gbps"}, "").bytes_per_s is None
+    with pytest.raises(ProblemError, match="LinkSpeedRaw must be bit/s, > 0 and finite"):
+        speed_of({"LinkSpeedRaw": said}, "")
+    if said != "1e400":
+        assert speed_of({"LinkSpeed": said, "LinkSpeedUnits": "G"}, "").bytes_per_s is None
+
+
+@pytest.mark.parametrize("kind", ["double", "long"])
+def test_numbers_of_graphml_are_of_ascii_digits(read, kind):
+    keys = f'<key id="n" for="edge" attr.name="LinkSpeedRaw2" attr.type="{kind}"/>'
+    edges = EDGES.replace("/>", '><data key="n">1_0</data></edge>', 1)
+    with pytest.raises(ProblemError, match=r"'1_0'; each value must be of the attr.type"):
+        read(graphml(NODES + edges, keys=keys))
+
+
+@pytest.mark.parametrize("data", [b"graph [ ]", b"graph [ directed 1 ]", graphml("")])
+def test_a_map_without_nodes_is_called_so(read, data):
+    """It was told that keep_external keeps all."""
+    with pytest.raises(ProblemError, match="the map has no nodes; is it the file that was meant"):
+        read(data)

@@ -79,16 +79,23 @@ def ways_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
     width = np.zeros(network.n_nodes)
     width[network.sink] = np.inf
     way = np.full(network.n_nodes, -1)
-    is_open = network.capacity_bytes > 0
-    while True:
-        more = np.flatnonzero(is_open & (width[network.head] > 0) & (width[network.tail] == 0))
-        if len(more) == 0:
-            return way[way >= 0], width
+    arcs = np.flatnonzero(network.capacity_bytes > 0)
+    arcs = arcs[np.argsort(network.head[arcs], kind="stable")]
+    begins = np.searchsorted(network.head[arcs], np.arange(network.n_nodes + 1))
+    reached = np.array([network.sink])
+    while len(reached):
+        # Arcs into what was reached before have been looked at: each is looked at once.
+        counts = begins[reached + 1] - begins[reached]
+        behind = np.repeat(begins[reached] - np.cumsum(counts) + counts, counts)
+        more = arcs[behind + np.arange(len(behind))]
+        more = np.sort(more[width[network.tail[more]] == 0])
         passing = np.minimum(network.capacity_bytes[more], width[network.head[more]])
         order = np.argsort(passing, kind="stable")
         # Of equal indices the last, the widest, stays.
         way[network.tail[more[order]]] = more[order]
         width[network.tail[more[order]]] = passing[order]
+        reached = np.unique(network.tail[more])
+    return way[way >= 0], width
 
 
 def widest_ways(network: SharedNetwork, width_bytes: FloatArray) -> IntArray:

@@ -82,7 +82,7 @@ class AgentConfig:
         ProblemError
             It cannot be read, or says what no agent can do; the message says where.
         """
-        tree = read_tree(path)
+        tree = read_tree(path, AGENT.remedy)
         with naming(document_name(path)):
             return cls.from_tree(tree, path)
 

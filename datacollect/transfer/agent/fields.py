@@ -200,4 +200,5 @@ AGENT = Table(
         ),
         Field("limits", TableOf(LIMITS), "Limits; left out: the defaults."),
     ),
+    remedy="`datacollect agent init` writes one",
 )

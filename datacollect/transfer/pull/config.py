@@ -90,7 +90,7 @@ class Collection:
         ProblemError
             The message names file, place, rule, value and remedy.
         """
-        tree = read_tree(path)
+        tree = read_tree(path, COLLECTION.remedy)
         with naming(document_name(path)):
             return cls.from_dict(tree, folder_of(path))
 

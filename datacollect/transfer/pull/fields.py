@@ -73,4 +73,5 @@ COLLECTION = Table(
         Field("links", Rows(LINK), "Links, as in a problem file; measured if absent.", default=()),
         Field("shared", Rows(SHARED), "Capacities that several links share.", default=()),
     ),
+    remedy="`datacollect collection new` writes one",
 )

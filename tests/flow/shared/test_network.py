@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from datacollect.flow.shared.network import SharedNetwork, ways_to_sink, widest_ways
 
@@ -38,3 +43,29 @@ def test_sources_begin_with_the_ways_by_which_most_arrives_behind_their_own_limi
     _, width = ways_to_sink(network)
     chosen = widest_ways(network, width)
     assert sorted(network.head[chosen].tolist()) == [2, *range(7, 15)]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_each_node_takes_the_widest_of_its_shortest_ways(seed):
+    """A search in rounds over all arcs, one by one, finds the same arcs and widths."""
+    draws = random.Random(seed)
+    n_nodes, n_arcs = draws.randint(2, 9), draws.randint(1, 30)
+    ends = [draws.sample(range(n_nodes), 2) for _ in range(n_arcs)]
+    room = [float(draws.choice([0, 1, 1, 2, 5, math.inf])) for _ in range(n_arcs)]
+    width, way = {0: math.inf}, {}
+    while True:
+        found: dict[int, tuple[float, int]] = {}
+        for arc, (tail, head) in enumerate(ends):
+            if room[arc] and head in width and tail not in width:
+                here = (min(room[arc], width[head]), arc)
+                found[tail] = max(found.get(tail, here), here)
+        if not found:
+            break
+        width |= {node: least for node, (least, _) in found.items()}
+        way |= {node: arc for node, (_, arc) in found.items()}
+    network = network_of(
+        [(*pair, most) for pair, most in zip(ends, room, strict=True)], [0] * n_nodes
+    )
+    arcs, widths = ways_to_sink(network)
+    assert arcs.tolist() == [way[node] for node in sorted(way)]
+    assert widths.tolist() == [width.get(node, 0.0) for node in range(n_nodes)]

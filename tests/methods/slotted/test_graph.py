@@ -183,7 +183,8 @@ def test_shared_bottlenecks_leave_out_links_that_carry_nothing():
 
 def test_capacities_never_exceed_what_there_is():
     """1e300 bytes/s: more than all 10 bytes is never needed, and would overflow."""
-    graph = time_expanded_graph(line("1e300"), slot_s=1.0, n_slots=1)
+    problem = line().replace(bandwidth_bytes_per_s=[[1e300]])
+    graph = time_expanded_graph(problem, slot_s=1.0, n_slots=1)
     assert graph.capacity_bytes.max() == 10
     assert graph.capacity_bytes.dtype == np.int64
 

@@ -126,8 +126,10 @@ def test_no_speed_is_infinite(limit, n_ulp):
             Host("S", size, uplink_bytes_per_s=rate["uplink"]),
             Host("D", downlink_bytes_per_s=rate["downlink"]),
         ],
-        links(f"S -> D {rate['link']}"),
+        links("S -> D 1"),
         "D",
+    ).replace(
+        bandwidth_bytes_per_s=[[rate["link"]]],
         shared=[SharedBottleneck("wire", rate.get("shared", 1e30), [("S", "D")])],
     )
     message = broken(problem, direct((size, 1.0, 1.0 + n_ulp * 2.0**-52)))
@@ -276,16 +278,16 @@ def test_bandwidths_measured_again_are_what_counts():
 
 @pytest.mark.parametrize(
     ("bandwidth", "periods_s"),
-    [("1e308 1e308", (0.0, 10.0, 20.0)), ("1e299 1e299", (0, 1e10, 2e10))],
+    [(1e308, (0.0, 10.0, 20.0)), (1e299, (0, 1e10, 2e10))],
 )
 def test_room_for_more_than_the_largest_number_excuses_nothing_later(bandwidth, periods_s):
     """Twice 100 bytes/s at once, behind pauses over periods that could carry 10^309 bytes."""
     problem = Problem.from_hosts(
         [Host("S", 2010), Host("D")],
-        links(f"S -> D {bandwidth} 1e2"),
+        links("S -> D 1 1 1"),
         "D",
         periods_s=periods_s,
-    )
+    ).replace(bandwidth_bytes_per_s=[[bandwidth], [bandwidth], [1e2]])
     late_s = periods_s[-1] + 2
     begins = (10, 0.0, 1.0)
     both = (1000, late_s, late_s + 10)
@@ -301,10 +303,10 @@ def test_much_room_takes_no_digits_from_what_follows():
     """
     problem = Problem.from_hosts(
         [Host("S", 2000), Host("D")],
-        links("S -> D 1e27 100 100 100"),
+        links("S -> D 1 1 1 1"),
         "D",
         periods_s=[0.0, 1.0, 20.001, 20.003],
-    )
+    ).replace(bandwidth_bytes_per_s=[[1e27], [100.0], [100.0], [100.0]])
     first = (1000, 10.009, 20.0)
     for pause_s, valid in ((0.005, False), (0.009, True)):
         schedule = direct(first, (1000, 20.0 + pause_s, 29.991 + pause_s))
@@ -317,8 +319,9 @@ def test_much_room_takes_no_digits_from_what_follows():
 def test_a_link_of_almost_infinite_speed_hides_no_other():
     """In slots of 10 s, 10^308 bytes/s are more bytes per slot than a number can say."""
     problem = Problem.from_hosts(
-        [Host("S", 40), Host("A", 10), Host("D")], links("A -> D 1e308, S -> D 1"), "D"
+        [Host("S", 40), Host("A", 10), Host("D")], links("A -> D 1, S -> D 1"), "D"
     )
+    problem = problem.replace(bandwidth_bytes_per_s=[[1.0, 1e308]])  # S is the first host
     rows = [("A", "A D", 0, 0, 10, 0.0, 10.0), ("S", "S D", 0, 0, 40, 0.0, 40.0)]
     check_schedule(problem, plan(rows, slot_s=10.0))
     rows[1] = ("S", "S D", 0, 0, 40, 0.0, 20.0)
