@@ -86,7 +86,7 @@ def test_every_family_has_a_case_and_says_what_it_looks_at():
 def test_a_family_that_is_not_there_is_named(capsys, tmp_path):
     with pytest.raises(SystemExit):
         run.main(["--families", "nothing", "--folder", str(tmp_path)])
-    assert "no family nothing; there are connections, " in capsys.readouterr().err
+    assert "no family nothing; there are built_programs, connections, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

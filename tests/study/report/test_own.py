@@ -183,4 +183,4 @@ def test_more_values_say_what_was_kept(tmp_path, capsys):
         assert run(["sweep", str(experiment), "-o", out, "--workers", "0"]) == 0
         found = capsys.readouterr()
     assert " ".join(found.out.split()).startswith(f"runs 12 in {out}: 6 kept, 6 new")
-    assert "6 runs done, 6 kept from before, 6 to do" in found.err
+    assert "6 of 12 runs done, 6 kept from before" in found.err
