@@ -54,22 +54,36 @@ def snapshot_of(path: Path) -> Reading | None:
             db = apsw.Connection("state", vfs=vfs.name)
         finally:
             vfs.unregister()
-        # The log's index is kept in memory then.
-        db.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()
-        db.execute("PRAGMA synchronous=OFF").fetchall()
-        db.execute("PRAGMA temp_store=MEMORY").fetchall()
-        if not db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
-            return None
-        with db:
-            version = bring_up(db)
+        try:
+            is_begun, version = _brought_up(db)
+        except BaseException:
+            db.close()
+            raise
+    if is_begun and version == VERSION:
+        return Reading(db, threading.RLock(), errors)
+    # Collected as garbage, its files might go first.
+    db.close()
+    if not is_begun:
+        return None
     if not isinstance(version, int):
         raise errors.damaged("it holds no collection")
-    if version != VERSION:
-        raise ProblemError(
-            f"{path}: must be state of version {VERSION} or before, got {version!r}; ask the "
-            "datacollect that began it"
-        )
-    return Reading(db, threading.RLock(), errors)
+    raise ProblemError(
+        f"{path}: must be state of version {VERSION} or before, got {version!r}; ask the "
+        "datacollect that began it"
+    )
+
+
+def _brought_up(db: apsw.Connection) -> tuple[bool, object]:
+    """Return whether anything was ever noted, and the version that the state has then."""
+    # The log's index is kept in memory then.
+    db.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()
+    db.execute("PRAGMA synchronous=OFF").fetchall()
+    db.execute("PRAGMA temp_store=MEMORY").fetchall()
+    if not db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
+        return False, None
+    with db:
+        version = bring_up(db)
+    return True, version
 
 
 def _copies(path: Path) -> dict[str, bytearray]:

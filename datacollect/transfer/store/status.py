@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -165,10 +166,15 @@ def _state_of(folder: str | PathLike[str]) -> Reading:
         what = f"{path}: cannot be read: {error.strerror}; ask as the user who pulls"
         raise ProblemError(what) from error
     state = snapshot_of(path) if is_there else None
-    if state is None or not (state.n_starts() or state.source_names()):
-        raise ProblemError(
-            f"{folder}: nothing was pulled into it; name the folder of `datacollect pull --into`"
-        )
+    with ExitStack() as unless_given_out:
+        if state is not None:
+            unless_given_out.callback(state.close)
+        if state is None or not (state.n_starts() or state.source_names()):
+            raise ProblemError(
+                f"{folder}: nothing was pulled into it; name the folder of `datacollect pull "
+                "--into`"
+            )
+        unless_given_out.pop_all()
     return state
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import tracemalloc
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -72,7 +73,8 @@ def test_a_file_that_cannot_be_is_left_out_by_name_and_its_page_stays(key, wrong
     for one in page.left_out:
         one.name.encode()
         one.why.encode()
-        sqlite3.connect(":memory:").execute("SELECT ?, ?", (one.name, one.why))
+        with closing(sqlite3.connect(":memory:")) as db:
+            db.execute("SELECT ?, ?", (one.name, one.why))
         assert one.why
         assert len(one.name) < 20_000
 

@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 from blake3 import blake3
 from instances.stores import UNIT, Held, fetch, get_ready, pull
@@ -278,3 +279,18 @@ def test_what_is_verified_counts_once_however_it_came(tmp_path):
     store.stop()
     assert store.state.recorded_bytes() == 3 * UNIT + 10
     store.close()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_state_without_a_pull_is_let_go_at_once(tmp_path, begun):
+    """A connection that is collected as garbage may find its files gone before it."""
+    (tmp_path / ".datacollect").mkdir()
+    if begun:
+        Store(tmp_path).close()
+    else:
+        (tmp_path / ".datacollect/state.sqlite").touch()
+    before = {id(db) for db in apsw.connections()}
+    with pytest.raises(ProblemError, match="nothing was pulled into it") as caught:
+        status_of(tmp_path)
+    assert {id(db) for db in apsw.connections()} <= before
+    del caught
