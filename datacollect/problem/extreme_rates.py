@@ -42,7 +42,9 @@ def require_possible_rates(problem: ProblemContents) -> None:
     for key in ("per_connection_bytes_per_s", "capacity_bytes_per_s"):
         _require(key, getattr(problem, key), link, unlimited=True)
     for key in ("uplink_bytes_per_s", "downlink_bytes_per_s"):
-        _require(key, getattr(problem, key), lambda i: f"host {_name(i)}", unlimited=True)
+        limit = np.asarray(getattr(problem, key), dtype=float)
+        finite = np.where(np.isfinite(limit), limit, 0.0).reshape(-1, len(problem.names))
+        _require(key, finite.max(axis=0), lambda i: f"host {_name(i)}", unlimited=True)
     for key in ("bandwidth_bytes_per_s", "capacity_bytes_per_s"):
         values = [getattr(wire, key) or 0.0 for wire in problem.shared]
         _require(key, values, lambda i: f"shared bottleneck {problem.shared[i].name!r}")

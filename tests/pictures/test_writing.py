@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from unicodedata import normalize
 
 import pytest
 from matplotlib.font_manager import findfont, get_font
@@ -84,7 +85,7 @@ def test_widths():
 
 
 def test_a_picture_of_all_names_is_drawn_without_a_warning(tmp_path, caplog):
-    names = [*NAMES.values(), "K" * 90]
+    names = [*(normalize("NFC", name) for name in NAMES.values()), "K" * 90]
     problem = Problem.from_hosts(
         [*(Host(name, 1000 * (i + 1)) for i, name in enumerate(names)), Host("D&<b>$")],
         [Link(name, "D&<b>$", 100.0) for name in names],
