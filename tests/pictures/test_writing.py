@@ -8,6 +8,7 @@ from unicodedata import normalize
 import pytest
 from matplotlib.font_manager import findfont, get_font
 
+from datacollect.host_names import fault_of
 from datacollect.methods.direct import direct
 from datacollect.pictures import writing
 from datacollect.pictures.plot import save_plot
@@ -85,7 +86,8 @@ def test_widths():
 
 
 def test_a_picture_of_all_names_is_drawn_without_a_warning(tmp_path, caplog):
-    names = [*(normalize("NFC", name) for name in NAMES.values()), "K" * 90]
+    composed = (normalize("NFC", name) for name in NAMES.values())
+    names = [*(name for name in composed if not fault_of(name)), "K" * 90]
     problem = Problem.from_hosts(
         [*(Host(name, 1000 * (i + 1)) for i, name in enumerate(names)), Host("D&<b>$")],
         [Link(name, "D&<b>$", 100.0) for name in names],
