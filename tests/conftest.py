@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -147,8 +149,14 @@ def linear_solver(request: pytest.FixtureRequest) -> str:
 
 
 def pytest_configure() -> None:
-    """Collect the tests without collecting garbage: nearly all that is made then stays."""
+    """Collect the tests without collecting garbage: nearly all that is made then stays.
+
+    Of a shell that runs the tests in the background SIGINT is ignored, and so it would be by all
+    that the tests start: no script of ours could be interrupted.
+    """
     gc.disable()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

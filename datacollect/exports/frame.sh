@@ -20,12 +20,14 @@ at_least() {
 
 # stop: ends a lane; what has come meanwhile is judged at once
 stop() {
+    trap '' TERM
     end
     [ ! -s "${at-}" ] || keep 143
     exit 143
 }
 # interrupt: ends all lanes, and who tells of them
 interrupt() {
+    trap '' INT TERM HUP # once is enough
     : >.datacollect/over
     # shellcheck disable=SC2086 # one word each
     end $pids $teller
