@@ -277,23 +277,26 @@ class FullCapacities:
             np.add.at(moving, self.first[rows], 1)
             np.add.at(moving, self.last[rows], -1)
             rests = begin + np.flatnonzero(np.cumsum(moving)[begin:end] == 0)
-            resource = self._closed(rows[0], self.period[rests])
-            outage = resource >= 0
-            resource = np.where(outage, resource, self.number(TURNS))
-            if self.plan.turns is None:
-                rests, resource = rests[outage], resource[outage]
-            yield Holds(np.full(len(rests), source), resource, rests)
+            open_all = np.ones(len(rests), dtype=bool)
+            for resource, is_closed in self._closed(rows[0], self.period[rests]):
+                open_all &= ~is_closed
+                yield self._held(source, resource, rests[is_closed])
+            if self.plan.turns is not None:
+                yield self._held(source, self.number(TURNS), rests[open_all])
 
-    def _closed(self, row: int, period: IntArray) -> IntArray:
-        """Return what has no bandwidth on a transfer's hop in some periods, -1 where all has."""
-        problem, closed = self.problem, np.full(len(period), -1)
+    @staticmethod
+    def _held(source: int, resource: int, at: IntArray) -> Holds:
+        return Holds(np.full(len(at), source), np.full(len(at), resource), at)
+
+    def _closed(self, row: int, period: IntArray) -> Iterator[tuple[int, BoolArray]]:
+        """Yield what a transfer's hop uses, and in which of some periods it has no bandwidth."""
+        problem = self.problem
         for rates, number, base in (
-            (problem.downlink_bytes_per_s, self.where.head[row], self.bases[2]),
-            (problem.uplink_bytes_per_s, self.where.tail[row], self.bases[1]),
             (problem.bandwidth_bytes_per_s, self.link[row], self.bases[0]),
+            (problem.uplink_bytes_per_s, self.where.tail[row], self.bases[1]),
+            (problem.downlink_bytes_per_s, self.where.head[row], self.bases[2]),
         ):
-            closed[rates[period, number] == 0] = base + number
-        return closed
+            yield int(base + number), rates[period, number] == 0
 
     def _ready(self, rows: IntArray) -> int:
         """Return from which stretch of time on a route's data lie before one of its hops."""

@@ -166,6 +166,19 @@ def test_pauses_in_which_pipelines_drain_are_none_of_a_capacitys():
     assert limit.from_s == 0.0
 
 
+def test_all_that_is_closed_at_once_holds_back():
+    """For a second neither the host may send nor the link carry; then 1 MB/s for a second."""
+    problem = Problem.from_hosts(
+        [Host("S", MB, uplink_bytes_per_s=[0.0, 3e6]), Host("D")],
+        [Link("S", "D", [0.0, 1e6])],
+        "D",
+        periods_s=[0.0, 1.0],
+    )
+    limits = plan_limits(problem, dc.direct(problem)).of_source["S"].limits
+    closed = {limit.name for limit in limits if limit.from_s < 0.5 < limit.to_s}
+    assert closed == {"link 'S' -> 'D'", "uplink of 'S'"}
+
+
 def test_nothing_to_move_is_held_back_by_nothing():
     problem = Problem.from_hosts([Host("S"), Host("D")], links("S -> D 1"), "D")
     found = plan_limits(problem, dc.direct(problem))

@@ -145,7 +145,12 @@ def with_many_periods(rng: random.Random, problem: Problem) -> Problem:
     first = problem.bandwidth_bytes_per_s[0]
     factors = [[rng.choice([0.0, 0.5, 1.0, rng.random()]) for _ in first] for _ in starts]
     factors[-1] = [1.0 for _ in first]
-    return problem.replace(periods_s=starts, bandwidth_bytes_per_s=[first * row for row in factors])
+    return problem.replace(
+        periods_s=starts,
+        bandwidth_bytes_per_s=[first * row for row in factors],
+        uplink_bytes_per_s=problem.uplink_bytes_per_s[0],
+        downlink_bytes_per_s=problem.downlink_bytes_per_s[0],
+    )
 
 
 def money_plan(rng: random.Random, problem: Problem, deadline_s: float) -> dc.Schedule:

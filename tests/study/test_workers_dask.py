@@ -204,7 +204,8 @@ def test_the_command_says_what_is_lost_and_prints_no_trace(cluster, tmp_path):
         return [*map(str, sweep), "--dask", address]
 
     with distributed.Client(cluster.address, set_as_default=False) as client:
-        (worker, *_) = client.scheduler_info()["workers"]
+        client.wait_for_workers(1)
+        (worker, *_) = client.nthreads()  # asks; what it has been told may be older
     ended = subprocess.run(command(worker), capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 2
