@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from unittest import mock
 
-from judges.linear_proofs import highs
+from judges.linear_proofs import disagreement
 
 import datacollect as dc
-from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow import arrival_bounds, connection_flow
 from datacollect.flow.shared import pricing
 from datacollect.methods import divided_rates
-from datacollect.solvers.choice import load_linear_solver
 from datacollect.solvers.programs import LinearProgram
 
 # Whoever builds linear programs.
@@ -35,7 +33,7 @@ def case(seed: int) -> str | None:
         way(rng)
     for name, found in programs.items():
         for program in rng.sample(found, min(MOST_PROGRAMS, len(found))):
-            if program.n_columns <= MOST_COLUMNS and (wrong := disagreement(program)):
+            if program.n_columns <= MOST_COLUMNS and (wrong := disagreement(program, SOLVERS)):
                 return f"{name}: {wrong}"
     return None
 
@@ -56,26 +54,6 @@ def built_programs() -> Iterator[dict[str, list[LinearProgram]]]:
         for module in BUILDERS:
             stack.enter_context(mock.patch.object(module, "LinearProgram", kept(module.__name__)))
         yield found
-
-
-def disagreement(program: LinearProgram) -> str | None:
-    """Say which solver finds another optimum than HiGHS, or none."""
-    verdict, objective = highs(program)
-    for name in SOLVERS:
-        try:
-            found = load_linear_solver(name).solve(program)
-        except InfeasibleError:
-            if verdict != "infeasible":
-                return f"{name}: infeasible, expected {verdict} {objective}"
-            continue
-        except SolverError as error:
-            if verdict != "unbounded":
-                return f"{name}: {error}, expected {verdict} {objective}"
-            continue
-        exact = 1e-6 * max(1.0, abs(objective or 0.0))
-        if verdict != "optimal" or abs(found.objective - objective) > exact:
-            return f"{name}: {found.objective}, expected {verdict} {objective}"
-    return None
 
 
 # Problems of few numbers, in which nearly all ties ------------------------------------------------

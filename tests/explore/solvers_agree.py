@@ -12,10 +12,10 @@ from judges.flow_proofs import (
     network_of,
     total_cost,
 )
-from judges.linear_proofs import INF, assert_optimal, highs, program_of
+from judges.linear_proofs import INF, assert_optimal, disagreement, program_of
 
-from datacollect.errors import InfeasibleError, SolverError
-from datacollect.solvers.choice import load_flow_solver, load_linear_solver
+from datacollect.errors import InfeasibleError
+from datacollect.solvers.choice import load_flow_solver
 
 LINEAR, FLOW = ("ortools", "pulp"), ("ortools", "networkx", "lemon")
 
@@ -37,22 +37,7 @@ def _program(rng: random.Random) -> str | None:
     row_upper = row_lower + [rng.choice([0, 0, 1, 3, INF]) for _ in rows]
     cost = [rng.choice([0, 1, 1, 2, -1]) for _ in range(n_columns)]
     program = program_of(cost, lower, upper, row_lower, row_upper, rows)
-    verdict, objective = highs(program)
-    for name in LINEAR:
-        try:
-            solution = load_linear_solver(name).solve(program)
-        except InfeasibleError:
-            if verdict != "infeasible":
-                return f"{name}: infeasible, expected {verdict} {objective}"
-            continue
-        except SolverError as error:
-            if verdict != "unbounded":
-                return f"{name}: {error}, expected {verdict} {objective}"
-            continue
-        if verdict != "optimal" or abs(solution.objective - objective) > 1e-6:
-            return f"{name}: {solution.objective}, expected {verdict} {objective}"
-        assert_optimal(program, solution)
-    return None
+    return disagreement(program, LINEAR, assert_optimal)
 
 
 def _flow(rng: random.Random) -> str | None:

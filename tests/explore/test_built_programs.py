@@ -7,7 +7,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from explore.built_programs import BUILDERS, WAYS, built_programs, disagreement
+from explore.built_programs import BUILDERS, SOLVERS, WAYS, built_programs
+from judges.linear_proofs import disagreement
 
 import datacollect as dc
 
@@ -38,4 +39,4 @@ def test_tight_tolerances_keep_rows_of_small_coefficients():
     with built_programs() as found:
         WAYS[0](random.Random("built 1000000341"))
     programs = [program for several in found.values() for program in several]
-    assert [disagreement(program) for program in programs] == [None] * len(programs)
+    assert [disagreement(program, SOLVERS) for program in programs] == [None] * len(programs)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from datacollect.errors import InfeasibleError, SolverError
+from datacollect.solvers.choice import load_linear_solver
 from datacollect.solvers.programs import LinearProgram
 
 INF = np.inf
@@ -69,3 +71,28 @@ def highs(program):
         return "optimal", answer.fun
     feasible = answer_for(np.zeros(program.n_columns)).status == 0
     return ("unbounded" if feasible else "infeasible"), None
+
+
+def disagreement(program, solvers, check=None):
+    """Say which solver finds another optimum than HiGHS; None: none does.
+
+    `check` is called with the program and each optimal solution.
+    """
+    verdict, objective = highs(program)
+    for name in solvers:
+        try:
+            found = load_linear_solver(name).solve(program)
+        except InfeasibleError:
+            if verdict != "infeasible":
+                return f"{name}: infeasible, expected {verdict} {objective}"
+            continue
+        except SolverError as error:
+            if verdict != "unbounded":
+                return f"{name}: {error}, expected {verdict} {objective}"
+            continue
+        exact = 1e-6 * max(1.0, abs(objective or 0.0))
+        if verdict != "optimal" or abs(found.objective - objective) > exact:
+            return f"{name}: {found.objective}, expected {verdict} {objective}"
+        if check is not None:
+            check(program, found)
+    return None
