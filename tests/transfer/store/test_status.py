@@ -281,16 +281,23 @@ def test_what_is_verified_counts_once_however_it_came(tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_a_state_without_a_pull_is_let_go_at_once(tmp_path, begun):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("SELECT 1", "nothing was pulled into it"),
+        ("UPDATE facts SET value = 99 WHERE key = 'version'", "must be state of version"),
+        ("DELETE FROM facts", "holds no collection"),
+    ],
+)
+def test_a_state_that_says_nothing_is_let_go_at_once(tmp_path, change, said):
     """A connection that is collected as garbage may find its files gone before it."""
-    (tmp_path / ".datacollect").mkdir()
-    if begun:
-        Store(tmp_path).close()
-    else:
-        (tmp_path / ".datacollect/state.sqlite").touch()
-    before = {id(db) for db in apsw.connections()}
-    with pytest.raises(ProblemError, match="nothing was pulled into it") as caught:
+    Store(tmp_path).close()
+    db = apsw.Connection(str(tmp_path / ".datacollect/state.sqlite"))
+    db.execute(change).fetchall()
+    db.close()
+    before = {id(each) for each in apsw.connections()}
+    with pytest.raises(ProblemError, match=said) as caught:
         status_of(tmp_path)
-    assert {id(db) for db in apsw.connections()} <= before
+    # What was raised holds all that was at work then.
+    assert {id(each) for each in apsw.connections()} <= before
     del caught
