@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.clock_times import is_clock_time
 from datacollect.commands.console import emit, note
 from datacollect.errors import ProblemError
-from datacollect.kinds import Number
-from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.files.clock_times import is_clock_time
+from datacollect.files.kinds import Number
+from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.choices import Estimator
+    from datacollect.files.choices import Estimator
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
 # Ways that scenarios know, too: probes of a simulation are taken within minutes, and do not age.

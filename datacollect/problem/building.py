@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.clock import Clock
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import Number
+from datacollect.files.clock import Clock
+from datacollect.files.kinds import Number
+from datacollect.files.quantities import BYTES, BYTES_PER_S, SECONDS
 from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
@@ -26,13 +27,12 @@ from datacollect.problem.numbers import one_per_host
 from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
 from datacollect.problem.with_units import UNITS_OF, in_units
-from datacollect.quantities import BYTES, BYTES_PER_S, SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from datacollect.arrays import BoolArray, FloatArray, IndexArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray
     from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
     from datacollect.problem.windows import OpenLinks, Window

@@ -247,7 +247,7 @@ class ProblemConstructors(ProblemContents):
         ...     dc.Problem.from_file(path)
         <Problem: 1 host, 0 links, 0 sources, 0 bytes to 'D'>
         """
-        from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.files.documents import document_name, folder_of, read_tree
         from datacollect.problem.fields import PROBLEM
         from datacollect.problem.file import contents_of
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from datacollect.arrays import IndexArray
+    from datacollect.numbers.arrays import IndexArray
     from datacollect.problem.contents import ProblemContents
 
 NODE_ATTRIBUTES = (

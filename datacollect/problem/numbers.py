@@ -13,7 +13,7 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
 
 
 def numbers_of(values: pd.Series[Any], where: str) -> FloatArray:

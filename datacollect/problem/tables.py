@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.quantities import BYTES, SECONDS
+from datacollect.files.units import BYTES_PER_S
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.host_limits import LIMITS
@@ -16,15 +18,13 @@ from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, olde
 from datacollect.problem.numbers import numbers_of
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.problem.with_units import in_units
-from datacollect.quantities import BYTES, SECONDS
-from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
 
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.hosts import Held, SharedBottleneck
 
 HOST_COLUMNS = (

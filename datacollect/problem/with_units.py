@@ -7,15 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import wrong
-from datacollect.quantities import (
-    BYTES,
-    BYTES_PER_S,
-    PRICE,
-    SECONDS,
-    QuantityError,
-    quantity,
-)
+from datacollect.files.kinds import wrong
+from datacollect.files.quantities import BYTES, BYTES_PER_S, PRICE, SECONDS, QuantityError, quantity
 
 # What the numbers of hosts and links count.
 UNITS_OF = {
@@ -38,7 +31,7 @@ def in_units(value: Any, of: str, place: str) -> Any:
     ----------
     value : number, text, or lists, arrays, or mappings from hosts' names of these
     of : str
-        Of `datacollect.quantities`: ``BYTES``, ``SECONDS``, ``BYTES_PER_S`` or ``PRICE``.
+        Of `datacollect.files.quantities`: ``BYTES``, ``SECONDS``, ``BYTES_PER_S`` or ``PRICE``.
     place : str
         What the value is called in messages.
 
@@ -49,7 +42,7 @@ def in_units(value: Any, of: str, place: str) -> Any:
 
     Examples
     --------
-    >>> from datacollect.quantities import BYTES, BYTES_PER_S
+    >>> from datacollect.files.quantities import BYTES, BYTES_PER_S
     >>> in_units("6 TB", BYTES, "backlog_bytes")
     6000000000000
     >>> in_units([[0, "10 Mbit/s"], [5.0, 0]], BYTES_PER_S, "bandwidth_bytes_per_s")

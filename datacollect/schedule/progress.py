@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.problem.calendar import enough_s, least_s, listed
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
-from datacollect.schedule.contents import ProgressContents
-from datacollect.schedule.new_links import PERIOD_COLUMNS, with_new_links
-from datacollect.schedule.use import legs
+from datacollect.schedule.data.contents import ProgressContents
+from datacollect.schedule.data.new_links import PERIOD_COLUMNS, with_new_links
+from datacollect.schedule.data.use import legs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,7 +133,7 @@ class Progress(ProgressContents):
         ...     Progress.from_file(path, problem).at_s
         3.0
         """
-        from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.files.documents import document_name, folder_of, read_tree
         from datacollect.schedule.fields import PROGRESS
         from datacollect.schedule.progress_file import contents_of
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from datacollect.errors import naming, nearest_hint
-from datacollect.schedule.contents import ScheduleContents
+from datacollect.schedule.data.contents import ScheduleContents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.contents import ScheduleChanges
+    from datacollect.schedule.data.contents import ScheduleChanges
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class Schedule(ScheduleContents):
 
     @cached_property
     def _peak_storage_bytes(self) -> dict[str, int]:
-        from datacollect.schedule.use import peak_storage_bytes
+        from datacollect.schedule.data.use import peak_storage_bytes
 
         return peak_storage_bytes(self)
 
@@ -175,7 +175,7 @@ class Schedule(ScheduleContents):
         >>> float(dc.coordinated(problem, slot_s=1.0).storage()["stored_bytes"].max())
         5.0
         """
-        from datacollect.schedule.use import storage
+        from datacollect.schedule.data.use import storage
 
         return storage(self)
 
@@ -195,7 +195,7 @@ class Schedule(ScheduleContents):
         >>> dc.direct(problem).link_use().to_dict("records")
         [{'from': 'S', 'to': 'D', 'start_s': 0.0, 'finish_s': 2.0, 'bytes_per_s': 5.0}]
         """
-        from datacollect.schedule.use import link_use
+        from datacollect.schedule.data.use import link_use
 
         return link_use(self)
 
@@ -214,7 +214,7 @@ class Schedule(ScheduleContents):
         >>> dc.direct(problem).source_completion_s()
         {'S': 2.0}
         """
-        from datacollect.schedule.use import source_completion_s
+        from datacollect.schedule.data.use import source_completion_s
 
         return source_completion_s(self)
 
@@ -354,7 +354,7 @@ class Schedule(ScheduleContents):
         Traceback (most recent call last):
         datacollect.errors.ProblemError: nowhere.json: no such file; check the path
         """
-        from datacollect.documents import document_name
+        from datacollect.files.documents import document_name
         from datacollect.schedule.file import contents_of, read_tree_of
 
         tree = read_tree_of(path)
@@ -411,8 +411,8 @@ class Schedule(ScheduleContents):
 
     def _repr_html_(self) -> str:
         """Show the schedule in a notebook."""
-        from datacollect.notebook import html_of_facts
-        from datacollect.units import counted, format_duration
+        from datacollect.files.notebook import html_of_facts
+        from datacollect.files.units import counted, format_duration
 
         return html_of_facts(
             f"Schedule to {self.destination}",
@@ -427,7 +427,7 @@ class Schedule(ScheduleContents):
         )
 
     def __repr__(self) -> str:
-        from datacollect.units import counted
+        from datacollect.files.units import counted
 
         return (
             f"<Schedule: {self.method}, makespan {self.makespan_s:g} s, "

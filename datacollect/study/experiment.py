@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import document_name, read_tree
 from datacollect.errors import ProblemError, naming
-from datacollect.kinds import wrong
+from datacollect.files.documents import document_name, read_tree
+from datacollect.files.kinds import wrong
 from datacollect.scenario.scenario import Scenario
 from datacollect.study.axes import (
     Axis,

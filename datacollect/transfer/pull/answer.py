@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Assurance
-    from datacollect.transfer.store.state import Missing
+    from datacollect.transfer.store.state.state import Missing
 
 
 def missing_entry(entry: Missing) -> dict[str, str]:
