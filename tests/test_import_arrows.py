@@ -1,6 +1,6 @@
 """The arrows of the house: which room may import from which. It keeps judges apart from planners.
 
-`CONTRIBUTING.md` draws the rooms; `judges.imports` says what counts as an import.
+`python tests/draw_house.py` prints the rooms; `judges.imports` says what counts as an import.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from configparser import ConfigParser
-from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 
 import pytest
@@ -17,6 +17,11 @@ from judges.imports import (
     FRONT,
     REPOSITORY,
     ROOT,
+    circles,
+    circles_of_folders,
+    down_to,
+    folder_arrows,
+    folder_of,
     imports_of,
     imports_of_all,
     read_modules,
@@ -28,45 +33,101 @@ OF_DEVELOPERS = {"test", "agent", "mutants", "lint", "docs", "dev"}
 
 # Each room, a folder of the package, and the rooms that it imports from. From bottom to top: no
 # row names a later one. Modules that lie in no folder are the root, leaves that anyone may use.
-PLANS = "root problem schedule"
+LEAVES = "root numbers files"
+PROBLEMS = f"{LEAVES} problem"
+PLANS = f"{PROBLEMS} schedule"
 MAY_IMPORT = {
     ROOT: "",
+    "numbers": "root",
+    "files": "root numbers",
     "examples": "",
-    "problem": "root",
-    "solvers": "root",
-    "topologies": "root",
-    "net": "root",
-    "schedule": "root problem",
+    "problem": LEAVES,
+    "solvers": LEAVES,
+    "topologies": LEAVES,
+    "net": "root files",
+    "schedule": PROBLEMS,
     "exports": PLANS,
-    "measurement": "root problem",
-    "flow": f"{PLANS} solvers",
+    "measurement": PROBLEMS,
+    "flow": f"{PROBLEMS} solvers schedule",
     "control": PLANS,
-    "methods": f"{PLANS} solvers flow control",
-    "simulation": "root problem control",
-    "transfer": f"{PLANS} control methods net",
-    "explanation": f"{PLANS} solvers flow methods",
-    "pictures": f"{PLANS} explanation transfer",
-    "scenario": f"{PLANS} measurement topologies methods simulation",
-    "study": f"{PLANS} examples methods simulation scenario",
+    "methods": f"{PROBLEMS} solvers schedule flow control",
+    "simulation": f"{PROBLEMS} control",
+    "transfer": f"{PROBLEMS} net schedule control methods",
+    "explanation": f"{PROBLEMS} solvers schedule flow methods",
+    "pictures": f"{PLANS} transfer explanation",
+    "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
+    "study": f"{LEAVES} examples problem schedule methods simulation scenario",
     "commands": (
-        f"{PLANS} examples exports measurement methods explanation pictures simulation scenario "
-        "study transfer net"
+        f"{LEAVES} examples problem net schedule exports measurement methods simulation "
+        "transfer explanation pictures scenario study"
     ),
-    FRONT: f"{PLANS} measurement flow methods explanation pictures scenario study transfer",
+    FRONT: (
+        "root problem schedule measurement flow methods transfer explanation pictures "
+        "scenario study"
+    ),
 }
 
-# The same for rooms within a room: no row names a later one, so no folders import each other in a
-# circle. A room's own modules, beside the folders within it, have a row with a dot in the end.
+# The same for folders within a room, from bottom to top: each, and those of its room that its own
+# modules import from. The room's own modules, which lie in none of its folders, have a row, too.
 WITHIN = {
-    "transfer.": "",
+    "control": "",
+    "control.adaptive": "control",
+    "control.chained": "control",
+    "control.planned": "control",
+    "flow.network": "",
+    "flow.quickest": "flow.network",
+    "flow.routes": "flow.network",
+    "flow.shared": "flow.network flow.quickest flow.routes",
+    "flow": "flow.network flow.quickest flow.routes flow.shared",
+    "methods.options": "",
+    "methods.timing": "methods.options",
+    "methods.fair": "methods.timing",
+    "methods.finishing": "methods.timing",
+    "methods.connections": "methods.options methods.timing methods.fair methods.finishing",
+    "methods.slotted": "methods.options methods.timing methods.finishing",
+    "methods.coordinated": (
+        "methods.options methods.timing methods.fair methods.finishing methods.connections "
+        "methods.slotted"
+    ),
+    "methods.replanning": (
+        "methods.options methods.timing methods.finishing methods.slotted methods.coordinated"
+    ),
+    "methods": (
+        "methods.options methods.timing methods.fair methods.finishing methods.connections "
+        "methods.coordinated methods.replanning"
+    ),
+    "schedule.data": "",
+    "schedule.check": "schedule.data",
+    "schedule": "schedule.data schedule.check",
+    "simulation": "",
+    "simulation.fluid": "simulation",
+    "simulation.ns3": "simulation",
+    "study": "",
+    "study.report": "study",
+    "transfer": "",
     "transfer.protocol": "",
-    "transfer.agent": "transfer.protocol",
-    "transfer.store": "transfer.protocol",
+    "transfer.sources.web.core": "",
+    "transfer.agent.config": "transfer.protocol",
+    "transfer.pull.core": "transfer.protocol",
     "transfer.sources.agent": "transfer.protocol",
-    "transfer.sources.web": "transfer.protocol transfer.sources.agent",
-    "transfer.sources.": "transfer.protocol transfer.sources.agent transfer.sources.web",
-    "transfer.pull": ("transfer.protocol transfer.store transfer.sources.agent transfer.sources."),
+    "transfer.store.folder": "transfer.protocol",
+    "transfer.store.state": "transfer.protocol",
+    "transfer.agent.core": "transfer.protocol transfer.agent.config",
+    "transfer.sources.web": "transfer.protocol transfer.sources.web.core transfer.sources.agent",
+    "transfer.store": "transfer.protocol transfer.store.folder transfer.store.state",
+    "transfer.agent.shell": "transfer.protocol transfer.agent.config transfer.agent.core",
+    "transfer.sources": "transfer.protocol transfer.sources.agent transfer.sources.web",
+    "transfer.agent": "transfer.agent.config transfer.agent.core transfer.agent.shell",
+    "transfer.pull.config": "transfer.protocol transfer.sources",
+    "transfer.pull": (
+        "transfer.protocol transfer.pull.core transfer.sources.agent transfer.store.folder "
+        "transfer.store.state transfer.store transfer.sources transfer.pull.config"
+    ),
 }
+
+# Rooms in whose folders at most so many modules lie: more are several ideas, each a folder's worth.
+CROWDED = ("control", "flow", "methods", "transfer")
+MOST_MODULES = 16
 
 # Whoever judges plans knows no planner and no solver.
 JUDGES = ("schedule", "control", "simulation")
@@ -75,59 +136,101 @@ JUDGED = {"solvers", "flow", "methods"}
 
 def arrows() -> dict[str, set[str]]:
     """Return for every room those that its modules import from, itself left out."""
-    found = {room: set() for room in MAY_IMPORT}
-    for module, imported in imports_of_all().items():
-        found[room_of(module)] |= {room_of(other) for other in imported} - {room_of(module)}
-    return found
+    return down_to(1, folder_arrows())
 
 
 def test_every_room_has_a_row():
-    unknown = {room_of(module) for module in read_modules()} - MAY_IMPORT.keys()
-    assert not unknown, "add a row to MAY_IMPORT for each, below all that it imports"
+    found = arrows().keys()
+    assert not found - MAY_IMPORT.keys(), (
+        "add a row to MAY_IMPORT for each, below all that it imports"
+    )
+    assert not MAY_IMPORT.keys() - found, "there are no such rooms any more: take their rows away"
 
 
-@pytest.mark.parametrize("module", sorted(read_modules()))
-def test_module_imports_only_what_its_room_may(module):
-    room = room_of(module)
-    allowed = {room, *MAY_IMPORT.get(room, "").split()}
-    for imported in sorted(imports_of_all()[module]):
-        assert room_of(imported) in allowed, (
-            f"{module} imports {imported}, but {room} may import only {sorted(allowed - {room})}: "
-            "move the code, or change the map with a reason"
-        )
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_modules_import_only_what_their_room_may(room):
+    allowed = {room, *MAY_IMPORT[room].split()}
+    found = [
+        f"{module} -> {imported}"
+        for module in sorted(read_modules())
+        if room_of(module) == room
+        for imported in sorted(imports_of_all()[module])
+        if room_of(imported) not in allowed
+    ]
+    assert not found, (
+        f"{room} may import only {sorted(allowed - {room})}: move the code, or change the map "
+        "with a reason"
+    )
 
 
-def inner_room_of(module: str) -> str:
-    """Return the folder within `transfer` that a module lies in, by its row in `WITHIN`."""
-    folder = module if f"{module}." in WITHIN or module in WITHIN else module.rpartition(".")[0]
-    return folder if folder in WITHIN else f"{folder}."
+def arrows_within() -> dict[str, set[str]]:
+    """Return for every folder of rooms with several those of its room that it imports from."""
+    tops = {folder: folder.partition(".")[0] for folder in folder_arrows()}
+    of_room = Counter(tops.values())
+    return {
+        folder: {other for other in others if tops[other] == tops[folder]}
+        for folder, others in folder_arrows().items()
+        if of_room[tops[folder]] > 1
+    }
 
 
-def inner_arrows() -> dict[str, set[str]]:
-    """Return for every folder within `transfer` those that its modules import from."""
-    found: dict[str, set[str]] = {room: set() for room in WITHIN}
-    for module, imported in imports_of_all().items():
-        if room_of(module) == "transfer":
-            inside = {inner_room_of(other) for other in imported if room_of(other) == "transfer"}
-            found[inner_room_of(module)] |= inside - {inner_room_of(module)}
-    return found
+def test_every_folder_within_a_room_has_a_row():
+    """The room's own modules have one, too, also where they are its docstring alone."""
+    found = arrows_within().keys()
+    assert not found - WITHIN.keys(), "add a row to WITHIN for each, below all that it imports from"
+    assert not WITHIN.keys() - found, "there are no such folders any more: take their rows away"
 
 
-@pytest.mark.parametrize("room", WITHIN)
-def test_rooms_within_import_what_they_may_and_nothing_else(room):
-    assert inner_arrows()[room] == set(WITHIN[room].split())
+@pytest.mark.parametrize("folder", WITHIN)
+def test_folder_imports_within_its_room_what_it_may_and_nothing_else(folder):
+    allowed = {*WITHIN[folder].split()}
+    found = arrows_within().get(folder, set())
+    assert not found - allowed, (
+        f"the row of {folder} in WITHIN does not name what it imports from: move the code, or "
+        f"change the row with a reason. {arrows_of_files(folder, found - allowed)}"
+    )
+    assert not allowed - found, (
+        f"nothing in {folder} imports from {sorted(allowed - found)}: take them out of its row in "
+        "WITHIN"
+    )
+
+
+def arrows_of_files(folder: str, others: set[str]) -> list[str]:
+    """Return which modules of a folder import which ones of others."""
+    return sorted(
+        f"{module} -> {other}"
+        for module, imported in imports_of_all().items()
+        for other in imported
+        if folder_of(module) == folder and folder_of(other) in others
+    )
 
 
 def test_the_map_within_runs_from_bottom_to_top():
     below: set[str] = set()
-    for room, allowed in WITHIN.items():
-        assert set(allowed.split()) <= below, f"{room} may import what stands below it in the map"
-        below.add(room)
+    for folder, allowed in WITHIN.items():
+        later = set(allowed.split()) - below
+        assert not later, f"{folder} may import {sorted(later)}, which stand below it in WITHIN"
+        below.add(folder)
+
+
+def test_no_circle_of_folders_at_any_depth():
+    """Folders count with all below them, and without it."""
+    assert circles_of_folders(folder_arrows()) == [], "move what leads back to a folder below both"
+
+
+def test_no_folder_is_crowded():
+    modules = Counter(folder_of(module) for module in read_modules() if folder_of(module) != module)
+    crowded = {
+        folder: n
+        for folder, n in modules.items()
+        if folder.partition(".")[0] in CROWDED and n > MOST_MODULES
+    }
+    assert not crowded, "make a folder of those that belong together"
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
 def test_no_room_may_import_what_it_does_not(room):
-    needless = set(MAY_IMPORT[room].split()) - arrows()[room]
+    needless = set(MAY_IMPORT[room].split()) - arrows().get(room, set())
     assert not needless, f"nothing in {room} imports them: take them out of its row in MAY_IMPORT"
 
 
@@ -139,13 +242,9 @@ def test_the_map_runs_from_bottom_to_top():
         below.add(room)
 
 
-def test_no_circle_of_imports():
+def test_no_circle_of_files():
     # Wherever they stand: in functions, and for types only, too.
-    graph = {module: imports - {module} for module, imports in imports_of_all().items()}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        pytest.fail(f"modules import each other: {' <- '.join(error.args[1])}")
+    assert circles(imports_of_all()) == [], "modules import each other"
 
 
 @pytest.mark.parametrize("judge", JUDGES)

@@ -15,10 +15,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
 
 
-def test_there_are_a_plan_a_sweep_and_a_pull():
-    assert [path.stem for path in NOTEBOOKS] == ["plan", "pull", "robustness_sweep"]
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_have_no_outputs(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

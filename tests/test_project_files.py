@@ -6,7 +6,6 @@ import subprocess
 from configparser import ConfigParser
 from pathlib import Path
 
-import pytest
 import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -60,16 +59,6 @@ def test_hooks_call_what_developers_have_installed():
     assert repository["repo"] == "local"
     called = {hook["entry"].split()[0] for hook in repository["hooks"]}
     assert called == {"ruff", "mypy"} <= packages_of("lint")
-
-
-@pytest.mark.parametrize(
-    "asked", ["--version", "Command", "files", "expected", "happened", "DATACOLLECT_DEBUG=1"]
-)
-def test_a_bug_report_asks_for_what_is_needed(asked):
-    template = REPOSITORY / ".github/ISSUE_TEMPLATE/bug_report.md"
-    text = template.read_text(encoding="utf-8")
-    assert asked in text
-    assert text.count("**:") + text.count("):") == 4
 
 
 def test_a_source_distribution_has_all_that_is_kept():

@@ -24,9 +24,3 @@ def test_a_command_says_how_it_is_used(name, scripts, capsys, monkeypatch):
         scripts(name).main()
     assert end.value.code == 0
     assert f"usage: {name}.py" in capsys.readouterr().out
-
-
-def test_the_documented_commands_are_there():
-    readme = (EXPERIMENTS / "README.md").read_text(encoding="utf-8")
-    for name in COMMANDS:
-        assert f"python experiments/{name}.py" in readme

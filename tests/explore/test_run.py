@@ -76,13 +76,6 @@ def test_it_goes_on_where_it_ended_and_repeats_what_was_wrong(family, tmp_path, 
     assert run.main([*where, "--minutes", "0"]) == 0
 
 
-def test_every_family_has_a_case_and_says_what_it_looks_at():
-    assert len(run.families()) >= 8
-    for name, what in run.families().items():
-        assert len(what) > 20, name
-        assert "\ndef case(seed: int) -> str | None:\n" in (run.HERE / f"{name}.py").read_text()
-
-
 def test_a_family_that_is_not_there_is_named(capsys, tmp_path):
     with pytest.raises(SystemExit):
         run.main(["--families", "nothing", "--folder", str(tmp_path)])

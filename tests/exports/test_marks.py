@@ -14,7 +14,7 @@ from instances.exported_scripts import N_BYTES, PARTIAL, Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
 import datacollect as dc
-from datacollect.exports.scripts import RUNNER, TOOLS
+from datacollect.exports.scripts import TOOLS
 
 DATA = data_of("f")
 HALF = N_BYTES // 2
@@ -279,16 +279,6 @@ def test_a_tool_that_is_too_old_is_refused(tmp_path, kind):
     assert code == 3
     assert " is too old, " in said
     assert "apt install" in said
-
-
-def test_each_part_is_short_enough_to_be_read():
-    parts = {part for tool in TOOLS.values() for part in tool.parts}
-    folder = package_files("datacollect.exports")
-    texts = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in parts]
-    assert max(len(text.splitlines()) for text in texts) <= 200
-    # What all tools share.
-    runner = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in RUNNER]
-    assert sum(len(text.splitlines()) for text in runner) <= 650
 
 
 @pytest.mark.parametrize("kind", TOOLS)

@@ -1,4 +1,4 @@
-"""What our modules import, and the rooms that they lie in.
+"""What our modules import, the rooms and folders that they lie in, and circles among these.
 
 Imports count wherever they stand: at the top, inside functions, under ``TYPE_CHECKING``. What is
 imported by name at run time does not: that a solver is chosen then is its purpose.
@@ -7,8 +7,11 @@ imported by name at run time does not: that a solver is chosen then is its purpo
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+
+import networkx as nx
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -41,12 +44,6 @@ def imports_of_all() -> dict[str, set[str]]:
     return {module: imports_of(text, set(sources)) for module, text in sources.items()}
 
 
-@cache
-def rooms() -> frozenset[str]:
-    """Return the names of all rooms, the root and the package itself among them."""
-    return frozenset(room_of(module) for module in read_modules())
-
-
 def room_of(module: str) -> str:
     """Return the room that a module lies in, by its name within the package."""
     if module in NOT_ROOT:
@@ -54,6 +51,65 @@ def room_of(module: str) -> str:
     room, _, rest = module.partition(".")
     is_room = rest or any(name.startswith(f"{room}.") for name in read_modules())
     return room if is_room or room == "examples" else ROOT
+
+
+@cache
+def folders() -> frozenset[str]:
+    """Return the names of all folders with modules in them."""
+    names = (name.rpartition(".")[0] for name in read_modules())
+    return frozenset(name for name in names if name)
+
+
+def folder_of(module: str) -> str:
+    """Return the folder that a module lies in; the docstring of a folder lies in the folder."""
+    home = module if module in folders() else module.rpartition(".")[0]
+    return home or room_of(module)
+
+
+def folder_arrows() -> dict[str, set[str]]:
+    """Return for every folder those that its own modules import from, itself left out."""
+    found: dict[str, set[str]] = {folder_of(module): set() for module in read_modules()}
+    for module, imported in imports_of_all().items():
+        home = folder_of(module)
+        found[home] |= {folder_of(other) for other in imported} - {home}
+    return found
+
+
+def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the names that lead to each other, one list for each group of them.
+
+    >>> circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}})
+    [['b', 'c']]
+    """
+    graph = nx.from_dict_of_lists(arrows, create_using=nx.DiGraph)
+    groups = nx.strongly_connected_components(graph)
+    return sorted(sorted(group) for group in groups if len(group) > 1)
+
+
+def circles_of_folders(arrows: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the circles among folders, whatever the depth down to which folders are looked at.
+
+    Folders at that depth count with all that lies below them.
+
+    >>> circles_of_folders({"a.b": {"c.d"}, "c.d": set(), "c.e": {"a.b"}})
+    [['a', 'c']]
+    """
+    deepest = 1 + max(folder.count(".") for folder in arrows)
+    found = {tuple(each) for n in range(deepest) for each in circles(down_to(n + 1, arrows))}
+    return sorted(map(list, found))
+
+
+def down_to(depth: int, arrows: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return the arrows between folders that count with all that lies below that depth.
+
+    >>> down_to(1, {"a.b": {"c.d", "a.e"}, "a": set()})
+    {'a': {'c'}}
+    """
+    found: dict[str, set[str]] = {}
+    for folder, others in arrows.items():
+        home, *imported = (".".join(name.split(".")[:depth]) for name in (folder, *others))
+        found.setdefault(home, set()).update({*imported} - {home})
+    return found
 
 
 def imports_of(source: str, modules: set[str]) -> set[str]:

@@ -6,12 +6,17 @@ with the reason (see `record_digests.py`).
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
 from conftest import NO_NS3, OTHER_PLATFORM
-from instances.digest_runs import RUNS
+from instances.digest_runs import RUNS, carried_out
 from judges import digests
+
+from datacollect import control
+from datacollect.control.controller import Controller
 
 needs_ns3 = pytest.mark.skipif(find_spec("ns3") is None, reason=NO_NS3)
 MARKS = {"fluid": (), "ns3": (needs_ns3,)}
@@ -43,3 +48,42 @@ def test_a_run_is_what_was_recorded(engine, name):
     assert not lines, "\n".join(
         [f"{engine}, {name}: if this is meant, python tests/record_digests.py --why ...", *lines]
     )
+
+
+# Only `pull` takes these.
+OF_PULLS = {"ChainedController", "LearningController"}
+
+
+def controllers():
+    """Return all classes of controllers in `datacollect.control`, by name."""
+    for module in pkgutil.walk_packages(control.__path__, "datacollect.control."):
+        import_module(module.name)
+    found, waiting = {}, [Controller]
+    while waiting:
+        below = waiting.pop().__subclasses__()
+        waiting += below
+        found |= {kind.__name__: kind for kind in below}
+    # Engines have some of their own, which measure; so have tests.
+    room = f"{control.__name__}."
+    return {name: kind for name, kind in found.items() if kind.__module__.startswith(room)}
+
+
+def test_every_controller_of_scenarios_carries_some_run_out(monkeypatch, tmp_path):
+    wanted = {name for name in controllers() if name[0] != "_"} - OF_PULLS
+    made = set()
+    for kind in controllers().values():
+        monkeypatch.setattr(kind, "__init__", noting(made, kind.__init__))
+    for case in RUNS["fluid"].values():
+        if not wanted <= made:
+            carried_out("fluid", case(), tmp_path)
+    assert wanted <= made, "add a run to tests/instances/digest_runs.py for each"
+
+
+def noting(made, begin):
+    """The constructor of a controller, which notes who was made."""
+
+    def note(self, *arguments, **options):
+        made.add(type(self).__name__)
+        begin(self, *arguments, **options)
+
+    return note
