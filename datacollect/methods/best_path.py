@@ -16,6 +16,7 @@ from datacollect.methods.arguments import (
     HYSTERESIS,
     default_chunk_s,
     require_shape,
+    shape_in_seconds,
 )
 from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.fair_slots import fair_slots
@@ -34,14 +35,15 @@ if TYPE_CHECKING:
     from datacollect.choices import First, Solver
     from datacollect.flow.pools import Pool
     from datacollect.problem.problem import Problem
+    from datacollect.quantities import Seconds
     from datacollect.schedule.schedule import Schedule
 
 
 def best_path(
     problem: Problem,
     *,
-    slot_s: float | None = None,
-    chunk_s: float | None = None,
+    slot_s: Seconds | None = None,
+    chunk_s: Seconds | None = None,
     hysteresis: float = HYSTERESIS,
     first: First = VIA_DIRECT,
     solver: Solver = "auto",
@@ -61,11 +63,12 @@ def best_path(
     Parameters
     ----------
     problem : Problem
-    slot_s : float, optional
-        Relays store and forward in slots of this many seconds.
-    chunk_s : float, optional
-        Relays forward what they received this many seconds ago; default: 1/1000 of the lower
-        bound, or less where bandwidths change often: pipelines drain at each change.
+    slot_s : float or str, optional
+        Relays store and forward in slots of this many seconds, or of a time such as ``"5 min"``.
+    chunk_s : float or str, optional
+        Relays forward what they received this long ago, in seconds or a text; default:
+        1/1000 of the lower bound, or less where bandwidths change often: pipelines drain at each
+        change.
     hysteresis : float
         At least 1.
     first : {"direct", "relay"}
@@ -107,7 +110,8 @@ def best_path(
     >>> dc.best_path(problem).routes[0].hosts
     ('S', 'K', 'D')
     """
-    options = BestPathOptions(slot_s, chunk_s, hysteresis, first, solver, derate)
+    shape = shape_in_seconds(slot_s, chunk_s)
+    options = BestPathOptions(*shape, hysteresis, first, solver, derate)
     return judged(problem, partial(best_path_candidate, options=options, budget=Budget(solver)))
 
 

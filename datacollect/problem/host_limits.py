@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from datacollect.arrays import FloatArray, IntArray
-    from datacollect.kinds import Schema
+    from datacollect.kinds import Kind, Schema
     from datacollect.problem.contents import ProblemContents
 
 LIMITS = ("uplink_bytes_per_s", "downlink_bytes_per_s")
@@ -80,7 +80,7 @@ def has_hours(text: str) -> bool:
     return _HAS_HOUR.search(text) is not None
 
 
-def hourly_rate(text: str, place: str, number: Number) -> HourlyRate:
+def hourly_rate(text: str, place: str, number: Kind) -> HourlyRate:
     """Read rates by hours of the day: commas or semicolons separate them.
 
     Raises

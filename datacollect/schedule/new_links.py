@@ -11,6 +11,7 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.problem.host_limits import LIMITS
 from datacollect.schedule.tolerances import SAME_START
+from datacollect.units import counted
 
 if TYPE_CHECKING:
     from datacollect.arrays import FloatArray, IntArray
@@ -40,6 +41,10 @@ class NewLinks:
     bandwidth_bytes_per_s: FloatArray
     price_per_gb: FloatArray
     periods_s: FloatArray
+
+    def __repr__(self) -> str:
+        n_links, n_periods = len(self.link_from), len(self.periods_s)
+        return f"<NewLinks: {counted(n_links, 'link')}, {counted(n_periods, 'period')}>"
 
 
 def with_new_links(problem: Problem, columns: dict[str, Any], new: NewLinks) -> dict[str, Any]:
