@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from datacollect.arrays import BoolArray, FloatArray, IndexArray
+    from datacollect.arrays import BoolArray, FloatArray, IndexArray, InUnitsLike
     from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
     from datacollect.problem.windows import OpenLinks, Window
@@ -139,16 +139,16 @@ def _rates_of_links(links: Sequence[Link]) -> dict[str, Any]:
 
 def contents_of_matrix(
     names: Sequence[str],
-    bandwidth_bytes_per_s: npt.ArrayLike,
-    backlog_bytes: npt.ArrayLike,
+    bandwidth_bytes_per_s: InUnitsLike,
+    backlog_bytes: InUnitsLike,
     destination: str,
     *,
-    limits: Mapping[str, npt.ArrayLike],
-    periods_s: npt.ArrayLike | None = None,
+    limits: Mapping[str, InUnitsLike],
+    periods_s: InUnitsLike | None = None,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
     most_connections: npt.ArrayLike | None = None,
-    rates: Mapping[str, npt.ArrayLike | None] | None = None,
+    rates: Mapping[str, InUnitsLike | None] | None = None,
 ) -> ProblemContents:
     """Bring a matrix of bandwidth into columns, see `Problem.from_matrix`.
 
@@ -240,7 +240,7 @@ def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
     return np.broadcast_to(matrix, used.shape)[used]
 
 
-def _starts(periods_s: npt.ArrayLike | None) -> FloatArray:
+def _starts(periods_s: InUnitsLike | None) -> FloatArray:
     if periods_s is None:
         return np.zeros(1)
     return np.asarray(in_units(periods_s, COUNTED["periods_s"], "periods_s"), dtype=float)

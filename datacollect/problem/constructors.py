@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from datacollect.arrays import InUnitsLike
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
     from datacollect.quantities import Seconds, WholeBytes
 
@@ -99,20 +100,20 @@ class ProblemConstructors(ProblemContents):
     def from_matrix(
         cls,
         names: Sequence[str],
-        bandwidth_bytes_per_s: npt.ArrayLike,
-        backlog_bytes: npt.ArrayLike,
+        bandwidth_bytes_per_s: InUnitsLike,
+        backlog_bytes: InUnitsLike,
         destination: str,
         *,
-        release_s: npt.ArrayLike = 0.0,
-        storage_bytes: npt.ArrayLike = math.inf,
-        uplink_bytes_per_s: npt.ArrayLike = math.inf,
-        downlink_bytes_per_s: npt.ArrayLike = math.inf,
-        periods_s: npt.ArrayLike | None = None,
+        release_s: InUnitsLike = 0.0,
+        storage_bytes: InUnitsLike = math.inf,
+        uplink_bytes_per_s: InUnitsLike = math.inf,
+        downlink_bytes_per_s: InUnitsLike = math.inf,
+        periods_s: InUnitsLike | None = None,
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
         most_connections: npt.ArrayLike | None = None,
-        per_connection_bytes_per_s: npt.ArrayLike | None = None,
-        capacity_bytes_per_s: npt.ArrayLike | None = None,
+        per_connection_bytes_per_s: InUnitsLike | None = None,
+        capacity_bytes_per_s: InUnitsLike | None = None,
         competitors: npt.ArrayLike | None = None,
     ) -> Self:
         """Build a problem from a bandwidth matrix.
@@ -264,7 +265,7 @@ class ProblemConstructors(ProblemContents):
         destination: str,
         *,
         hosts: pd.DataFrame | None = None,
-        periods_s: npt.ArrayLike | None = None,
+        periods_s: InUnitsLike | None = None,
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
     ) -> Self:

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.arrays import FloatArray, IntArray, InUnitsLike
     from datacollect.problem.hosts import Held, SharedBottleneck
     from datacollect.quantities import WholeBytes
 
@@ -59,7 +58,7 @@ def contents_of_table(
     destination: str,
     *,
     hosts: pd.DataFrame | None = None,
-    periods_s: npt.ArrayLike | None = None,
+    periods_s: InUnitsLike | None = None,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
 ) -> ProblemContents:

@@ -14,7 +14,7 @@ from datacollect.schedule.fields import TRANSFER
 from datacollect.units import counted
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.arrays import FloatArray, IntArray, InUnitsLike
 
 _COUNTED = counted_fields(TRANSFER)
 _COUNTED["n_bytes"] = _COUNTED.pop("bytes")
@@ -103,10 +103,10 @@ class TransferColumns(TypedDict, total=False):
 
     route: Required[npt.ArrayLike]
     hop: Required[npt.ArrayLike]
-    offset_bytes: Required[npt.ArrayLike]
-    n_bytes: Required[npt.ArrayLike]
-    start_s: Required[npt.ArrayLike]
-    finish_s: Required[npt.ArrayLike]
+    offset_bytes: Required[InUnitsLike]
+    n_bytes: Required[InUnitsLike]
+    start_s: Required[InUnitsLike]
+    finish_s: Required[InUnitsLike]
     streams: npt.ArrayLike
 
 
