@@ -184,14 +184,9 @@ def contents_of_matrix(
     """
     names = tuple(names)
     n = len(names)
-    bandwidth, backlogs = (
-        in_units(values, COUNTED[key], key)
-        for key, values in (
-            ("bandwidth_bytes_per_s", bandwidth_bytes_per_s),
-            ("backlog_bytes", backlog_bytes),
-        )
-    )
-    matrix = np.asarray(bandwidth, dtype=float)
+    said = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, "backlog_bytes": backlog_bytes}
+    said = values_in_units({**said, **limits}, COUNTED)
+    matrix = np.asarray(said["bandwidth_bytes_per_s"], dtype=float)
     starts = _starts(periods_s)
     if matrix.ndim == 2:
         matrix = matrix[np.newaxis]
@@ -203,13 +198,15 @@ def contents_of_matrix(
     used = _off_diagonal_nonzero(matrix)
     number = np.arange(n, dtype=np.int32)
     given: dict[str, Any] = {
-        key: by_period(key, value, len(starts), n) if key in LIMITS else one_per_host(key, value, n)
-        for key, value in values_in_units(limits, COUNTED).items()
+        key: by_period(key, said[key], len(starts), n)
+        if key in LIMITS
+        else one_per_host(key, said[key], n)
+        for key in limits
     }
     return ProblemContents(
         names=names,
         destination=destination,
-        backlog_bytes=whole_backlogs(names, backlogs),
+        backlog_bytes=whole_backlogs(names, said["backlog_bytes"]),
         link_from=_read_only(np.repeat(number, used.sum(axis=1))),
         link_to=_read_only(np.broadcast_to(number, (n, n))[used]),
         bandwidth_bytes_per_s=_read_only(matrix[:, used]),
