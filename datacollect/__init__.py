@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from datacollect.measurement.samples import read_samples
     from datacollect.methods.best_path import best_path
     from datacollect.methods.comparison import Comparison, compare
-    from datacollect.methods.coordinated import coordinated
+    from datacollect.methods.coordinated.coordinated import coordinated
     from datacollect.methods.direct import direct
     from datacollect.methods.money_front import front
     from datacollect.methods.replanning.replan import replan
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.scenario.carry_out import simulate
     from datacollect.scenario.scenario import Scenario
-    from datacollect.schedule.new_links import NewLinks
+    from datacollect.schedule.data.new_links import NewLinks
+    from datacollect.schedule.data.transfers import Bottleneck, Route, Transfers
     from datacollect.schedule.progress import Progress, remaining_problem
     from datacollect.schedule.schedule import Schedule
-    from datacollect.schedule.transfers import Bottleneck, Route, Transfers
     from datacollect.study.experiment import Experiment
     from datacollect.study.report.report import Report, report
     from datacollect.study.sweep import sweep
@@ -80,20 +80,20 @@ _HOMES = {
     "flow.optimum": ("lower_bound",),
     "scenario.carry_out": ("simulate",),
     "methods.best_path": ("best_path",),
-    "methods.coordinated": ("coordinated",),
+    "methods.coordinated.coordinated": ("coordinated",),
     "methods.direct": ("direct",),
     "methods.money_front": ("front",),
     "pictures.page": ("plot_page",),
     "pictures.plot": ("plot_schedule", "save_plot"),
     "problem.hosts": ("Held", "Host", "Link", "Parcel", "SharedBottleneck"),
     "problem.problem": ("Problem",),
-    "schedule.new_links": ("NewLinks",),
+    "schedule.data.new_links": ("NewLinks",),
     "schedule.progress": ("Progress", "remaining_problem"),
     "methods.replanning.replan": ("replan",),
     "study.report.report": ("Report", "report"),
     "scenario.scenario": ("Scenario",),
     "schedule.schedule": ("Schedule",),
-    "schedule.transfers": ("Bottleneck", "Route", "Transfers"),
+    "schedule.data.transfers": ("Bottleneck", "Route", "Transfers"),
     "study.sweep": ("sweep",),
     "transfer.pull.answer": ("Pulled",),
     "transfer.pull.run": ("pull",),

@@ -9,16 +9,16 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.field_tables import Field, Rows
-from datacollect.kinds import Flag, ListOf, Number, Text, Whole
+from datacollect.files.fields import Field, Rows
+from datacollect.files.kinds import Flag, ListOf, Number, Text, Whole
 from datacollect.scenario.fields import SCENARIO
 from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from datacollect.field_tables import Table
-    from datacollect.kinds import Kind
+    from datacollect.files.fields import Table
+    from datacollect.files.kinds import Kind
 
 PAGE = Path(__file__).parent / "scenario_keys.md"
 BEGIN = "At the top, besides the tables below:\n"

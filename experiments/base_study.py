@@ -235,7 +235,7 @@ def read(file):
 
 def half_width(values):
     """Return half the width of the 95 % confidence interval of the mean; NaN for one value."""
-    from datacollect.intervals import mean_interval
+    from datacollect.numbers.intervals import mean_interval
 
     interval = mean_interval(values)
     return (interval.high - interval.low) / 2

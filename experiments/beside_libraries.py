@@ -253,7 +253,7 @@ def intervals() -> None:
     """Of 600 samples of eight skewed logarithms: how often the truth is held; time for each."""
     from scipy.stats import bootstrap
 
-    from datacollect.intervals import RESAMPLES, ratio_interval
+    from datacollect.numbers.intervals import RESAMPLES, ratio_interval
 
     def ours(logs: np.ndarray) -> tuple[float, float]:
         found = ratio_interval(np.exp(logs), np.ones(len(logs)))
@@ -285,7 +285,7 @@ def ranges() -> None:
     import portion
     from sortedcontainers import SortedDict
 
-    from datacollect.byte_ranges import ByteRanges
+    from datacollect.numbers.byte_ranges import ByteRanges
 
     def ours(order: list[int]) -> int:
         there = ByteRanges()
@@ -370,8 +370,8 @@ def headers() -> None:
     from urllib3.util.retry import Retry
     from werkzeug.http import parse_content_range_header
 
-    from datacollect.transfer.sources.web.evidence import content_range
-    from datacollect.transfer.sources.web.heads import Head, wait_s
+    from datacollect.transfer.sources.web.core.evidence import content_range
+    from datacollect.transfer.sources.web.core.heads import Head, wait_s
 
     def ours(text: str) -> tuple[int | None, ...] | None:
         found = content_range(Head(206, {"content-range": text}))

@@ -35,7 +35,7 @@ from cloud_grids import (
 )
 
 import datacollect as dc
-from datacollect.units import BITS_PER_BYTE, BYTES_PER_GB, format_bytes, format_duration
+from datacollect.files.units import BITS_PER_BYTE, BYTES_PER_GB, format_bytes, format_duration
 
 if TYPE_CHECKING:
     import pandas as pd

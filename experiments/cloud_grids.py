@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import datacollect as dc
-from datacollect.units import BYTES_PER_GB, bytes_per_s_from_bit_per_s
+from datacollect.files.units import BYTES_PER_GB, bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

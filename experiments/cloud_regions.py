@@ -35,7 +35,7 @@ from cloud_grids import (
 )
 
 import datacollect as dc
-from datacollect.units import BITS_PER_BYTE, format_bytes
+from datacollect.files.units import BITS_PER_BYTE, format_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,8 +24,8 @@ from unittest import mock
 import numpy as np
 
 import datacollect as dc
-from datacollect.methods import whole_numbers
-from datacollect.methods.file_cuts import files_split
+from datacollect.methods.connections import whole_numbers
+from datacollect.methods.finishing.file_cuts import files_split
 from datacollect.problem.manifest import Files
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.adaptive.controller import AdaptiveController
 from datacollect.control.controller import Controller
 from datacollect.control.relaying import QUEUES, RELAYING
 from datacollect.problem.problem import Problem

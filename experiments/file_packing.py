@@ -16,7 +16,7 @@ import measuring
 import numpy as np
 
 import datacollect as dc
-from datacollect.methods.file_cuts import files_split, with_cuts_at_files
+from datacollect.methods.finishing.file_cuts import files_split, with_cuts_at_files
 from datacollect.problem.manifest import Files
 
 N_FILES = 1_000_000

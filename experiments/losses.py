@@ -20,7 +20,7 @@ import numpy as np
 from relayed import AS_MANY, LABELS, MB, publish
 
 import datacollect as dc
-from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.adaptive.controller import AdaptiveController
 from datacollect.control.relaying import RELAYING
 from datacollect.simulation.fluid.engine import simulate_problem
 

@@ -23,9 +23,9 @@ from adaptive_tables import PAGE, RESULTS, geometric
 from study_tables import HERE, filled
 
 import datacollect as dc
-from datacollect.control.adaptive import AdaptiveController
-from datacollect.control.moves import Move
-from datacollect.methods.carrying import ExecutionOptions, n_connections
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.adaptive.moves import Move
+from datacollect.methods.execution import ExecutionOptions, n_connections
 from datacollect.scenario.carry_out import carry_out
 from datacollect.scenario.reference import true_problem
 from datacollect.scenario.scenario import Scenario

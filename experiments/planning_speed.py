@@ -40,7 +40,7 @@ from synthetic_problems import (
 )
 
 import datacollect as dc
-from datacollect.flow.preference import DEFAULT
+from datacollect.flow.network.preference import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,7 +230,7 @@ def bound(task: Task) -> dict[str, object]:
 
 def one_max_flow(problem: dc.Problem, end_s: float) -> Callable[[], int]:
     """Prepare a maximum flow on all links in all periods that begin before `end_s`."""
-    from datacollect.flow.layered import breakpoints_s, layered_network
+    from datacollect.flow.network.layered import breakpoints_s, layered_network
 
     starts = breakpoints_s(problem)
     network = layered_network(problem, starts[starts < end_s])

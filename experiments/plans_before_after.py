@@ -35,7 +35,7 @@ from synthetic_problems import (
 )
 
 import datacollect as dc
-from datacollect.units import format_duration
+from datacollect.files.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.control.outlook import PARTS
+from datacollect.control.adaptive.outlook import PARTS
 from datacollect.methods.prediction import (
     MOSTLY_FREE,
     Job,
@@ -37,7 +37,7 @@ from datacollect.scenario.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.choices import Engine
+    from datacollect.files.choices import Engine
     from datacollect.scenario.outcome import Outcome
 
 HERE = Path(__file__).resolve().parent

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.files.units import format_bytes
 from datacollect.net.keys import new_private_key, write_private_key
-from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.pull.run import pull
-from datacollect.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -31,7 +31,7 @@ from datacollect.net.dialling import Hop, open_way
 from datacollect.net.keys import PrivateKey, new_private_key, write_private_key
 from datacollect.net.tickets import RELAY, Ticket, sign_ticket
 from datacollect.net.tls import client_context, server_context
-from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.pull.run import pull
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     import datacollect as dc
-    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.methods.slotted.graph import TimeExpandedGraph
 
 # A linear solver may take this long on the clock: much, since the machine may be busy.

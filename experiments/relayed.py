@@ -22,7 +22,7 @@ from adaptive_tables import PAGE, RESULTS, geometric
 from study_tables import filled
 
 import datacollect as dc
-from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.adaptive.controller import AdaptiveController
 from datacollect.control.relaying import RELAYING
 from datacollect.simulation.fluid.engine import simulate_problem
 

@@ -19,7 +19,7 @@ import datacollect as dc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.flow.preference import Costs
+    from datacollect.flow.network.preference import Costs
     from datacollect.methods.slotted.graph import TimeExpandedGraph
 
 
@@ -51,7 +51,7 @@ def whole_cheapest(
     problem: dc.Problem, plan: dc.Schedule, prefer: str, *, networkx: bool = False
 ) -> Callable[[], int]:
     """Prepare the minimum-cost flow through the whole time-expanded graph of the plan's slots."""
-    from datacollect.flow.preference import path_costs
+    from datacollect.flow.network.preference import path_costs
     from datacollect.methods.slotted.graph import slot_costs
 
     require_fewest(problem, plan)
@@ -81,7 +81,7 @@ def textbook_cheapest(problem: dc.Problem, plan: dc.Schedule, prefer: str) -> Ca
     A source's own data wait in the same nodes as others' data: storage limits would need the own
     data apart, and so do costs of storage. Compared are the wishes that come before storage.
     """
-    from datacollect.flow.preference import PREFERENCES, Costs, path_costs
+    from datacollect.flow.network.preference import PREFERENCES, Costs, path_costs
     from datacollect.methods.slotted.graph import slot_costs
 
     assert not np.isfinite(problem.storage_bytes).any()

@@ -10,7 +10,7 @@ from datacollect.errors import SolverError, SolverUnavailableError, TimeLimitErr
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.solvers.networks import FlowNetwork, FlowSolver
     from datacollect.solvers.programs import LinearProgram, LinearSolution, LinearSolver
 

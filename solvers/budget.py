@@ -11,7 +11,7 @@ from datacollect.errors import ProblemError, TimeLimitError
 from datacollect.solvers.choice import load_flow_solver, load_linear_solver
 
 if TYPE_CHECKING:
-    from datacollect.choices import Solver
+    from datacollect.files.choices import Solver
     from datacollect.solvers.networks import FlowSolver
     from datacollect.solvers.programs import LinearSolver
 

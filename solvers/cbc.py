@@ -33,7 +33,7 @@ from datacollect.installation import command_for_package
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.solvers.programs import LinearProgram
 
 # Its own choice of a simplex code, then another where that takes too many steps.

@@ -10,7 +10,7 @@ from datacollect.errors import InfeasibleError, ProblemError
 from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.solvers.networks import FlowNetwork
 
 

@@ -17,7 +17,7 @@ from datacollect.errors import SolverError
 from datacollect.solvers.checks import check_supply, check_terminals, unmet_supply
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.solvers.networks import FlowNetwork
 
 # Node potentials are path costs plus an artificial cost of 2**62 and must stay below 2**63.

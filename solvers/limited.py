@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, cast
 from datacollect.errors import SolverError, TimeLimitError
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.solvers.networks import FlowNetwork
 
 # -P: a file pickle.py in the current folder must not be taken for the standard module.

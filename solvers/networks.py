@@ -15,7 +15,7 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, IntArray
 
 # Sums of capacities at a node must stay below this, or 64-bit solvers overflow.
 CAPACITY_SUM_LIMIT = 2**62

@@ -13,7 +13,7 @@ import numpy as np
 from datacollect.solvers.checks import check_supply, check_terminals, unmet_supply
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.solvers.networks import FlowNetwork
 
 

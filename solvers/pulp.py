@@ -26,7 +26,7 @@ from datacollect.solvers.networks import FlowNetwork, source_side
 from datacollect.solvers.programs import LinearProgram, LinearSolution
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
 
 # CBC's tolerances are absolute, 1e-7: beyond 1e8 the spacing of doubles alone exceeds them. At
 # bounds of 1e16 CBC 2.10 calls feasible programs infeasible, at 1e20 it returned an objective 25 %

@@ -64,7 +64,8 @@ PLACES = (
         ),
     ),
     Place(
-        "datacollect/fairshare.py", ("datacollect/fairshare.py", "tests/leaves/test_fairshare.py")
+        "datacollect/numbers/fairshare.py",
+        ("datacollect/numbers/fairshare.py", "tests/leaves/test_fairshare.py"),
     ),
     Place(
         "datacollect/control",

@@ -19,8 +19,8 @@ from judges.plan_values import arrived_bytes, cost_of
 from judges.slotted_oracle import least_slotted_cost
 
 import datacollect as dc
-from datacollect.flow.layered import breakpoints_s
-from datacollect.flow.preference import PREFERENCES
+from datacollect.flow.network.layered import breakpoints_s
+from datacollect.flow.network.preference import PREFERENCES
 from datacollect.flow.shared.arrivals import grid_s
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem

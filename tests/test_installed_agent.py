@@ -46,7 +46,7 @@ def test_it_imports_what_three_packages_offer_and_nothing_heavy():
     code = (
         "import sys; before = set(sys.modules)\n"
         "import datacollect.commands.agent_alone, datacollect.net.tickets\n"
-        "import datacollect.transfer.agent.run, datacollect.transfer.agent.setting_up\n"
+        "import datacollect.transfer.agent.run, datacollect.transfer.agent.config.setting_up\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
     loaded = set(run(sys.executable, "-c", code).split()) - set(sys.stdlib_module_names)

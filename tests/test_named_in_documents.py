@@ -63,7 +63,7 @@ def test_everything_named_is_there(document):
 
 def test_what_is_not_there_is_found():
     text = """`datacollect/gone.py`, `flow/gone.py`, docs/gone.md. `datacollect.gone`,
-    `datacollect.errors.Gone`; but `flow/plan.py`, `tests/test_*.py`, `solvers/NAME.py`,
+    `datacollect.errors.Gone`; but `flow/routes/routes.py`, `tests/test_*.py`, `solvers/NAME.py`,
     `docs/`, `my.toml`, `datacollect.errors`, `datacollect.Problem.from_dict`, an.org/docs/x."""
     files = ["datacollect/gone.py", "docs/gone.md", "flow/gone.py"]
     assert missing_files(text, "") == files

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import format_rate
 from datacollect.topologies.layout import place_nodes
 from datacollect.topologies.rules import NODE_KINDS, WIRE_KINDS
-from datacollect.units import format_rate
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.topologies.wiring import Wiring
 
 SUFFIXES = (".png", ".svg", ".pdf")

@@ -6,9 +6,9 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import document_name, read_bytes, unpacked
 from datacollect.errors import DatacollectWarning, ProblemError
-from datacollect.quantities import plain_number
+from datacollect.files.documents import document_name, read_bytes, unpacked
+from datacollect.files.quantities import plain_number
 from datacollect.topologies.map_files import MapFile, read_map_file
 from datacollect.topologies.maps import Line, MapOptions, Site, topology_of_map
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS

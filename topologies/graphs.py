@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.topologies.wiring import Wiring
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.topologies.wiring import Wiring
 
 Complex: TypeAlias = "npt.NDArray[np.complex128]"

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import XML, Element, ParseError
 
-from datacollect.documents import decode
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown_text
-from datacollect.quantities import plain_number
+from datacollect.files.documents import decode
+from datacollect.files.kinds import shown_text
+from datacollect.files.quantities import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import counted, format_rate
 from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import component_labels, describe_parts
 from datacollect.topologies.topology import Topology
-from datacollect.units import counted, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

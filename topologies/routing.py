@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray
     from datacollect.topologies.wiring import Wiring
 
 WEIGHTS = ("hops", "delay")

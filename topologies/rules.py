@@ -17,7 +17,7 @@ from datacollect.errors import ProblemError, nearest_hint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray
 
 
 # "router": a node of a network without transit and stub domains; "external": a neighbour's node

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import bytes_per_s_from_mbit_per_s
 from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS
 from datacollect.topologies.topology import Topology
-from datacollect.units import bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

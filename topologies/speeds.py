@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.quantities import BYTES_PER_S, QuantityError, plain_number, quantity
-from datacollect.units import bytes_per_s_from_bit_per_s, format_rate
+from datacollect.files.quantities import BYTES_PER_S, QuantityError, plain_number, quantity
+from datacollect.files.units import bytes_per_s_from_bit_per_s, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import bytes_per_s_from_mbit_per_s
 from datacollect.topologies.parts import Node, Wire
 from datacollect.topologies.rules import DEFAULT_QUEUE_PACKETS, component_labels
 from datacollect.topologies.topology import Topology
-from datacollect.units import bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
 
 Number: TypeAlias = "int | tuple[int, int]"
 

@@ -33,7 +33,7 @@ from datacollect.topologies.rules import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.commands.streams import emit, emit_json, note
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def serve(agent_file: str, *, as_json: bool) -> None:
     """Run the agent of a file until it is told to end; say when it is ready."""
-    from datacollect.transfer.agent.config import AgentConfig
+    from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.run import Agent, run_agent
 
     config = AgentConfig.from_file(agent_file)
@@ -46,7 +46,11 @@ def init_agent(
     start: str = "datacollect agent",
 ) -> None:
     """Set an agent up and print the line that introduces it."""
-    from datacollect.transfer.agent.setting_up import DEFAULT_LISTEN, AgentSetting, set_up_agent
+    from datacollect.transfer.agent.config.setting_up import (
+        DEFAULT_LISTEN,
+        AgentSetting,
+        set_up_agent,
+    )
 
     setting = AgentSetting(
         name, collectors, serve, _places(relay_to), listen or DEFAULT_LISTEN, address

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.clock import instant_text
 from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
-from datacollect.methods.missing import cautions
-from datacollect.schedule.contents import TIME_LIMIT
-from datacollect.schedule.transfers import UNKNOWN
-from datacollect.schedule.use import connections_by_link, streams_by_hop
-from datacollect.units import counted, format_bytes, format_duration, format_rate
+from datacollect.files.clock import instant_text
+from datacollect.files.units import counted, format_bytes, format_duration, format_rate
+from datacollect.methods.warnings import cautions
+from datacollect.schedule.data.contents import TIME_LIMIT
+from datacollect.schedule.data.transfers import UNKNOWN
+from datacollect.schedule.data.use import connections_by_link, streams_by_hop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
-    from datacollect.clock import Clock
+    from datacollect.files.clock import Clock
     from datacollect.methods.comparison import Comparison
     from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
@@ -206,7 +206,7 @@ def pull_rows(table: pd.DataFrame, clock: Clock | None = None) -> list[dict[str,
 
 def files_text(problem: Problem, schedule: Schedule) -> str:
     """Say how many files a plan splits."""
-    from datacollect.methods.file_cuts import files_split
+    from datacollect.methods.finishing.file_cuts import files_split
 
     n_files = sum(len(files.paths) for files in (problem.manifest or {}).values())
     n_split, n_ranges = files_split(problem, schedule)

@@ -15,7 +15,7 @@ def check(problem_file: ProblemFile, schedule_file: ScheduleFile, as_json: Json 
     by how much.
     """
     from datacollect.commands.answers import bound_ratio, files_text
-    from datacollect.units import format_duration
+    from datacollect.files.units import format_duration
 
     problem, schedule = read_both(problem_file, schedule_file)
     with working("checking"):

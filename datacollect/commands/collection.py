@@ -35,7 +35,7 @@ def new(
 
     A key that is there is taken. Where both are there already, nothing changes.
     """
-    from datacollect.transfer.pull.editing import new_collection
+    from datacollect.transfer.pull.config.editing import new_collection
 
     public = new_collection(file, destination, key)
     note(f"{file} is there; on each host that has data, where NAME is its name and DIR its folder:")
@@ -63,9 +63,9 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Add an agent to a collection file; one that is in it already stays as it is."""
-    from datacollect.documents import read_text
+    from datacollect.files.documents import read_text
     from datacollect.transfer.protocol.introduction import introductions_of
-    from datacollect.transfer.pull.editing import add_agents
+    from datacollect.transfer.pull.config.editing import add_agents
 
     text = read_text("-") if line == ["-"] else " ".join(line)
     added = add_agents(file, introductions_of(text), force=force)

@@ -30,9 +30,9 @@ def compare(
 ) -> None:
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods
-    from datacollect.methods.missing import cautions
-    from datacollect.methods.names import EARLY
-    from datacollect.methods.recurring import planned_to_the_end
+    from datacollect.methods.finishing.recurring import planned_to_the_end
+    from datacollect.methods.options.names import EARLY
+    from datacollect.methods.warnings import cautions
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     problem = read_problem(problem_file)

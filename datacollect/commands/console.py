@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, TextIO
 
 from datacollect.commands.streams import emit, emit_json, note
-from datacollect.units import format_duration
+from datacollect.files.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

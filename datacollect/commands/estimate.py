@@ -21,7 +21,7 @@ from datacollect.commands.options import (
 )
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
-from datacollect.kinds import Number
+from datacollect.files.kinds import Number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,10 +124,10 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """Turn measurements into a CSV of bandwidths, for bandwidth_csv."""
+    from datacollect.files.units import counted
     from datacollect.measurement.estimates import estimate as estimate_bandwidths
     from datacollect.measurement.reading import read_measurements
     from datacollect.measurement.unlike import of_one_kind
-    from datacollect.units import counted
 
     for file in samples:
         require_kept(output, file)
@@ -180,7 +180,7 @@ def _half_life_s(text: str) -> float:
 
 def _emit_estimates(found: pd.DataFrame, hours: Sequence[str] | None) -> None:
     """Show each estimate beside the raw mean and the last sample."""
-    from datacollect.units import format_rate
+    from datacollect.files.units import format_rate
 
     headings, right = ["link", "estimate", "mean", "last", "samples"], "<>>>>"
     rows = [

@@ -28,7 +28,7 @@ def explain(
     first for its method, what coordination would gain, and why it ends later than the lower bound.
     """
     from datacollect.explanation.explain import explain as find_explanation
-    from datacollect.methods.recurring import planned_to_the_end
+    from datacollect.methods.finishing.recurring import planned_to_the_end
 
     if schedule_file is None:
         problem, plan = read_problem(problem_file), None

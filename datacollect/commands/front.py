@@ -48,9 +48,9 @@ def front(
 
     The price of the cheapest plan for each of several deadlines.
     """
+    from datacollect.files.units import format_bytes
+    from datacollect.methods.finishing.recurring import planned_to_the_end
     from datacollect.methods.money_front import front as find_front
-    from datacollect.methods.recurring import planned_to_the_end
-    from datacollect.units import format_bytes
 
     require_kept(output, problem_file)
     if output is not None and not output.lower().endswith((*PICTURES, ".csv")):
@@ -80,7 +80,7 @@ def _latest_s(table: pd.DataFrame) -> float:
 
 
 def _show(table: pd.DataFrame) -> None:
-    from datacollect.units import format_duration
+    from datacollect.files.units import format_duration
 
     rows = [
         (
@@ -107,7 +107,7 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _save(table: pd.DataFrame, path: Path, title: str) -> None:
-    from datacollect.documents import write_atomically
+    from datacollect.files.documents import write_atomically
 
     if path.suffix.lower() == ".csv":
         write_atomically(str(path), table.to_csv(lineterminator="\n").encode())
@@ -134,8 +134,8 @@ def _figure(table: pd.DataFrame, title: str) -> Figure:
     """Draw money by makespan; a line marks the price of the cheapest at any time."""
     from matplotlib.figure import Figure
 
+    from datacollect.files.units import format_duration
     from datacollect.pictures.axis import time_unit
-    from datacollect.units import format_duration
 
     most_s = float(table["makespan_s"].max())
     is_hours = 3600.0 <= most_s < 5 * 86_400.0

@@ -65,7 +65,7 @@ def _named_by(path: str) -> Iterable[tuple[str, str]]:
 
 
 def _names_in(path: str) -> Iterable[tuple[tuple[str, ...], str]]:
-    from datacollect.documents import read_tree
+    from datacollect.files.documents import read_tree
 
     if path == "-" or not Path(path).is_file():
         return

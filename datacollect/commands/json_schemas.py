@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.field_tables import Table
+from datacollect.files.fields import Table
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
 from datacollect.schedule.fields import SCHEDULE
 from datacollect.study.fields import EXPERIMENT
-from datacollect.transfer.agent.fields import AGENT
-from datacollect.transfer.pull.fields import COLLECTION
+from datacollect.transfer.agent.config.fields import AGENT
+from datacollect.transfer.pull.config.fields import COLLECTION
 
 if TYPE_CHECKING:
-    from datacollect.kinds import Schema
+    from datacollect.files.kinds import Schema
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -10,8 +10,8 @@ import typer
 from datacollect.commands.console import emit, emit_json, note, note_text, progress_shown
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown
-from datacollect.units import counted, format_bytes
+from datacollect.files.kinds import shown
+from datacollect.files.units import counted, format_bytes
 
 if TYPE_CHECKING:
     from datacollect.exports.inventory import Inventory

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datacollect.clock_times import is_clock_time
 from datacollect.commands.console import emit, note
 from datacollect.errors import ProblemError
-from datacollect.kinds import Number
-from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.files.clock_times import is_clock_time
+from datacollect.files.kinds import Number
+from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,7 +150,7 @@ def deadline_seconds(deadline: str | None, problem: Problem) -> float | None:
     """Return the option --deadline in seconds from the problem's start."""
     if deadline is None:
         return None
-    from datacollect.methods.arguments import deadline_in_seconds
+    from datacollect.methods.options.arguments import deadline_in_seconds
 
     try:
         return float(deadline)

@@ -38,7 +38,7 @@ from datacollect.commands.options import (
 from datacollect.commands.reading import clock_times, read_problem
 
 if TYPE_CHECKING:
-    from datacollect.methods.options import MethodOptions
+    from datacollect.methods.options.of_methods import MethodOptions
 
 
 def plan(
@@ -65,10 +65,14 @@ def plan(
 ) -> None:
     """Say how long a collection takes and why, and write the schedule."""
     from datacollect.methods.choice import plan as plan_by
-    from datacollect.methods.missing import cautions
-    from datacollect.methods.names import EARLY
-    from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
-    from datacollect.methods.recurring import planned_to_the_end
+    from datacollect.methods.finishing.recurring import planned_to_the_end
+    from datacollect.methods.options.names import EARLY
+    from datacollect.methods.options.of_methods import (
+        BestPathOptions,
+        CoordinatedOptions,
+        DirectOptions,
+    )
+    from datacollect.methods.warnings import cautions
 
     turns = {"--order": order, "--at-a-time": at_a_time, "--time-slot": time_slot_s}
     shape, wishes = (
@@ -113,8 +117,8 @@ def plan(
     if output is not None:
         schedule.to_file(output)
     from datacollect.methods.prediction import predictions
+    from datacollect.schedule.data.use import plan_money
     from datacollect.schedule.summary import summary
-    from datacollect.schedule.use import plan_money
 
     money = plan_money(problem, schedule)
     found = predictions(problem, schedule)

@@ -109,7 +109,7 @@ def progress(
 
 
 def _show(tree: dict[str, object], total_bytes: dict[str, int]) -> None:
-    from datacollect.units import format_bytes
+    from datacollect.files.units import format_bytes
 
     held: dict[tuple[str, str], int] = {}
     entries = tree.get("held", [])
@@ -128,7 +128,7 @@ def _show(tree: dict[str, object], total_bytes: dict[str, int]) -> None:
 
 
 def _show_unproved(n_bytes: int) -> None:
-    from datacollect.units import format_bytes
+    from datacollect.files.units import format_bytes
 
     if n_bytes:
         note_text(

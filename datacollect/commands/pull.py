@@ -21,14 +21,14 @@ from datacollect.commands.console import (
 from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.options import Json, Quiet, RunMethod
 from datacollect.errors import ProblemError
-from datacollect.units import counted, format_bytes, format_duration, format_rate
+from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.far import HowFar
-    from datacollect.transfer.store.state import Missing
+    from datacollect.transfer.store.state.state import Missing
 
 SHOWN_MISSING, SHOWN_ALIKE = 20, 3
 INCOMPLETE = 1
@@ -135,7 +135,7 @@ def pull(
 
 
 def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pulled:
-    from datacollect.transfer.pull.config import Collection
+    from datacollect.transfer.pull.config.file import Collection
 
     collection = Collection.from_file(collection_file)
     # What a file has wrong is told before all that pulls take long to import.
@@ -150,7 +150,7 @@ def _watcher(
     """Return what shows how far a pull is, and takes a twentieth of its time for that at most."""
     if quiet:
         return None
-    from datacollect.pace import Pace
+    from datacollect.numbers.pace import Pace
 
     pace, next_s = Pace(), [0.0]
 
@@ -248,7 +248,7 @@ def _show_to_come(into: str) -> None:
 def _missing_lines(missing: Iterable[Missing]) -> list[str]:
     """Return what is missing, a line each; of many for one reason three, and how many more.
 
-    >>> from datacollect.transfer.store.state import Missing
+    >>> from datacollect.transfer.store.state.state import Missing
     >>> alike = [Missing("W", path, "away") for path in "abcde"]
     >>> _missing_lines([*alike, Missing("V", "x", "gone")])
     ['W/a: away', 'W/b: away', 'W/c: away', 'W: 2 files more, --json lists them: away', 'V/x: gone']

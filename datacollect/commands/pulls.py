@@ -165,7 +165,7 @@ def pulls(
 
 def _print_lists(problem: Problem, schedule: Schedule, host: str | None, *, as_json: bool) -> None:
     from datacollect.commands.answers import pull_rows, show_pulls
-    from datacollect.schedule.belonging import require_belonging
+    from datacollect.schedule.data.belonging import require_belonging
     from datacollect.schedule.pulls import pull_list
 
     require_belonging(problem, schedule)
@@ -242,7 +242,7 @@ def _texts_of(found: Export, host: str | None, kind: ExportFormat) -> dict[str, 
 def _write(
     texts: dict[str, str], output: str, kind: ExportFormat, inputs: Sequence[str], *, force: bool
 ) -> list[str]:
-    from datacollect.documents import write_atomically
+    from datacollect.files.documents import write_atomically
 
     if kind is ExportFormat.csv:
         paths = {output: texts[""]}
@@ -265,7 +265,7 @@ def _show(
     found: Export, texts: dict[str, str], schedule: Schedule, kind: ExportFormat, output: str
 ) -> None:
     from datacollect.exports.scripts import summary_lines
-    from datacollect.units import format_duration
+    from datacollect.files.units import format_duration
 
     rows: list[tuple[str, ...]] = []
     for name in texts:

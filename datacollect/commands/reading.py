@@ -69,7 +69,7 @@ def write_text(text: str, path: str | None) -> None:
     if path is None:
         emit(text)
         return
-    from datacollect.documents import write_atomically
+    from datacollect.files.documents import write_atomically
 
     write_atomically(path, f"{text}\n".encode())
     note(f"saved to {path}")

@@ -94,11 +94,11 @@ def replan(
 
     Time in the new schedule starts at the progress' instant.
     """
-    from datacollect.methods.recurring import planned_to_the_end
+    from datacollect.methods.finishing.recurring import planned_to_the_end
     from datacollect.methods.replanning.replan import replan as plan_rest
+    from datacollect.schedule.data.use import plan_money
     from datacollect.schedule.progress import remaining_problem
     from datacollect.schedule.summary import summary
-    from datacollect.schedule.use import plan_money
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     inputs = (problem_file, schedule_file, progress_file)
@@ -147,7 +147,7 @@ def replan(
 def _read(
     problem_file: str, schedule_file: str, progress_file: str
 ) -> tuple[Problem, Schedule, Progress, Problem]:
-    from datacollect.documents import document_name
+    from datacollect.files.documents import document_name
     from datacollect.schedule.progress import Progress, remaining_problem
 
     plan = read_schedule(schedule_file)
@@ -163,7 +163,7 @@ def _read(
 
 def _note_lost(progress: Progress) -> None:
     """Say which data start again at their sources."""
-    from datacollect.units import format_bytes
+    from datacollect.files.units import format_bytes
 
     lost: dict[tuple[str, str], int] = {}
     for held in progress.lost_data:
@@ -179,7 +179,7 @@ def _require_problem_name(path: str | None) -> None:
 
 def _write_problem(problem: Problem, problem_file: str, path: str) -> None:
     """Write the problem that remains; its files are still those of the manifest before."""
-    from datacollect.documents import read_tree, write_atomically
+    from datacollect.files.documents import read_tree, write_atomically
 
     tree = problem.to_dict()
     if problem.manifest is not None and problem_file != "-":

@@ -20,7 +20,7 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
-from datacollect.units import counted, format_significant
+from datacollect.files.units import counted, format_significant
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

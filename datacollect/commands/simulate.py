@@ -33,8 +33,8 @@ from datacollect.commands.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from datacollect.choices import Engine as EngineName
-    from datacollect.pace import Pace
+    from datacollect.files.choices import Engine as EngineName
+    from datacollect.numbers.pace import Pace
     from datacollect.scenario.outcome import Outcome
     from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.run import Run
@@ -188,7 +188,7 @@ def showing_progress(
 
     On a terminal at once; elsewhere by a line now and then, with ``lines``. ``quiet``: nowhere.
     """
-    from datacollect.pace import Pace
+    from datacollect.numbers.pace import Pace
 
     now, all_bytes, pace = "reading", 0, Pace()
     with progress_shown(quiet=quiet, lines=lines) as show:
@@ -208,7 +208,7 @@ def showing_progress(
 
 def words_of(what: str, time_s: float, n_bytes: int, all_bytes: int, pace: Pace) -> str:
     """Return how far a stage is; how long the rest takes is time at the clock on the wall."""
-    from datacollect.pace import about_bytes, about_duration, left_words, percent_words
+    from datacollect.numbers.pace import about_bytes, about_duration, left_words, percent_words
 
     parts = [f"{what} … {about_duration(time_s)} simulated"]
     if all_bytes:
@@ -222,7 +222,7 @@ def words_of(what: str, time_s: float, n_bytes: int, all_bytes: int, pace: Pace)
 
 def show_outcome(outcome: Outcome, output: str | None) -> None:
     """Show a run next to its plan: makespan, sources, storage, what others lost."""
-    from datacollect.units import counted, format_bytes
+    from datacollect.files.units import counted, format_bytes
 
     run, scenario = outcome.run, outcome.setting.scenario
     emit_facts(
@@ -254,8 +254,8 @@ def show_outcome(outcome: Outcome, output: str | None) -> None:
 
 
 def _show_background(run: Run) -> None:
+    from datacollect.files.units import format_rate
     from datacollect.scenario.outcome_files import background_by_kind
-    from datacollect.units import format_rate
 
     totals = background_by_kind(run)
     if not totals:
@@ -273,7 +273,7 @@ def _show_background(run: Run) -> None:
 
 
 def _streams(outcome: Outcome) -> str:
-    from datacollect.units import counted
+    from datacollect.files.units import counted
 
     n = len(outcome.run.connections)
     opened = counted(n, "connection")
@@ -284,7 +284,7 @@ def _streams(outcome: Outcome) -> str:
 
 def _replanned(outcome: Outcome) -> list[tuple[str, str]]:
     """How often the rest was planned anew, where the scenario asks for it."""
-    from datacollect.units import format_duration
+    from datacollect.files.units import format_duration
 
     if outcome.replanning is None:
         return []
@@ -297,13 +297,13 @@ def _replanned(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _time(time_s: float) -> str:
-    from datacollect.units import format_duration
+    from datacollect.files.units import format_duration
 
     return "not" if math.isnan(time_s) else format_duration(time_s)
 
 
 def _makespan(outcome: Outcome) -> str:
-    from datacollect.units import format_duration
+    from datacollect.files.units import format_duration
 
     run, predicted = outcome.run, outcome.schedule.makespan_s
     plan = f"predicted {format_duration(predicted)}"
@@ -314,14 +314,14 @@ def _makespan(outcome: Outcome) -> str:
 
 
 def _collected(outcome: Outcome) -> str:
-    from datacollect.units import format_bytes
+    from datacollect.files.units import format_bytes
 
     total = sum(outcome.setting.backlog_bytes.values())
     return f"{format_bytes(outcome.run.collected_bytes)} of {format_bytes(total)}"
 
 
 def _measured(outcome: Outcome) -> str:
-    from datacollect.units import counted, format_bytes, format_duration
+    from datacollect.files.units import counted, format_bytes, format_duration
 
     if outcome.measurement is None:
         return "nothing: bandwidths were given"

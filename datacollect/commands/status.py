@@ -18,7 +18,7 @@ from datacollect.commands.console import (
     working,
 )
 from datacollect.commands.options import Force, Json, require_new
-from datacollect.units import counted, format_bytes, format_duration, format_rate
+from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Container

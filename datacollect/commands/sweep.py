@@ -202,13 +202,13 @@ class SweepPace:
     """
 
     def __init__(self) -> None:
-        from datacollect.pace import Pace
+        from datacollect.numbers.pace import Pace
 
         self._runs, self._work = Pace(), Pace()
 
     def words(self, now: SweepProgress) -> str:
         """Return progress in words."""
-        from datacollect.pace import left_words, percent_words, two_digits
+        from datacollect.numbers.pace import left_words, percent_words, two_digits
 
         ended = now.done + now.failed
         self._runs.note(now.elapsed_s, ended)

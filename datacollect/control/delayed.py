@@ -78,7 +78,7 @@ class DelayedController(Controller):
     Examples
     --------
     >>> import datacollect as dc
-    >>> from datacollect.control.scheduled import AsapController
+    >>> from datacollect.control.planned.scheduled import AsapController
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> delays = ControlDelays(to_s={"S": 0.1, "D": 0.0}, from_s={"S": 0.1, "D": 0.0})
     >>> controller = DelayedController(AsapController(dc.direct(problem)), delays)

@@ -10,19 +10,19 @@ from datacollect.explanation.excess import Excess
 from datacollect.explanation.findings import ConnectionGain, Explanation, PlanExplanation
 from datacollect.explanation.relaxations import Advice
 from datacollect.explanation.tolerances import SAME
-from datacollect.flow.bottleneck import NOTHING_TO_MOVE
-from datacollect.flow.pools import pools_by_owner
+from datacollect.flow.network.pools import pools_by_owner
+from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE
 from datacollect.methods.choice import candidate
-from datacollect.methods.options import CoordinatedOptions
-from datacollect.methods.whole_connections import Candidate, Hops
-from datacollect.schedule.transfers import UNKNOWN
-from datacollect.schedule.use import plan_money
+from datacollect.methods.connections.whole_connections import Candidate, Hops
+from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.schedule.data.transfers import UNKNOWN
+from datacollect.schedule.data.use import plan_money
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.arrays import IntArray
-    from datacollect.choices import Solver
+    from datacollect.files.choices import Solver
+    from datacollect.numbers.arrays import IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 

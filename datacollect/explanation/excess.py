@@ -28,21 +28,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.explanation.again import Anew
 from datacollect.explanation.tolerances import SAME
-from datacollect.flow.bottleneck import name_hosts
+from datacollect.explanation.what_if import Anew
+from datacollect.files.units import format_duration
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
-from datacollect.methods.slots import (
+from datacollect.flow.quickest.bottleneck import name_hosts
+from datacollect.methods.options.of_methods import (
+    BestPathOptions,
+    CoordinatedOptions,
+    DirectOptions,
+)
+from datacollect.methods.timing.slots import (
     slot_bandwidth_bytes_per_s,
     slot_limits_bytes_per_s,
     slots_until,
 )
-from datacollect.methods.tolerances import SAME_BOUNDARY
+from datacollect.methods.timing.tolerances import SAME_BOUNDARY
 from datacollect.problem.rules import LATEST_S
-from datacollect.schedule.use import source_completion_s
+from datacollect.schedule.data.use import source_completion_s
 from datacollect.solvers.budget import Budget
-from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ScheduleError
-from datacollect.explanation.again import Anew
 from datacollect.explanation.connection_gains import explain_connections
 from datacollect.explanation.excess import Excess, excess_parts
 from datacollect.explanation.findings import Deadline, Explanation, PlanExplanation
@@ -16,16 +15,17 @@ from datacollect.explanation.relaxations import advise
 from datacollect.explanation.sources import BindingInterval, explain_sources
 from datacollect.explanation.text import explanation_lines
 from datacollect.explanation.tolerances import SAME
+from datacollect.explanation.what_if import Anew
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.tolerances import PROVED
-from datacollect.schedule.contents import OPTIMAL
-from datacollect.schedule.use import plan_money
+from datacollect.methods.timing.tolerances import PROVED
+from datacollect.schedule.data.contents import OPTIMAL
+from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.choices import Preference, Solver
     from datacollect.explanation.relaxations import Advice
+    from datacollect.files.choices import Preference, Solver
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 

@@ -6,19 +6,19 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.explanation.plan_relaxations import PlanAdvice
-from datacollect.methods.names import FAIR_METHODS
-from datacollect.notebook import html_of_facts, html_of_rows, html_of_text
-from datacollect.schedule.transfers import Bottleneck, bottleneck_tree
-from datacollect.units import format_duration, format_rate
+from datacollect.files.notebook import html_of_facts, html_of_rows, html_of_text
+from datacollect.files.units import format_duration, format_rate
+from datacollect.methods.options.names import FAIR_METHODS
+from datacollect.schedule.data.transfers import Bottleneck, bottleneck_tree
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from datacollect.choices import Preference
     from datacollect.explanation.excess import Excess
     from datacollect.explanation.plan_limits import Limit
     from datacollect.explanation.relaxations import Advice
     from datacollect.explanation.sources import BindingInterval, SourceExplanation
+    from datacollect.files.choices import Preference
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.arrays import BoolArray, FloatArray, IntArray, ranges
 from datacollect.explanation.resources import TURNS, Resource, Then, values_between
 from datacollect.explanation.tolerances import FULL
-from datacollect.methods.names import FAIR_METHODS
-from datacollect.methods.tolerances import SAME_INSTANT
-from datacollect.schedule.use import legs, stored_over_time
+from datacollect.methods.options.names import FAIR_METHODS
+from datacollect.methods.timing.tolerances import SAME_INSTANT
+from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, ranges
+from datacollect.schedule.data.use import legs, stored_over_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.use import Legs
     from datacollect.schedule.schedule import Schedule
-    from datacollect.schedule.use import Legs
 
 KINDS = ("link", "uplink", "downlink", "shared", "storage", "release", "turns")
 

@@ -21,8 +21,8 @@ from datacollect.explanation.tolerances import FULL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import FloatArray, IntArray
     from datacollect.explanation.full_capacities import Holds
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.explanation.again import STEP
 from datacollect.explanation.plan_limits import together
 from datacollect.explanation.resources import (
     RATES,
@@ -29,18 +28,19 @@ from datacollect.explanation.resources import (
     varies,
 )
 from datacollect.explanation.tolerances import SAME
+from datacollect.explanation.what_if import STEP
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.names import BEST_PATH, COORDINATED, FAIR_METHODS
-from datacollect.schedule.use import legs, plan_money, source_completion_s
+from datacollect.methods.options.names import BEST_PATH, COORDINATED, FAIR_METHODS
+from datacollect.schedule.data.use import legs, plan_money, source_completion_s
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from datacollect.choices import Preference
-    from datacollect.explanation.again import Anew
     from datacollect.explanation.plan_limits import Limit, PlanLimits
     from datacollect.explanation.relaxations import Advice
+    from datacollect.explanation.what_if import Anew
+    from datacollect.files.choices import Preference
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 

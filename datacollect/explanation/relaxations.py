@@ -30,15 +30,15 @@ from datacollect.explanation.resources import (
 )
 from datacollect.explanation.tolerances import NEGLIGIBLE, PROGRAM_NEGLIGIBLE
 from datacollect.explanation.window_hours import closed_links, hours_of
+from datacollect.files.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 from datacollect.flow.arrival_curve import arrival_curve
-from datacollect.flow.layered import NO_LINK
+from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 
 if TYPE_CHECKING:
     from datacollect.flow.arrival_bounds import Bound
     from datacollect.flow.arrival_curve import ArrivalCurve
-    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

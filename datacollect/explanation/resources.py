@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.explanation import window_hours
-from datacollect.units import format_bytes, format_duration, format_rate
+from datacollect.files.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
 RATES = ("link", "uplink", "downlink", "shared")

@@ -9,19 +9,19 @@ import numpy as np
 
 from datacollect.explanation.plan_limits import SourceLimits
 from datacollect.explanation.tolerances import SAME
-from datacollect.flow.bottleneck import name_hosts
+from datacollect.files.units import counted, format_duration
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.names import COORDINATED, FAIR_METHODS
-from datacollect.schedule.use import source_completion_s
-from datacollect.units import counted, format_duration
+from datacollect.flow.quickest.bottleneck import name_hosts
+from datacollect.methods.options.names import COORDINATED, FAIR_METHODS
+from datacollect.schedule.data.use import source_completion_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from datacollect.explanation.plan_limits import Limit, PlanLimits
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.schedule.schedule import Schedule
-    from datacollect.schedule.transfers import Bottleneck
     from datacollect.solvers.budget import Budget
 
 # Each source by itself is a problem to solve: links times sources beyond this are for the slowest

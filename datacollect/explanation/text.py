@@ -9,15 +9,13 @@ from datacollect.explanation.plan_limits import together
 from datacollect.explanation.plan_relaxations import AS_THE_BOUND
 from datacollect.explanation.resources import value_text
 from datacollect.explanation.tolerances import SAME
-from datacollect.flow.bottleneck import name_hosts
-from datacollect.methods.names import BEST_PATH, COORDINATED
-from datacollect.units import counted, format_bytes, format_duration, format_rate
+from datacollect.files.units import counted, format_bytes, format_duration, format_rate
+from datacollect.flow.quickest.bottleneck import name_hosts
+from datacollect.methods.options.names import BEST_PATH, COORDINATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.choices import Preference
-    from datacollect.clock import Clock
     from datacollect.explanation.findings import (
         ConnectionGain,
         Deadline,
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from datacollect.explanation.relaxations import Advice, Relaxation
     from datacollect.explanation.resources import Resource
     from datacollect.explanation.sources import BindingInterval, SourceExplanation
+    from datacollect.files.choices import Preference
+    from datacollect.files.clock import Clock
 
 WIDTH = 80
 SHOWN_INTERVALS, SHOWN_RELAXATIONS, SHOWN_SOURCES = 6, 6, 8

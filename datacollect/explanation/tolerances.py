@@ -1,6 +1,6 @@
 """When numbers are equal, capacities full and gains none, where plans are explained.
 
-What plans themselves hold to is in `datacollect.methods.tolerances`.
+What plans themselves hold to is in `datacollect.methods.timing.tolerances`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from datacollect.problem.windows import MIDNIGHT, OpenLinks, Window, open_links,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.problem import Problem
 
 _DAY_S = 86_400

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.byte_ranges import ByteRanges
-from datacollect.documents import PROGRESS_FORMAT, toml_text
 from datacollect.errors import ProblemError
 from datacollect.exports.answers import proved_bytes
 from datacollect.exports.templates import folder_of_host
+from datacollect.files.documents import PROGRESS_FORMAT, toml_text
+from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.problem.manifest import MARK
 
 if TYPE_CHECKING:

@@ -17,19 +17,19 @@ from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
 from datacollect.exports.remotes import require_remote
 from datacollect.exports.scripts import TOOLS, scripts
 from datacollect.exports.templates import folder_of_host
+from datacollect.files.units import format_bytes, format_duration
 from datacollect.problem.manifest import require_fit
-from datacollect.schedule.belonging import require_belonging
-from datacollect.units import format_bytes, format_duration
+from datacollect.schedule.data.belonging import require_belonging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.choices import Checksum, ExportFormat
-    from datacollect.clock import Clock
     from datacollect.exports.templates import Templates
+    from datacollect.files.choices import Checksum, ExportFormat
+    from datacollect.files.clock import Clock
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.contents import ScheduleContents
+    from datacollect.schedule.data.contents import ScheduleContents
 
 FORMATS: tuple[ExportFormat, ...] = ("curl", "aria2", "rclone", "rsync", "fts", "csv")
 

@@ -31,17 +31,17 @@ from datacollect.exports.fts_checksums import (
 from datacollect.exports.jobs import Job, Piece
 from datacollect.exports.schemes import why_not_for_fts
 from datacollect.exports.templates import folder_of_host
-from datacollect.units import counted
+from datacollect.files.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from datacollect.choices import Checksum
     from datacollect.exports.jobs import Jobs
     from datacollect.exports.templates import Templates
+    from datacollect.files.choices import Checksum
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.contents import ScheduleContents
+    from datacollect.schedule.data.contents import ScheduleContents
 
 # FTS refuses much larger jobs; a job is one row of its overview.
 FILES_PER_JOB = 1000

@@ -11,9 +11,9 @@ from datacollect.exports.schemes import AS_IS, scheme_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.choices import Checksum
     from datacollect.exports.jobs import Job
     from datacollect.exports.templates import Templates
+    from datacollect.files.choices import Checksum
     from datacollect.problem.manifest import Files
 
 # Which of several known checksums it gets: nearly all storage systems of grids know the first.

@@ -22,9 +22,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from datacollect.documents import document_name
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.kinds import shown
+from datacollect.files.documents import document_name
+from datacollect.files.kinds import shown
 from datacollect.problem.manifest import why_no_path
 
 if TYPE_CHECKING:

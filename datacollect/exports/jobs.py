@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.byte_ranges import ByteRanges
 from datacollect.errors import ProblemError
+from datacollect.numbers.byte_ranges import ByteRanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.contents import ScheduleContents
+    from datacollect.schedule.data.contents import ScheduleContents
 
 # What passes relays is cut: a relay forwards only whole pieces. Fifty on a route delay its end by
 # about a fiftieth for each relay; below a mebibyte requests would take longer than data.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.fairshare import max_min_fair_rates
+from datacollect.numbers.fairshare import max_min_fair_rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.exports.jobs import Job
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
 # Of more jobs each is taken at its own rate limit: shares would take minutes to compute.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from datacollect.choices import ExportFormat
+    from datacollect.files.choices import ExportFormat
 
 # Of all versions since 1.56: later ones take "+", "@" and other alphabets, too.
 _RCLONE = re.compile(r"[A-Za-z0-9_.](?:[A-Za-z0-9_. -]*[A-Za-z0-9_.-])?")

@@ -11,16 +11,16 @@ from importlib.resources import files as package_files
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from datacollect.byte_ranges import ByteRanges
 from datacollect.exports.templates import folder_of_host
+from datacollect.files.units import counted, format_bytes, format_duration, format_rate
+from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.problem.manifest import MARK
-from datacollect.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from datacollect.clock import Clock
     from datacollect.exports.jobs import Job, Jobs
+    from datacollect.files.clock import Clock
     from datacollect.problem.manifest import Files
 
 # Scripts of version 1 kept no proof of what they fetched.

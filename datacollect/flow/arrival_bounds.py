@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.layered import NO_LINK
-from datacollect.flow.quickest import ScaledFlow
-from datacollect.flow.tolerances import SMALLEST_WEIGHT
+from datacollect.flow.network.layered import NO_LINK
+from datacollect.flow.network.tolerances import SMALLEST_WEIGHT
+from datacollect.flow.quickest.quickest import ScaledFlow
 from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
-    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

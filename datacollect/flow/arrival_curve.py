@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.flow.arrival_bounds import Timeline, tight_bounds
-from datacollect.flow.bottleneck import cut_bottleneck, linear_bottleneck, name_hosts
-from datacollect.flow.layered import breakpoints_s, layered_network
+from datacollect.flow.network.layered import breakpoints_s, layered_network
+from datacollect.flow.network.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.quickest import Quickest
-from datacollect.flow.tolerances import SAME_BOUND, SAME_BREAKPOINT, SAME_PROGRAM_BOUND
-from datacollect.schedule.transfers import Bottleneck
+from datacollect.flow.quickest.bottleneck import cut_bottleneck, linear_bottleneck, name_hosts
+from datacollect.flow.quickest.quickest import Quickest
+from datacollect.schedule.data.transfers import Bottleneck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from datacollect.arrays import FloatArray
     from datacollect.flow.arrival_bounds import Bound
-    from datacollect.flow.layered import LayeredNetwork
-    from datacollect.flow.pools import Pool
+    from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.flow.network.pools import Pool
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

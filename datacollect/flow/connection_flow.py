@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.arrays import ranges
 from datacollect.errors import SolverError
-from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.network.best_arcs import best_per_tail
+from datacollect.flow.network.tolerances import ATTAINED
 from datacollect.flow.shared.network import SharedNetwork, ways_to_sink, widest_ways
-from datacollect.flow.tolerances import ATTAINED
+from datacollect.numbers.arrays import ranges
 from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
     from datacollect.solvers.programs import LinearSolution

@@ -19,25 +19,25 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from datacollect.clock import instant_text
 from datacollect.errors import InfeasibleError
-from datacollect.flow.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
-from datacollect.flow.layered import breakpoints_s, with_room_for_returns
-from datacollect.flow.plan import FluidPlan
-from datacollect.flow.quickest import NeverArrives, Quickest, quickest
+from datacollect.files.clock import instant_text
+from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
+from datacollect.flow.network.tolerances import SAME_INSTANT
+from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
+from datacollect.flow.quickest.quickest import NeverArrives, Quickest, quickest
+from datacollect.flow.routes.fluid_plan import FluidPlan
 from datacollect.flow.shared.earliest import earliest_shared
-from datacollect.flow.tolerances import SAME_INSTANT
 from datacollect.flow.two_hops import two_hop_optimum
 from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
-    from datacollect.choices import Solver
-    from datacollect.flow.quickest import ScaledFlow
+    from datacollect.files.choices import Solver
+    from datacollect.flow.quickest.quickest import ScaledFlow
     from datacollect.flow.shared.earliest import SharedEnd
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.solvers.networks import FlowSolver
 
 

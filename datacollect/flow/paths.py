@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.clock import instant_text
 from datacollect.errors import InfeasibleError
-from datacollect.flow.cheapest import cheapest_by_preference
-from datacollect.flow.dust import without_dust
-from datacollect.flow.layered import breakpoints_s, layered_network, lengths_until_s
+from datacollect.files.clock import instant_text
+from datacollect.flow.network.layered import breakpoints_s, layered_network, lengths_until_s
+from datacollect.flow.network.preference import DEFAULT
 from datacollect.flow.optimum import quickest_or_infeasible
-from datacollect.flow.plan import FluidPlan
-from datacollect.flow.preference import DEFAULT
-from datacollect.flow.quickest import Quickest
-from datacollect.flow.routes import decompose, without_loops
+from datacollect.flow.quickest.cheapest import cheapest_by_preference
+from datacollect.flow.quickest.quickest import Quickest
+from datacollect.flow.routes.fluid_plan import FluidPlan
+from datacollect.flow.routes.routes import decompose, without_loops
+from datacollect.flow.routes.short_chains import short_paths
 from datacollect.flow.shared.cheapest import cheapest_with_shared
-from datacollect.flow.short_chains import short_paths
+from datacollect.flow.tiny_pools import without_dust
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
-    from datacollect.choices import Preference
-    from datacollect.flow.cheapest import CheapestFlow
+    from datacollect.files.choices import Preference
     from datacollect.flow.optimum import FluidOptimum
+    from datacollect.flow.quickest.cheapest import CheapestFlow
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

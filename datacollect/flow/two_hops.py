@@ -16,18 +16,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.bottleneck import destination_bottleneck, never_ends, source_bottleneck
-from datacollect.flow.pools import pools_by_host
-from datacollect.flow.routes import PathFlow
-from datacollect.flow.ties import settled
-from datacollect.flow.tolerances import SAME_CUT, TWO_HOP_ROOM
+from datacollect.flow.network.pools import pools_by_host
+from datacollect.flow.network.ties import settled
+from datacollect.flow.network.tolerances import SAME_CUT, TWO_HOP_ROOM
+from datacollect.flow.quickest.bottleneck import (
+    destination_bottleneck,
+    never_ends,
+    source_bottleneck,
+)
+from datacollect.flow.routes.routes import PathFlow
 from datacollect.solvers.networks import CAPACITY_SUM_LIMIT, FlowNetwork
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.flow.pools import Pool
+    from datacollect.flow.network.pools import Pool
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.solvers.budget import Budget
 
 

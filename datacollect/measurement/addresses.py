@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name, read_bytes, text_of
 from datacollect.errors import ProblemError
-from datacollect.text_tables import open_table
+from datacollect.files.documents import document_name, read_bytes, text_of
+from datacollect.files.tables import open_table
 
 if TYPE_CHECKING:
     from os import PathLike

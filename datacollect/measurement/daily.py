@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.clock import zone_of
 from datacollect.errors import ProblemError
-from datacollect.kinds import HourOfDay, ListOf
+from datacollect.files.clock import zone_of
+from datacollect.files.kinds import HourOfDay, ListOf
 from datacollect.problem.calendar import daily_hours
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S
 from datacollect.problem.numbers import numbers_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
 
 DAILY = ListOf(HourOfDay(), 1, None, "must be a list of hours of the day, at least one")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint
-from datacollect.kinds import Number, Whole
+from datacollect.files.kinds import Number, Whole
 from datacollect.measurement.unlike import kinds_in_words, of_one_kind
 from datacollect.problem.fields import COUNTED
 from datacollect.problem.numbers import numbers_of
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.choices import Estimator
-    from datacollect.quantities import Seconds
+    from datacollect.files.choices import Estimator
+    from datacollect.files.quantities import Seconds
+    from datacollect.numbers.arrays import FloatArray, IntArray
 
 # Ways that scenarios know, too: probes of a simulation are taken within minutes, and do not age.
 AGELESS_WAYS = ("ewma", "mean", "last", "median", "quantile")

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import bytes_per_s_from_bit_per_s
 from datacollect.measurement.outcomes import (
     STREAMS,
     FailedTestError,
@@ -21,7 +22,6 @@ from datacollect.measurement.outcomes import (
     require_arrived,
 )
 from datacollect.measurement.unlike import BOTH_WAYS
-from datacollect.units import bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

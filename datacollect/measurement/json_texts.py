@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

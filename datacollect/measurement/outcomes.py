@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import Whole
-from datacollect.units import FASTEST_BYTES_PER_S, counted
+from datacollect.files.kinds import Whole
+from datacollect.files.units import FASTEST_BYTES_PER_S, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -19,6 +19,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import bytes_per_s_from_bit_per_s
 from datacollect.measurement.instants import seconds_since_1970
 from datacollect.measurement.outcomes import (
     STREAMS,
@@ -27,7 +28,6 @@ from datacollect.measurement.outcomes import (
     Sample,
     require_arrived,
 )
-from datacollect.units import bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

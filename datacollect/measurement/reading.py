@@ -12,9 +12,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datacollect.documents import STANDARD_INPUT, CutOffError, document_name, read_bytes, text_of
 from datacollect.errors import DatacollectWarning, ProblemError
-from datacollect.kinds import shown_text
+from datacollect.files.documents import (
+    STANDARD_INPUT,
+    CutOffError,
+    document_name,
+    read_bytes,
+    text_of,
+)
+from datacollect.files.kinds import shown_text
+from datacollect.files.units import counted
 from datacollect.measurement.addresses import NAMES_FILE, read_names
 from datacollect.measurement.iperf3_results import is_iperf3, outcome_of_iperf3
 from datacollect.measurement.json_texts import FOR_PEOPLE, documents_of, holds_documents
@@ -38,7 +45,6 @@ from datacollect.measurement.sample_tables import (
     is_sample_table,
     read_table,
 )
-from datacollect.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.host_names import fault_of
-from datacollect.kinds import shown
+from datacollect.files.host_names import fault_of
+from datacollect.files.kinds import shown
+from datacollect.files.tables import number_hint, open_table
+from datacollect.files.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
 from datacollect.measurement.table_kinds import TableKind, kind_of, said_twice
-from datacollect.text_tables import number_hint, open_table
-from datacollect.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
-    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray
 
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")
 KNOWN_COLUMNS = ("from", "to", "time_s", "time", *BYTES_PER_S, *OPTIONAL_COLUMNS, "kind")

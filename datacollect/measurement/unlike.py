@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import counted
 from datacollect.measurement.outcomes import listed
 from datacollect.problem.numbers import numbers_of
-from datacollect.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,33 +9,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
-from datacollect.flow.layered import breakpoints_s, n_changes
+from datacollect.flow.network.layered import breakpoints_s, n_changes
+from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.pools import pools_by_owner
-from datacollect.methods.arguments import (
+from datacollect.methods.fair.slots import fair_slots
+from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
+from datacollect.methods.finishing.judging import judged
+from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.options.arguments import (
     HYSTERESIS,
     default_chunk_s,
     require_shape,
     shape_in_seconds,
 )
-from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
-from datacollect.methods.fair_slots import fair_slots
-from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
-from datacollect.methods.judging import judged
-from datacollect.methods.long_chunks import require_room_for_chunks
-from datacollect.methods.making import schedule_of
-from datacollect.methods.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
-from datacollect.methods.options import BestPathOptions
-from datacollect.methods.slots import require_slots
-from datacollect.schedule.contents import HEURISTIC
+from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
+from datacollect.methods.options.of_methods import BestPathOptions
+from datacollect.methods.timing.long_chunks import require_room_for_chunks
+from datacollect.methods.timing.slots import require_slots
+from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.choices import First, Solver
-    from datacollect.flow.pools import Pool
+    from datacollect.files.choices import First, Solver
+    from datacollect.files.quantities import Seconds
+    from datacollect.flow.network.pools import Pool
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
-    from datacollect.quantities import Seconds
     from datacollect.schedule.schedule import Schedule
 
 

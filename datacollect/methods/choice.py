@@ -10,12 +10,16 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT
-from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
+from datacollect.methods.options.names import BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.options.of_methods import (
+    BestPathOptions,
+    CoordinatedOptions,
+    DirectOptions,
+)
 
 if TYPE_CHECKING:
-    from datacollect.choices import Solver
-    from datacollect.methods.options import MethodOptions
+    from datacollect.files.choices import Solver
+    from datacollect.methods.options.of_methods import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
@@ -61,7 +65,7 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
 
             return best_path(problem, **given)
         case CoordinatedOptions():
-            from datacollect.methods.coordinated import coordinated
+            from datacollect.methods.coordinated.coordinated import coordinated
 
             return coordinated(problem, **given)
 
@@ -88,7 +92,7 @@ def candidate(problem: Problem, options: MethodOptions) -> Schedule:
 
             return best_path_candidate(problem, options, Budget(options.solver))
         case CoordinatedOptions():
-            from datacollect.methods.coordinated import coordinated_candidate
+            from datacollect.methods.coordinated.coordinated import coordinated_candidate
 
             budget = Budget.begin(
                 options.solver, options.time_limit_s, settle_ties=options.settle_ties

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.arguments import shape_in_seconds
 from datacollect.methods.choice import plan
-from datacollect.methods.names import BEST_PATH, COORDINATED, DIRECT, EARLY
-from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
+from datacollect.methods.options.arguments import shape_in_seconds
+from datacollect.methods.options.names import BEST_PATH, COORDINATED, DIRECT, EARLY
+from datacollect.methods.options.of_methods import (
+    BestPathOptions,
+    CoordinatedOptions,
+    DirectOptions,
+)
 from datacollect.problem.with_units import DURATION, in_units
+from datacollect.schedule.data.transfers import bottleneck_tree
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
-from datacollect.schedule.transfers import bottleneck_tree
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
@@ -22,12 +26,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.choices import Finish, Solver
-    from datacollect.methods.options import MethodOptions
+    from datacollect.files.choices import Finish, Solver
+    from datacollect.files.quantities import Seconds
+    from datacollect.methods.options.of_methods import MethodOptions
     from datacollect.problem.problem import Problem
-    from datacollect.quantities import Seconds
+    from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.schedule.schedule import Schedule
-    from datacollect.schedule.transfers import Bottleneck
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +123,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Show the comparison in a notebook."""
-        from datacollect.notebook import html_of_rows
-        from datacollect.units import format_duration
+        from datacollect.files.notebook import html_of_rows
+        from datacollect.files.units import format_duration
 
         rows = [
             [

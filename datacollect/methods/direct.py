@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError, nearest_hint
+from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.pools import pools_by_owner
-from datacollect.methods.arguments import require_positive
-from datacollect.methods.derating import NOT_DERATED, planned_on_part, require_part
-from datacollect.methods.fair_transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
-from datacollect.methods.judging import judged
-from datacollect.methods.making import schedule_of
-from datacollect.methods.names import DIRECT
-from datacollect.methods.options import DirectOptions
-from datacollect.methods.slots import require_slots
+from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob, fair_transfers
+from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
+from datacollect.methods.finishing.judging import judged
+from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.options.arguments import require_positive
+from datacollect.methods.options.names import DIRECT
+from datacollect.methods.options.of_methods import DirectOptions
+from datacollect.methods.timing.slots import require_slots
 from datacollect.problem.with_units import DURATION, in_units
-from datacollect.schedule.contents import HEURISTIC
-from datacollect.schedule.transfers import Turns
+from datacollect.schedule.data.contents import HEURISTIC
+from datacollect.schedule.data.transfers import Turns
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import BoolArray
-    from datacollect.choices import Solver
-    from datacollect.methods.fair_transfers import Turn
+    from datacollect.files.choices import Solver
+    from datacollect.files.quantities import Seconds
+    from datacollect.methods.fair.transfers import Turn
+    from datacollect.numbers.arrays import BoolArray
     from datacollect.problem.problem import Problem
-    from datacollect.quantities import Seconds
     from datacollect.schedule.schedule import Schedule
 
 # So near to a time slot's end, in time slots, is at it.

@@ -14,7 +14,7 @@ from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.problem.hosts import SharedBottleneck
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
 

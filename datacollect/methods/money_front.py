@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.files.units import BYTES_PER_GB
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import candidate
-from datacollect.methods.options import CoordinatedOptions
-from datacollect.methods.tolerances import SAME_PRICE
-from datacollect.schedule.use import plan_money
+from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.methods.timing.tolerances import SAME_PRICE
+from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
-from datacollect.units import BYTES_PER_GB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from datacollect.arrays import FloatArray
-    from datacollect.choices import Solver
+    from datacollect.files.choices import Solver
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
 

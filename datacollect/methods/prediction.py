@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.methods.connected import earliest_s
+from datacollect.methods.connections.connected import earliest_s
 from datacollect.methods.known_rates import known_capacities, wire_capacities, with_known_rates
-from datacollect.methods.names import ADAPTIVE, COORDINATED, DIRECT
+from datacollect.methods.options.names import ADAPTIVE, COORDINATED, DIRECT
 from datacollect.problem.connection_rates import link_rates, wire_rates
-from datacollect.schedule.use import connections_by_link, streams_by_hop
+from datacollect.schedule.data.use import connections_by_link, streams_by_hop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import BoolArray, FloatArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 

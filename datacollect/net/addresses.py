@@ -6,7 +6,7 @@ import ipaddress
 import socket
 
 from datacollect.errors import TransferError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 
 
 def addresses_of(host: str, port: int) -> list[tuple[str, int]]:

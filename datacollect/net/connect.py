@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.net.http_heads import END, MOST_HEAD_BYTES
 from datacollect.net.names import host_and_port, host_port_text
 

@@ -10,7 +10,7 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import IdentityError, ProblemError, RefusedError, TransferError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.net import connect as connecting
 from datacollect.net.http_heads import HeadReader
 from datacollect.net.names import host_port_text

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name, read_text, write_owned
 from datacollect.errors import NotWrittenError, ProblemError, TicketError
-from datacollect.kinds import shown
+from datacollect.files.documents import document_name, read_text, write_owned
+from datacollect.files.kinds import shown
 
 if TYPE_CHECKING:
     from os import PathLike

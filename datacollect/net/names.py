@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown, wrong
+from datacollect.files.kinds import shown, wrong
 
 # Names become names of folders, and travel in requests to connect, where other characters mean
 # something: no separators, nothing in front that a shell or a file system treats in its own way.

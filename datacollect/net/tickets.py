@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import TicketError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.net.keys import sign_token, unverified_payload, verify_token
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name
 from datacollect.errors import IdentityError, ProblemError, TransferError
+from datacollect.files.documents import document_name
 
 if TYPE_CHECKING:
     from pathlib import Path

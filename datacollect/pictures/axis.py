@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from datacollect.clock import Clock
+    from datacollect.files.clock import Clock
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 # Of the day, or whole days: what clocks show at ticks is round.
@@ -58,7 +58,7 @@ def offsets(clock: Clock, end_s: float) -> tuple[Offset, ...]:
     --------
     In the night of 29 March 2026 clocks in Zurich skip the hour from 2:00 on, 14 h after 12:00:
 
-    >>> from datacollect.clock import Clock
+    >>> from datacollect.files.clock import Clock
     >>> offsets(Clock.of("2026-03-28T12:00", "Europe/Zurich"), 86_400.0)
     (Offset(at_s=0.0, ahead_s=3600.0), Offset(at_s=50400.0, ahead_s=7200.0))
     """
@@ -84,7 +84,7 @@ def clock_ticks(
 
     Examples
     --------
-    >>> from datacollect.clock import Clock
+    >>> from datacollect.files.clock import Clock
     >>> ticks = clock_ticks(Clock.of("2026-11-22T20:00", "Europe/Zurich"), 36_000.0, most=5)
     >>> [(tick.at_s / 3600, tick.time, tick.day) for tick in ticks[:3]]
     [(1.0, '21:00', 'Sun 22 Nov'), (4.0, '00:00', 'Mon 23 Nov'), (7.0, '03:00', '')]

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.files.units import format_bytes, format_rate
 from datacollect.pictures.colours import look_of
 from datacollect.pictures.layout import peak_bytes_per_s
 from datacollect.pictures.look import CHARACTER, FAINT, GROUND, INK, LABEL_POINTS, STORED
 from datacollect.pictures.writing import shortened, width_of, written
-from datacollect.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import StepPatch
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.pictures.colours import Look
     from datacollect.pictures.layout import Place
     from datacollect.pictures.picture import Band, Picture

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.pictures.picture import mean_rates
-from datacollect.schedule.use import legs
+from datacollect.schedule.data.use import legs
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from datacollect.files.units import format_bytes, format_duration, format_rate
 from datacollect.pictures.axis import offsets
 from datacollect.pictures.colours import HATCHES, look_of
 from datacollect.pictures.graph import place_hosts
@@ -25,10 +26,9 @@ from datacollect.pictures.moves import Moves, moves_of
 from datacollect.pictures.picture import MAX_INSTANTS, picture_of
 from datacollect.pictures.words import ORDER, headlines, role_of
 from datacollect.pictures.writing import visible
-from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.pictures.marks import Marks
     from datacollect.pictures.picture import Area, Band, Picture
     from datacollect.problem.problem import Problem

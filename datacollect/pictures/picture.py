@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.pictures.colours import MAX_SERIES
-from datacollect.schedule.belonging import require_belonging
-from datacollect.schedule.tolerances import RATE_ROUNDING, TIME_TOLERANCE
-from datacollect.schedule.use import legs
+from datacollect.schedule.data.belonging import require_belonging
+from datacollect.schedule.data.tolerances import RATE_ROUNDING, TIME_TOLERANCE
+from datacollect.schedule.data.use import legs
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.use import Legs
     from datacollect.schedule.schedule import Schedule
-    from datacollect.schedule.use import Legs
 
 # Nobody reads more bands.
 MAX_BANDS = 25

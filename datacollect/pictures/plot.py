@@ -9,8 +9,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
+from datacollect.files.documents import write_atomically
+from datacollect.files.units import format_duration
 from datacollect.pictures.axis import clock_ticks, time_unit
 from datacollect.pictures.bands import draw_band, label_band, write_beside
 from datacollect.pictures.colours import look_of
@@ -20,7 +21,6 @@ from datacollect.pictures.marks import MOST_BINDS, MOST_PERIODS, marks_of
 from datacollect.pictures.picture import picture_of
 from datacollect.pictures.words import ORDER, headlines, role_of
 from datacollect.pictures.writing import families, inches_of, shortened, width_of, written
-from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from datacollect.clock import Clock
+    from datacollect.files.clock import Clock
     from datacollect.pictures.layout import Place
     from datacollect.pictures.marks import Marks
     from datacollect.pictures.picture import Picture

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
+from datacollect.files.documents import write_atomically
+from datacollect.files.units import format_bytes, format_duration, format_rate
 from datacollect.pictures.axis import time_unit
 from datacollect.pictures.colours import OTHERS, PALETTE
 from datacollect.pictures.look import FAINT, INK
 from datacollect.pictures.plot import DOTS_PER_INCH, PICTURES
 from datacollect.transfer.store.history import history_of
-from datacollect.units import format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

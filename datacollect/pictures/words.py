@@ -5,9 +5,9 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from datacollect.files.units import format_bytes, format_duration
 from datacollect.pictures.writing import shortened
-from datacollect.schedule.transfers import UNKNOWN
-from datacollect.units import format_bytes, format_duration
+from datacollect.schedule.data.transfers import UNKNOWN
 
 if TYPE_CHECKING:
     from datacollect.pictures.picture import Picture

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.clock import Clock
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.clock import Clock
 from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from datacollect.arrays import BoolArray, FloatArray, IndexArray, InUnitsLike
+    from datacollect.files.quantities import Seconds
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray, InUnitsLike
     from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
     from datacollect.problem.windows import OpenLinks, Window
-    from datacollect.quantities import Seconds
 
 
 def contents_of_hosts(

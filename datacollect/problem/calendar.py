@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.clock import Clock
 from datacollect.errors import ProblemError
-from datacollect.kinds import in_order, join, wrong
+from datacollect.files.clock import Clock
+from datacollect.files.kinds import in_order, join, wrong
 from datacollect.problem.host_limits import LIMITS, by_period, is_constant
 from datacollect.problem.hosts import DailyPeriods
 from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open_links, padded
@@ -24,7 +24,7 @@ from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.contents import ProblemContents
 
 DAY_S = 86_400.0

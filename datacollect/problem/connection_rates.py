@@ -20,7 +20,7 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from datacollect.arrays import BoolArray, FloatArray, IndexArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray, IntArray
     from datacollect.problem.contents import ProblemContents
 
 # As in files and tables; the attributes of problems have the same names.

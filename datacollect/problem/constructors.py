@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from datacollect.arrays import InUnitsLike
+    from datacollect.files.quantities import Seconds, WholeBytes
+    from datacollect.numbers.arrays import InUnitsLike
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
-    from datacollect.quantities import Seconds, WholeBytes
 
 
 class ProblemConstructors(ProblemContents):
@@ -249,7 +249,7 @@ class ProblemConstructors(ProblemContents):
         ...     dc.Problem.from_file(path)
         <Problem: 1 host, 0 links, 0 sources, 0 bytes to 'D'>
         """
-        from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.files.documents import document_name, folder_of, read_tree
         from datacollect.problem.fields import PROBLEM
         from datacollect.problem.file import contents_of
 

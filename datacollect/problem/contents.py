@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from datacollect.arrays import FloatArray, IndexArray, IntArray, InUnitsLike
-    from datacollect.clock import Clock
+    from datacollect.files.clock import Clock
+    from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray, InUnitsLike
     from datacollect.problem.hosts import DailyPeriods, Held, SharedBottleneck
     from datacollect.problem.manifest import Files
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.units import FASTEST_BYTES_PER_S
+from datacollect.files.units import FASTEST_BYTES_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from datacollect.documents import PROBLEM_FORMAT
-from datacollect.field_tables import ByName, Field, Rows, Table
-from datacollect.kinds import (
+from datacollect.files.documents import PROBLEM_FORMAT
+from datacollect.files.fields import ByName, Field, Rows, Table
+from datacollect.files.kinds import (
     ClockTime,
     Degrees,
     Forecast,

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from datacollect.clock import Clock
-from datacollect.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import join, shown
+from datacollect.files.clock import Clock
+from datacollect.files.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
+from datacollect.files.kinds import join, shown
 from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
 from datacollect.problem.contents import ProblemContents
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.link_table import LinkTable
     from datacollect.problem.windows import OpenLinks

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from datacollect.arrays import IndexArray
+    from datacollect.files.quantities import WholeBytes
+    from datacollect.numbers.arrays import IndexArray
     from datacollect.problem.contents import ProblemContents
-    from datacollect.quantities import WholeBytes
 
 NODE_ATTRIBUTES = (
     "backlog_bytes",

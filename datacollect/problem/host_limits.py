@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.clock_times import HOUR
 from datacollect.errors import ProblemError
-from datacollect.kinds import Forecast, Number, wrong
+from datacollect.files.clock_times import HOUR
+from datacollect.files.kinds import Forecast, Number, wrong
 from datacollect.problem.numbers import one_per_host
 from datacollect.problem.windows import padded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.kinds import Kind, Schema
+    from datacollect.files.kinds import Kind, Schema
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.contents import ProblemContents
 
 LIMITS = ("uplink_bytes_per_s", "downlink_bytes_per_s")
@@ -90,7 +90,7 @@ def hourly_rate(text: str, place: str, number: Kind) -> HourlyRate:
 
     Examples
     --------
-    >>> from datacollect.kinds import Number
+    >>> from datacollect.files.kinds import Number
     >>> said = hourly_rate("20:00 1 GB/s, 8:00 5 MB/s", "uplink", Number("bytes per second"))
     >>> said.hours, said.bytes_per_s
     (('08:00', '20:00'), (5000000.0, 1000000000.0))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from datacollect.files.units import counted
 from datacollect.problem.with_units import BANDWIDTH, CAPACITY, RANGE, in_units
-from datacollect.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.files.quantities import Bytes, BytesPerS, Price, Seconds, WholeBytes
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.windows import OpenLinks
-    from datacollect.quantities import Bytes, BytesPerS, Price, Seconds, WholeBytes
 
 
 @dataclass(frozen=True)

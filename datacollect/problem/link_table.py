@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import SHOWN_LENGTH, join, shown
+from datacollect.files.documents import document_name, read_text
+from datacollect.files.kinds import SHOWN_LENGTH, join, shown
+from datacollect.files.quantities import plain_number
+from datacollect.files.tables import LARGE_BYTES, TextTable, number_hint, open_table
+from datacollect.files.units import BYTES_PER_S
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.windows import windows_of
-from datacollect.quantities import plain_number
-from datacollect.text_tables import LARGE_BYTES, TextTable, number_hint, open_table
-from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.windows import Window
 
 # When the newest sample of a link was taken, as `estimate` writes it.

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import BYTES_STOP, join
-from datacollect.text_tables import open_table
-from datacollect.units import counted
+from datacollect.files.documents import document_name, read_text
+from datacollect.files.kinds import BYTES_STOP, join
+from datacollect.files.tables import open_table
+from datacollect.files.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
     from os import PathLike
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
 
 REQUIRED = ("host", "path", "bytes")
 # What may be known of whole files, by column, and its number of hexadecimal digits.
@@ -99,7 +99,7 @@ class Files:
 def read_manifest(path: str | PathLike[str]) -> dict[str, Files]:
     """Read a manifest: a table with the columns host, path, bytes and, optionally, checksums.
 
-    Its columns are separated by commas, semicolons or tabs (`datacollect.text_tables`).
+    Its columns are separated by commas, semicolons or tabs (`datacollect.files.tables`).
 
     Returns
     -------

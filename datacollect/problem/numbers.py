@@ -14,8 +14,8 @@ from datacollect.problem.with_units import in_units
 if TYPE_CHECKING:
     import pandas as pd
 
-    from datacollect.arrays import FloatArray
-    from datacollect.kinds import Number, Whole
+    from datacollect.files.kinds import Number, Whole
+    from datacollect.numbers.arrays import FloatArray
 
 
 def numbers_of(

@@ -13,7 +13,7 @@ from datacollect.problem.numbers import one_per_host
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.contents import ProblemContents
 
 # In degrees, each from minus to plus so many.

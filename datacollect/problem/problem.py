@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from datacollect.arrays import IntArray
+    from datacollect.files.quantities import Seconds
+    from datacollect.numbers.arrays import IntArray
     from datacollect.problem.contents import ProblemChanges
-    from datacollect.quantities import Seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +291,8 @@ class Problem(ProblemConstructors, ProblemQuestions):
 
     def _repr_html_(self) -> str:
         """Show the problem in a notebook."""
-        from datacollect.notebook import html_of_facts
-        from datacollect.units import format_bytes
+        from datacollect.files.notebook import html_of_facts
+        from datacollect.files.units import format_bytes
 
         shown = ", ".join(self.sources[:5]) + (", …" if len(self.sources) > 5 else "")
         return html_of_facts(
@@ -308,7 +308,7 @@ class Problem(ProblemConstructors, ProblemQuestions):
         )
 
     def __repr__(self) -> str:
-        from datacollect.units import counted
+        from datacollect.files.units import counted
 
         n_sources, n_bytes = len(self.sources), self.total_bytes
         return (

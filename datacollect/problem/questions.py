@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.arrays import ranges
+from datacollect.numbers.arrays import ranges
 from datacollect.problem import digest
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.hosts import HeldColumns, Parcel, ParcelColumns
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.host_names import fault_of
+from datacollect.files.host_names import fault_of
 from datacollect.problem.connection_rates import RATE_COLUMNS, completed_links
 from datacollect.problem.host_limits import LIMITS, by_period, is_constant, reject_partly_unlimited
 from datacollect.problem.numbers import one_per_host
@@ -22,7 +22,7 @@ from datacollect.problem.numbers import one_per_host
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from datacollect.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray
     from datacollect.problem.contents import ProblemContents
     from datacollect.problem.hosts import Held, HeldColumns, SharedBottleneck
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.units import BYTES_PER_S
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
@@ -16,16 +17,15 @@ from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, olde
 from datacollect.problem.numbers import numbers_of
 from datacollect.problem.places import PLACE_COLUMNS
 from datacollect.problem.with_units import in_units
-from datacollect.units import BYTES_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
 
-    from datacollect.arrays import FloatArray, IntArray, InUnitsLike
+    from datacollect.files.quantities import WholeBytes
+    from datacollect.numbers.arrays import FloatArray, IntArray, InUnitsLike
     from datacollect.problem.hosts import Held, SharedBottleneck
-    from datacollect.quantities import WholeBytes
 
 HOST_COLUMNS = (
     "release_s",

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from datacollect.clock import zone_of
-from datacollect.clock_times import HOUR
 from datacollect.errors import ProblemError
-from datacollect.kinds import wrong
+from datacollect.files.clock import zone_of
+from datacollect.files.clock_times import HOUR
+from datacollect.files.kinds import wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from datacollect.arrays import BoolArray, FloatArray, IndexArray
-    from datacollect.clock import Clock
-    from datacollect.kinds import Schema
+    from datacollect.files.clock import Clock
+    from datacollect.files.kinds import Schema
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray
 
 DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 EVERY_DAY = frozenset(range(7))
@@ -160,7 +160,7 @@ def spans_s(windows: Iterable[Window], clock: Clock, until_s: float) -> list[tup
 
     Examples
     --------
-    >>> from datacollect.clock import Clock
+    >>> from datacollect.files.clock import Clock
     >>> clock = Clock.of("2026-11-22T22:00", "Europe/Zurich")
     >>> [(a / 3600, b / 3600) for a, b in spans_s([Window("20:00", "06:00")], clock, 86_400.0)]
     [(0.0, 8.0), (22.0, 24.0)]

@@ -1,6 +1,6 @@
 """Numbers that may be texts with units, alone or among others, as Python's callers give them.
 
-A text is read by the kind of value (`datacollect.kinds`) that files read it by: what is wrong with
+A text is read by the kind of value (`datacollect.files.kinds`) that files read it by: what is wrong with
 it is told in the same words.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from datacollect import quantities
-from datacollect.kinds import Number, Whole
+from datacollect.files import quantities
+from datacollect.files.kinds import Number, Whole
 
 if TYPE_CHECKING:
-    from datacollect.field_tables import Table
+    from datacollect.files.fields import Table
 
 # Of several tables of fields, and of arguments.
 DURATION = Number(quantities.SECONDS, positive=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import wrong
+from datacollect.files.kinds import wrong
 from datacollect.scenario.placement import nodes_in
 from datacollect.scenario.scenario import require_known
 from datacollect.simulation.network import NO_WIRE, BackgroundFlow
@@ -15,7 +15,7 @@ from datacollect.simulation.network import NO_WIRE, BackgroundFlow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.topologies import Topology

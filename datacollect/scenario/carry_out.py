@@ -20,9 +20,9 @@ from datacollect.errors import (
     naming,
     nearest_hint,
 )
-from datacollect.methods.carrying import carrying, prediction
 from datacollect.methods.choice import plan
-from datacollect.methods.recurring import planned_to_the_end
+from datacollect.methods.execution import carrying, prediction
+from datacollect.methods.finishing.recurring import planned_to_the_end
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.fits import require_room, require_schedule_fits
 from datacollect.scenario.knowledge import planning_problem
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
-    from datacollect.choices import Engine, RunMethod
-    from datacollect.methods.carrying import Carrying
+    from datacollect.files.choices import Engine, RunMethod
+    from datacollect.files.quantities import Seconds
+    from datacollect.methods.execution import Carrying
     from datacollect.problem.problem import Problem
-    from datacollect.quantities import Seconds
     from datacollect.scenario.probe_cache import Measurement
     from datacollect.scenario.setting import Setting
     from datacollect.schedule.schedule import Schedule

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from datacollect.field_tables import Field, Rows, Table
-from datacollect.kinds import Flag, Kind, ListOf, Number, Text, Whole
+from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.kinds import Flag, Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import AGELESS_WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import (
+from datacollect.methods.options.names import (
     ADAPTIVE,
     ADAPTIVE_RELAYS,
     BEST_PATH,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import Kind, ListOf, Number, Schema, plain, shown, wrong
+from datacollect.files.kinds import Kind, ListOf, Number, Schema, plain, shown, wrong
 
 if TYPE_CHECKING:
-    from datacollect.field_tables import Table
+    from datacollect.files.fields import Table
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError
-from datacollect.fairshare import max_min_fair_rates
+from datacollect.numbers.fairshare import max_min_fair_rates
 from datacollect.problem.hosts import SharedBottleneck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.scenario.options import SharedWire
     from datacollect.scenario.setting import Setting

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.methods.carrying import ExecutionOptions
+from datacollect.methods.execution import ExecutionOptions
 from datacollect.simulation.control import DELAYED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.choices import Control, Engine, Estimator
+    from datacollect.files.choices import Control, Engine, Estimator
     from datacollect.scenario.scenario import Scenario
 
 

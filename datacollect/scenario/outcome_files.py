@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import write_atomically
 from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.files.documents import write_atomically
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, naming
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.scenario.scenario import require_known
 from datacollect.topologies import (
     Node,
@@ -29,7 +29,7 @@ from datacollect.topologies.maps import MapOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.scenario.scenario import Scenario
 
 # Draws in vain before a total is taken for one that cannot be met.

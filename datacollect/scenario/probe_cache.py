@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import write_atomically
 from datacollect.errors import NotWrittenError
+from datacollect.files.documents import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.methods.connected import earliest_s
+from datacollect.methods.connections.connected import earliest_s
 from datacollect.problem.hosts import Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
 from datacollect.scenario.known_wires import late_capacity_bytes_per_s, simulated

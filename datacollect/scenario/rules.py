@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import wrong
-from datacollect.methods.names import ADAPTIVE, DIRECT
+from datacollect.files.kinds import wrong
+from datacollect.methods.options.names import ADAPTIVE, DIRECT
 from datacollect.scenario.fields import EXAMPLE, SCENARIO_FORMAT, WITH_TOPOLOGY
 
 

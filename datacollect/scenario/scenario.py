@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import document_name, folder_of, read_tree
 from datacollect.errors import naming, nearest_hint
-from datacollect.kinds import shown_text, wrong
-from datacollect.notebook import html_of_facts
+from datacollect.files.documents import document_name, folder_of, read_tree
+from datacollect.files.kinds import shown_text, wrong
+from datacollect.files.notebook import html_of_facts
 from datacollect.scenario.fields import ALWAYS, EXAMPLE, SCENARIO, SCENARIO_FORMAT, WITH_TOPOLOGY
 from datacollect.scenario.places import put
 from datacollect.scenario.rules import check_together, reject_other_format, require_one_network

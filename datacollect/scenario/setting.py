@@ -17,7 +17,7 @@ from datacollect.simulation.network import NO_WIRE, PRESETS, SimulatedNetwork, T
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.fluid.problem_network import ProblemNetwork
     from datacollect.topologies import Topology

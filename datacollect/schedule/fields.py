@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from datacollect.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
-from datacollect.field_tables import Field, Rows, Table
-from datacollect.kinds import ListOf, Number, Starts, Text, Whole
+from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
+from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.kinds import ListOf, Number, Starts, Text, Whole
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
 

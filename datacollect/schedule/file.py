@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import (
+from datacollect.errors import ProblemError
+from datacollect.files.documents import (
     SCHEDULE_FORMAT,
     decode,
     document_name,
@@ -19,11 +20,9 @@ from datacollect.documents import (
     read_tree,
     write_atomically,
 )
-from datacollect.errors import ProblemError
-from datacollect.kinds import shown_text
-from datacollect.schedule.contents import ScheduleContents
-from datacollect.schedule.fields import SCHEDULE
-from datacollect.schedule.transfers import (
+from datacollect.files.kinds import shown_text
+from datacollect.schedule.data.contents import ScheduleContents
+from datacollect.schedule.data.transfers import (
     UNKNOWN,
     Bottleneck,
     Route,
@@ -31,6 +30,7 @@ from datacollect.schedule.transfers import (
     Turns,
     bottleneck_tree,
 )
+from datacollect.schedule.fields import SCHEDULE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.files.units import counted
+from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.problem.calendar import enough_s, least_s, listed
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.problem.with_units import in_units
-from datacollect.schedule.contents import ProgressContents
+from datacollect.schedule.data.contents import ProgressContents
+from datacollect.schedule.data.new_links import PERIOD_COLUMNS, with_new_links
+from datacollect.schedule.data.use import legs
 from datacollect.schedule.fields import INSTANT
-from datacollect.schedule.new_links import PERIOD_COLUMNS, with_new_links
-from datacollect.schedule.use import legs
-from datacollect.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from datacollect.files.quantities import Seconds
     from datacollect.problem.hosts import SharedBottleneck
     from datacollect.problem.problem import Problem
-    from datacollect.quantities import Seconds
-    from datacollect.schedule.new_links import NewLinks
+    from datacollect.schedule.data.new_links import NewLinks
     from datacollect.schedule.schedule import Schedule
 
 
@@ -85,8 +85,8 @@ class Progress(ProgressContents):
 
     def _repr_html_(self) -> str:
         """Show the progress in a notebook."""
-        from datacollect.notebook import html_of_facts
-        from datacollect.units import format_bytes, format_duration
+        from datacollect.files.notebook import html_of_facts
+        from datacollect.files.units import format_bytes, format_duration
 
         n_bytes = sum(held.n_bytes for held in self.held)
         n_links = 0 if self.links is None else len(self.links.link_from)
@@ -172,7 +172,7 @@ class Progress(ProgressContents):
         ...     Progress.from_file(path, problem).at_s
         3.0
         """
-        from datacollect.documents import document_name, folder_of, read_tree
+        from datacollect.files.documents import document_name, folder_of, read_tree
         from datacollect.schedule.fields import PROGRESS
         from datacollect.schedule.progress_file import contents_of
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import PROGRESS_FORMAT
 from datacollect.errors import ProblemError
+from datacollect.files.documents import PROGRESS_FORMAT
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.file import link_columns, read_csv, require_host
 from datacollect.problem.hosts import Held
-from datacollect.schedule.contents import ProgressContents
+from datacollect.schedule.data.contents import ProgressContents
+from datacollect.schedule.data.new_links import NewLinks
 from datacollect.schedule.fields import PROGRESS
-from datacollect.schedule.new_links import NewLinks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.problem.manifest import Files
-    from datacollect.schedule.contents import ScheduleContents
+    from datacollect.schedule.data.contents import ScheduleContents
 
 
 def pull_list(

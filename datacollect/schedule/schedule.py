@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from datacollect.errors import naming, nearest_hint
 from datacollect.problem.with_units import counted_fields, values_in_units
-from datacollect.schedule.contents import ScheduleContents
+from datacollect.schedule.data.contents import ScheduleContents
 from datacollect.schedule.fields import SCHEDULE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.contents import ScheduleChanges
+    from datacollect.schedule.data.contents import ScheduleChanges
 
 _COUNTED = counted_fields(SCHEDULE)
 
@@ -103,7 +103,7 @@ class Schedule(ScheduleContents):
 
     @cached_property
     def _transfers(self) -> pd.DataFrame:
-        from datacollect.schedule.use import transfers
+        from datacollect.schedule.data.use import transfers
 
         return transfers(self)
 
@@ -159,7 +159,7 @@ class Schedule(ScheduleContents):
 
     @cached_property
     def _peak_storage_bytes(self) -> dict[str, int]:
-        from datacollect.schedule.use import peak_storage_bytes
+        from datacollect.schedule.data.use import peak_storage_bytes
 
         return peak_storage_bytes(self)
 
@@ -181,7 +181,7 @@ class Schedule(ScheduleContents):
         >>> float(dc.coordinated(problem, slot_s=1.0).storage()["stored_bytes"].max())
         5.0
         """
-        from datacollect.schedule.use import storage
+        from datacollect.schedule.data.use import storage
 
         return storage(self)
 
@@ -201,7 +201,7 @@ class Schedule(ScheduleContents):
         >>> dc.direct(problem).link_use().to_dict("records")
         [{'from': 'S', 'to': 'D', 'start_s': 0.0, 'finish_s': 2.0, 'bytes_per_s': 5.0}]
         """
-        from datacollect.schedule.use import link_use
+        from datacollect.schedule.data.use import link_use
 
         return link_use(self)
 
@@ -220,7 +220,7 @@ class Schedule(ScheduleContents):
         >>> dc.direct(problem).source_completion_s()
         {'S': 2.0}
         """
-        from datacollect.schedule.use import source_completion_s
+        from datacollect.schedule.data.use import source_completion_s
 
         return source_completion_s(self)
 
@@ -360,7 +360,7 @@ class Schedule(ScheduleContents):
         Traceback (most recent call last):
         datacollect.errors.ProblemError: nowhere.json: no such file; check the path
         """
-        from datacollect.documents import document_name
+        from datacollect.files.documents import document_name
         from datacollect.schedule.file import contents_of, read_tree_of
 
         tree = read_tree_of(path)
@@ -419,8 +419,8 @@ class Schedule(ScheduleContents):
 
     def _repr_html_(self) -> str:
         """Show the schedule in a notebook."""
-        from datacollect.notebook import html_of_facts
-        from datacollect.units import counted, format_duration
+        from datacollect.files.notebook import html_of_facts
+        from datacollect.files.units import counted, format_duration
 
         return html_of_facts(
             f"Schedule to {self.destination}",
@@ -435,7 +435,7 @@ class Schedule(ScheduleContents):
         )
 
     def __repr__(self) -> str:
-        from datacollect.units import counted
+        from datacollect.files.units import counted
 
         return (
             f"<Schedule: {self.method}, makespan {self.makespan_s:g} s, "

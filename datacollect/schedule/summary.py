@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from datacollect.schedule.transfers import UNKNOWN, bottleneck_tree
+from datacollect.schedule.data.transfers import UNKNOWN, bottleneck_tree
 
 if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule

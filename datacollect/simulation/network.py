@@ -12,7 +12,7 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
 
 
 NO_WIRE = -1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.arrays import FloatArray, IntArray, running_totals
+from datacollect.numbers.arrays import FloatArray, IntArray, running_totals
 from datacollect.simulation.run import Run
 
 if TYPE_CHECKING:

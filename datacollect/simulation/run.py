@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datacollect.notebook import html_of_facts
-from datacollect.units import counted, format_bytes, format_duration
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted, format_bytes, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.kinds import shown_text, wrong
+from datacollect.files.kinds import shown_text, wrong
 from datacollect.study.columns import COLUMNS
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import document_name, read_tree
 from datacollect.errors import ProblemError, naming
-from datacollect.kinds import wrong
-from datacollect.notebook import html_of_facts
+from datacollect.files.documents import document_name, read_tree
+from datacollect.files.kinds import wrong
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted
 from datacollect.scenario.scenario import Scenario
 from datacollect.study.axes import (
     Axis,
@@ -32,7 +33,6 @@ from datacollect.study.fields import (
 from datacollect.study.grids import PROBLEM_FILE, TRUTH_FILE, Grids
 from datacollect.study.identity import sha256_of
 from datacollect.study.seeds import Precision, Seeds
-from datacollect.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

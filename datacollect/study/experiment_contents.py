@@ -27,7 +27,7 @@ from datacollect.study.identity import by_content, sha256_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.choices import Engine
+    from datacollect.files.choices import Engine
     from datacollect.scenario.scenario import Scenario
     from datacollect.study.axes import Labels
     from datacollect.study.seeds import Precision, Seeds

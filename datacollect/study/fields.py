@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.field_tables import Field, Rows, Table
-from datacollect.kinds import Flag, ListOf, Number, Schema, Text, Whole, join, plain, wrong
+from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.kinds import Flag, ListOf, Number, Schema, Text, Whole, join, plain, wrong
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.kinds import Choice, Part
 from datacollect.study.columns import MEASURES

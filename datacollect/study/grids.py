@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.documents import document_name, read_bytes, write_atomically
 from datacollect.errors import ProblemError
+from datacollect.files.documents import document_name, read_bytes, write_atomically
+from datacollect.files.units import bytes_per_s_from_bit_per_s
 from datacollect.problem.problem import Problem
-from datacollect.units import bytes_per_s_from_bit_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

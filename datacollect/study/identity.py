@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import read_bytes, read_tree
 from datacollect.errors import naming
+from datacollect.files.documents import read_bytes, read_tree
 
 if TYPE_CHECKING:
     from pathlib import Path

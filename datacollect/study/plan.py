@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from datacollect.intervals import mean_interval
+from datacollect.numbers.intervals import mean_interval
 from datacollect.study.axes import Labels, shown_labels
 from datacollect.study.jobs import Group
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.methods.names import ADAPTIVE
-from datacollect.schedule.transfers import UNKNOWN
+from datacollect.methods.options.names import ADAPTIVE
+from datacollect.schedule.data.transfers import UNKNOWN
 from datacollect.study.columns import BACKGROUND, COLUMNS, LATER, REAL, TEXT
 from datacollect.study.peering import moved_bytes, planned_bytes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.units import format_duration
+from datacollect.files.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,8 +28,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import write_atomically
 from datacollect.errors import ProblemError
+from datacollect.files.documents import write_atomically
 from datacollect.scenario.outcome_files import plain_tree
 from datacollect.study.axes import Axis
 from datacollect.study.columns import COLUMNS, FLAG, LATER, REAL, WHOLE

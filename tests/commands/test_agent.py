@@ -16,7 +16,7 @@ from instances.agents import source_ticket, write_agent
 from datacollect.commands.main import run
 from datacollect.errors import RefusedError, TransferError
 from datacollect.net.tls import client_context
-from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.run import NO_SPOOL, Agent, run_agent
 from datacollect.transfer.sources.agent.session import connect
 

@@ -12,7 +12,7 @@ import pytest
 
 from datacollect.commands import console
 from datacollect.commands.main import run
-from datacollect.methods import coordinated as module
+from datacollect.methods.coordinated import coordinated as module
 
 BOX = re.compile(r"[\u2500-\u257f]")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -10,7 +10,7 @@ from instances.broken_trees import places, values, with_value
 
 import datacollect as dc
 from datacollect.commands.json_schemas import SCHEMAS
-from datacollect.transfer.pull.config import Collection
+from datacollect.transfer.pull.config.file import Collection
 
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMAS["collection"]())
 FINGERPRINT = "sha256:" + "0" * 64

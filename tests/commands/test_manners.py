@@ -261,7 +261,7 @@ def test_keys_on_a_full_disk_are_three_and_leave_no_empty_file(name, file, here,
     def full(_number):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("datacollect.documents.os.fsync", full)
+    monkeypatch.setattr("datacollect.files.documents.os.fsync", full)
     code, out, err = call(*COMMANDS[name])
     assert (code, out) == (3, "")
     assert f"{file}: cannot be written: No space left on device" in err

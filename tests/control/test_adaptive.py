@@ -9,15 +9,15 @@ import pytest
 from instances.unkind_driver import UnkindDriver
 from judges.pull_judge import Witness
 
-from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.adaptive.host_queues import Stock, Stocks
+from datacollect.control.adaptive.moves import Feeding, HostView, best_move, is_worth_detour
+from datacollect.control.adaptive.next_hops import Ways, next_hosts
+from datacollect.control.adaptive.opening import first_links
 from datacollect.control.connection_counts import LinkRates, first_counts, moved_at_a_time
 from datacollect.control.connections import Piece, Recovery
 from datacollect.control.decisions import Open, Send
-from datacollect.control.moves import Feeding, HostView, best_move, is_worth_detour
-from datacollect.control.opening import first_links
 from datacollect.control.relaying import RELAYING
-from datacollect.control.stock import Stock, Stocks
-from datacollect.control.ways import Ways, next_hosts
 from datacollect.errors import ProblemError
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem

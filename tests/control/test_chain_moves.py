@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from judges.pull_judge import Witness
 
-from datacollect.control.adaptive import AdaptiveController
-from datacollect.control.chain_moves import best_chain_move
+from datacollect.control.adaptive.chain_moves import best_chain_move
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.adaptive.moves import HostView
+from datacollect.control.adaptive.next_hops import Ways
 from datacollect.control.connection_counts import LinkRates, first_counts
 from datacollect.control.connections import Recovery
 from datacollect.control.decisions import Open
-from datacollect.control.moves import HostView
-from datacollect.control.ways import Ways
 from datacollect.errors import ProblemError
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datacollect as dc
-from datacollect.control.chained import LATE_S, LATE_TIMES, ChainedController
+from datacollect.control.chained.controller import LATE_S, LATE_TIMES, ChainedController
 from datacollect.control.connections import Recovery
 from datacollect.control.decisions import Send, WakeMe
 from datacollect.control.events import ConnectionOpened, RangeArrived, Timer

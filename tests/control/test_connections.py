@@ -7,7 +7,7 @@ from instances.hand_made_plans import line_in_pieces
 from datacollect.control.connections import Recovery
 from datacollect.control.decisions import Close, Open, Send
 from datacollect.control.events import ConnectionClosed, ConnectionStalled, Timer
-from datacollect.control.scheduled import AsapController
+from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import ProblemError
 
 HALF = 2_500_000

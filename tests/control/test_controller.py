@@ -6,9 +6,9 @@ import pytest
 from instances.hand_made_plans import line_in_pieces, line_problem
 from instances.planned_anew import over_k, triangle
 
-from datacollect.control.direct import DirectController
-from datacollect.control.replanning import ReplanningController
-from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.planned.direct import DirectController
+from datacollect.control.planned.replanning import ReplanningController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
 
 CONTROLLERS = [
     PlannedController(line_in_pieces(2)),

@@ -24,7 +24,7 @@ from datacollect.control.events import (
     RestPlanned,
     Timer,
 )
-from datacollect.control.replanning import ReplanningController
+from datacollect.control.planned.replanning import ReplanningController
 from datacollect.schedule.progress import Progress
 
 # Seconds from D to the others, and back.

@@ -4,8 +4,8 @@ import pytest
 from instances.by_hand import ByHand, opens, sends, wakes
 from instances.small_problems import shared_relay
 
-from datacollect.control.direct import DirectController, streams_in_proportion
 from datacollect.control.events import HostLost, Timer
+from datacollect.control.planned.direct import DirectController, streams_in_proportion
 from datacollect.errors import ProblemError
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem

@@ -7,9 +7,14 @@ import pytest
 from instances.ns3_networks import RATE, tree
 from judges.pull_judge import Witness
 
-from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.adaptive.impact_limit import (
+    Caution,
+    busy_on_average,
+    most_bearable,
+    others_connections,
+)
 from datacollect.control.connection_counts import LinkRates
-from datacollect.control.harm import Caution, busy_on_average, most_bearable, others_connections
 from datacollect.errors import ProblemError
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_fluid

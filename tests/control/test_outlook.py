@@ -2,9 +2,9 @@
 
 import pytest
 
-from datacollect.control.adaptive import AdaptiveController
-from datacollect.control.moves import HostView
-from datacollect.control.outlook import HIGH, LOW, PARTS, Outlook, remaining_s
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.adaptive.moves import HostView
+from datacollect.control.adaptive.outlook import HIGH, LOW, PARTS, Outlook, remaining_s
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_problem
 

@@ -6,7 +6,7 @@ from instances.hand_made_plans import line_in_pieces, plan_of
 
 from datacollect.control.decisions import Close, Open, Send
 from datacollect.control.events import ConnectionClosed, HostLost, Timer
-from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
 
 HALF = 2_500_000

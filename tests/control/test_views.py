@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datacollect.control.adaptive import AdaptiveController
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.adaptive.host_queues import Stocks
+from datacollect.control.adaptive.views import WORTH_OPENING_S, host_views, most_left
 from datacollect.control.connection_counts import LEAST_BUSY_S, LinkRates
 from datacollect.control.relaying import RELAYING
-from datacollect.control.stock import Stocks
-from datacollect.control.views import WORTH_OPENING_S, host_views, most_left
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_problem
 

@@ -12,7 +12,7 @@ EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 def test_the_maximum_flow_sees_every_period(speed, references, relay_problem):
     """In the second period, from 1 s on, everything is twice as fast: 3 MB, then 6 MB/s."""
-    from datacollect.flow.layered import layered_network
+    from datacollect.flow.network.layered import layered_network
 
     rates = relay_problem.bandwidth_bytes_per_s[0]
     problem = relay_problem.replace(

@@ -19,7 +19,7 @@ def test_cost_of_a_plan_in_slots(slotted, relay_problem):
     Directly 1 MB arrives in each of slots 0 to 3; by K 2 MB in each of slots 1 to 4, and each
     leaves K in the slot after it arrived there.
     """
-    from datacollect.flow.preference import Costs
+    from datacollect.flow.network.preference import Costs
 
     plan = dc.coordinated(relay_problem, slot_s=1.0, prefer="earliest-arrival")
     assert slotted.slots_of(plan) == 5

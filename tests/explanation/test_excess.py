@@ -9,8 +9,8 @@ from instances.small_problems import MB, figure_1
 from instances.strategies import problems
 
 import datacollect as dc
-from datacollect.explanation.again import Anew
 from datacollect.explanation.excess import excess_parts
+from datacollect.explanation.what_if import Anew
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 

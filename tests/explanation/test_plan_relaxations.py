@@ -16,10 +16,10 @@ from judges.oracle import least_cost, slotted_makespan_slots
 
 import datacollect as dc
 from datacollect.examples import example_files
-from datacollect.explanation.again import Anew
 from datacollect.explanation.plan_limits import plan_limits
 from datacollect.explanation.plan_relaxations import advise_plan, plan_cost
 from datacollect.explanation.relaxations import Advice, advise
+from datacollect.explanation.what_if import Anew
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.problem.hosts import Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem

@@ -12,7 +12,7 @@ from judges.linear_proofs import disagreement
 import datacollect as dc
 from datacollect.flow import arrival_bounds, connection_flow
 from datacollect.flow.shared import pricing
-from datacollect.methods import divided_rates
+from datacollect.methods.connections import divided_rates
 from datacollect.solvers.programs import LinearProgram
 
 # Whoever builds linear programs.

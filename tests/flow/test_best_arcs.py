@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.network.best_arcs import best_per_tail
 
 SCORES = {
     "float": st.sampled_from([-np.inf, -3.0, 0.0, 1.0, 2.5, 7.0, np.inf]),

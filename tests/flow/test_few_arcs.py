@@ -12,14 +12,15 @@ from judges.oracle import fluid_makespan_s, least_cost
 from judges.plan_values import cost_of
 
 import datacollect as dc
-from datacollect.flow import few_arcs, quickest
-from datacollect.flow.few_arcs import (
+from datacollect.flow.network import few_arcs
+from datacollect.flow.network.few_arcs import (
     UNREACHED,
     SupplyNetwork,
     cheapest_flow,
     distance_to,
     largest_flow,
 )
+from datacollect.flow.quickest import quickest
 from datacollect.solvers.choice import load_flow_solver
 from datacollect.solvers.networks import FlowNetwork
 

@@ -11,10 +11,11 @@ from judges.oracle import least_cost
 from judges.plan_values import arrived_bytes, cost_of
 
 import datacollect as dc
-from datacollect.flow import cheapest, fewer_links
-from datacollect.flow.few_arcs import SupplyNetwork
-from datacollect.flow.fewer_links import ArcCosts, on_fewer_links
-from datacollect.flow.layered import with_room_for_returns
+from datacollect.flow.network import fewer_links
+from datacollect.flow.network.few_arcs import SupplyNetwork
+from datacollect.flow.network.fewer_links import ArcCosts, on_fewer_links
+from datacollect.flow.network.layered import with_room_for_returns
+from datacollect.flow.quickest import cheapest
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget
 

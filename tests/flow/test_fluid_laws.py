@@ -14,7 +14,7 @@ from instances.how_many import many
 from instances.strategies import FEATURES, problems
 
 import datacollect as dc
-from datacollect.flow.layered import breakpoints_s, layered_network
+from datacollect.flow.network.layered import breakpoints_s, layered_network
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.flow.least import NoneSuffices, least
+from datacollect.flow.network.smallest_sufficient import NoneSuffices, least
 
 ORDERED = st.tuples(*[st.integers(1, 200)] * 3).map(sorted)
 

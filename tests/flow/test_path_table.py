@@ -12,12 +12,12 @@ from hypothesis import assume, given, settings
 from instances.arc_flows import flow_on, network_of
 from instances.strategies import FEATURES, problems
 
-from datacollect.flow import path_table as path_tables
-from datacollect.flow.few_arcs import cheapest_flow
-from datacollect.flow.layered import NO_LINK, breakpoints_s
-from datacollect.flow.path_table import PathTable, path_table, whole_bytes_of_paths
-from datacollect.flow.quickest import NeverArrives, quickest
-from datacollect.flow.routes import PathFlow, decompose, whole_bytes
+from datacollect.flow.network.few_arcs import cheapest_flow
+from datacollect.flow.network.layered import NO_LINK, breakpoints_s
+from datacollect.flow.quickest.quickest import NeverArrives, quickest
+from datacollect.flow.routes import path_table as path_tables
+from datacollect.flow.routes.path_table import PathTable, path_table, whole_bytes_of_paths
+from datacollect.flow.routes.routes import PathFlow, decompose, whole_bytes
 from datacollect.solvers.budget import Budget
 
 PATHS = [

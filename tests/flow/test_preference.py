@@ -15,8 +15,8 @@ from judges.plan_values import arrived_bytes, cost_of
 
 import datacollect as dc
 from datacollect.flow.arrival_curve import arrival_curve
-from datacollect.flow.layered import with_room_for_returns
-from datacollect.flow.preference import PREFERENCES, path_costs
+from datacollect.flow.network.layered import with_room_for_returns
+from datacollect.flow.network.preference import PREFERENCES, path_costs
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget

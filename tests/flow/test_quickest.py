@@ -7,12 +7,12 @@ import pytest
 from instances.hand_made import links
 
 import datacollect as dc
-from datacollect.flow import quickest as module
-from datacollect.flow.layered import NO_LINK, breakpoints_s, layered_network
+from datacollect.flow.network.layered import NO_LINK, breakpoints_s, layered_network
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.paths import fluid_paths
-from datacollect.methods import draining as method
-from datacollect.methods.pipeline import longest_pipeline
+from datacollect.flow.quickest import quickest as module
+from datacollect.methods.coordinated import draining as method
+from datacollect.methods.timing.pipeline import longest_pipeline
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget

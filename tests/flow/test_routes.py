@@ -13,8 +13,8 @@ from hypothesis import given
 from instances.arc_flows import flow_on, network_of
 from instances.hand_made import links
 
-from datacollect.flow.pools import Pool, pools_by_host
-from datacollect.flow.routes import cut_parcels, decompose, whole_bytes
+from datacollect.flow.network.pools import Pool, pools_by_host
+from datacollect.flow.routes.routes import cut_parcels, decompose, whole_bytes
 from datacollect.problem.hosts import Held, Host, Parcel
 from datacollect.problem.problem import Problem
 

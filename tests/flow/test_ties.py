@@ -8,7 +8,7 @@ from explore import ties
 from instances.how_many import many
 
 import datacollect as dc
-from datacollect.flow.ties import settled
+from datacollect.flow.network.ties import settled
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 from datacollect.solvers.choice import load_flow_solver

@@ -13,7 +13,7 @@ from datacollect.net.dialling import Hop
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context
-from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.run import Agent, run_in_thread
 from datacollect.transfer.sources.agent.session import SourceSession, connect
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from instances.hand_made import links
 
-from datacollect.flow.layered import layered_network
+from datacollect.flow.network.layered import layered_network
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
 

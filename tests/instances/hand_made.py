@@ -11,8 +11,8 @@ import pytest
 from datacollect import Host, Link, Problem, SharedBottleneck
 from datacollect.errors import ScheduleError
 from datacollect.schedule.check.judge import check_schedule
+from datacollect.schedule.data.transfers import Route, Transfers
 from datacollect.schedule.schedule import Schedule
-from datacollect.schedule.transfers import Route, Transfers
 
 
 def plan(rows, *, slot_s=None, chunk_s=None, **changes):

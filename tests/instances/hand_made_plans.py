@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datacollect.problem.problem import Problem
+from datacollect.schedule.data.transfers import Route, Transfers
 from datacollect.schedule.schedule import Schedule
-from datacollect.schedule.transfers import Route, Transfers
 
 RATE = 312_500.0  # 2.5 Mbit/s
 LINE_BYTES = 5_000_000

@@ -6,8 +6,8 @@ import errno
 import os
 from contextlib import contextmanager
 
-from datacollect.transfer.agent.files import Folder
-from datacollect.transfer.agent.listing import Inventory
+from datacollect.transfer.agent.shell.files import Folder
+from datacollect.transfer.agent.shell.listing import Inventory
 from datacollect.transfer.protocol.messages import parse_page
 
 REAL_SCANDIR = os.scandir

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from instances.ports import free_port
 
 from datacollect.net.keys import new_private_key, write_private_key
-from datacollect.transfer.agent.config import AgentConfig
+from datacollect.transfer.agent.config.file import AgentConfig
 from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.pull.run import pull

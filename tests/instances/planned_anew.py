@@ -6,8 +6,8 @@ from instances.by_hand import ByHand
 from instances.hand_made_plans import plan_of
 
 from datacollect.control.decisions import PlanRest
-from datacollect.control.replanning import ReplanningController
-from datacollect.control.rest import rest_planned
+from datacollect.control.plan_request import rest_planned
+from datacollect.control.planned.replanning import ReplanningController
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
+from datacollect.schedule.data.transfers import Bottleneck, Route, Transfers
 from datacollect.schedule.schedule import Schedule
-from datacollect.schedule.transfers import Bottleneck, Route, Transfers
 
 
 def schedule_of(problem, routes, rows, **changes) -> Schedule:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from datacollect.field_tables import Rows
-from datacollect.host_names import fault_of
-from datacollect.kinds import Flag, ListOf, Number, Text, Whole
+from datacollect.files.fields import Rows
+from datacollect.files.host_names import fault_of
+from datacollect.files.kinds import Flag, ListOf, Number, Text, Whole
 from datacollect.scenario.fields import ALWAYS, SCENARIO, WITH_TOPOLOGY
 from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
 

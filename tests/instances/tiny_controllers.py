@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Close, Open, Send, WakeMe
-from datacollect.control.direct import DirectController
 from datacollect.control.events import ConnectionHasRoom, RangeArrived
+from datacollect.control.planned.direct import DirectController
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 

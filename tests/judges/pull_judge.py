@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from datacollect.byte_ranges import ByteRanges
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Close, Open, Send
 from datacollect.control.events import ConnectionClosed, HostLost, RangeArrived
+from datacollect.numbers.byte_ranges import ByteRanges
 
 
 class Witness(Controller):

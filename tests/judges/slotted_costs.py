@@ -7,7 +7,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 
-from datacollect.flow.preference import path_costs
+from datacollect.flow.network.preference import path_costs
 from datacollect.methods.slotted.graph import TimeExpansion, slot_costs, time_expanded_graph
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.arrays import ranges, running_totals
+from datacollect.numbers.arrays import ranges, running_totals
 
 
 @given(st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 5)), max_size=20))

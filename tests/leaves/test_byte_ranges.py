@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.byte_ranges import ByteRanges
+from datacollect.numbers.byte_ranges import ByteRanges
 
 RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=12)
 

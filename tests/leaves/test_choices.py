@@ -10,14 +10,14 @@ import pytest
 from instances.three_hosts import small
 
 import datacollect as dc
-from datacollect import choices
 from datacollect.commands import options
 from datacollect.control.relaying import RELAYING
 from datacollect.exports.export import FORMATS
-from datacollect.flow.preference import PREFERENCES
+from datacollect.files import choices
+from datacollect.flow.network.preference import PREFERENCES
 from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.names import ADAPTIVE, FINISHES, FIRSTS
+from datacollect.methods.options.names import ADAPTIVE, FINISHES, FIRSTS
 from datacollect.scenario.fields import ENGINES
 from datacollect.simulation.control import CONTROL
 from datacollect.solvers import choice as solver_choice

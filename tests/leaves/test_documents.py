@@ -8,8 +8,8 @@ import lzma
 
 import pytest
 
-from datacollect.documents import read_tree, text_of
 from datacollect.errors import ProblemError
+from datacollect.files.documents import read_tree, text_of
 
 TEXT = '{"destination": "Zürich"}\n'
 

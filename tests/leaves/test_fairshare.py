@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect import fairshare
 from datacollect.errors import ProblemError
-from datacollect.fairshare import FairShare, max_min_fair_rates
+from datacollect.numbers import fairshare
+from datacollect.numbers.fairshare import FairShare, max_min_fair_rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

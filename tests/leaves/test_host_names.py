@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import datacollect as dc
-from datacollect.host_names import fault_of
+from datacollect.files.host_names import fault_of
 
 LOOK_ALIKE = {
     "S1\u00a0": "must not end with a blank, got NO-BREAK SPACE there; remove it",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ttest_1samp
 
-from datacollect.intervals import (
+from datacollect.numbers.intervals import (
     LEAST_FOR_BOOTSTRAP,
     Interval,
     mean_interval,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datacollect.pace import Pace, about_bytes, about_duration, left_words, percent_words
+from datacollect.numbers.pace import Pace, about_bytes, about_duration, left_words, percent_words
 
 
 def told(*marks):

@@ -11,11 +11,9 @@ import pytest
 
 from datacollect.commands.json_schemas import SCHEMAS
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.field_tables import ByName, Field, Rows, Table
-from datacollect.kinds import Forecast, Instant, Kind, ListOf, Number, Starts, Whole
-from datacollect.problem.fields import PROBLEM
-from datacollect.problem.host_limits import HostRate
-from datacollect.quantities import (
+from datacollect.files.fields import ByName, Field, Rows, Table
+from datacollect.files.kinds import Forecast, Instant, Kind, ListOf, Number, Starts, Whole
+from datacollect.files.quantities import (
     BYTES,
     BYTES_PER_S,
     PRICE,
@@ -24,12 +22,14 @@ from datacollect.quantities import (
     pattern,
     quantity,
 )
+from datacollect.problem.fields import PROBLEM
+from datacollect.problem.host_limits import HostRate
 from datacollect.scenario.fields import SCENARIO
 from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 from datacollect.schedule.fields import PROGRESS, SCHEDULE
 from datacollect.study.fields import EXPERIMENT
-from datacollect.transfer.agent.fields import AGENT
-from datacollect.transfer.pull.fields import COLLECTION
+from datacollect.transfer.agent.config.fields import AGENT
+from datacollect.transfer.pull.config.fields import COLLECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

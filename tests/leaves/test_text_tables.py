@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datacollect as dc
-from datacollect.documents import text_of
 from datacollect.errors import ProblemError
+from datacollect.files.documents import text_of
+from datacollect.files.tables import number_hint, open_table
 from datacollect.problem.link_table import read_link_table
 from datacollect.problem.manifest import read_manifest
-from datacollect.text_tables import number_hint, open_table
 from datacollect.transfer.sources.web.entries import of_urls
 
 ROWS = [["a", "b", "0", "100"], ["c, d", "e", "1", "50"]]
@@ -76,7 +76,7 @@ def test_a_table_says_the_same_however_it_is_written(text):
 )
 def test_large_tables_are_read_as_small_ones_are(text, monkeypatch):
     def read(limit):
-        monkeypatch.setattr("datacollect.text_tables.LARGE_BYTES", limit)
+        monkeypatch.setattr("datacollect.files.tables.LARGE_BYTES", limit)
         try:
             lines, frame = open_table(text, "t.csv", "from,to").texts()
         except ProblemError as error:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from datacollect.units import (
+from datacollect.files.units import (
     bytes_per_s_from_bit_per_s,
     bytes_per_s_from_mbit_per_s,
     format_bytes,

@@ -7,11 +7,11 @@ from instances.ns3_networks import needs_ns3
 from instances.small_scenarios import line_of, shipped
 
 import datacollect as dc
-from datacollect.control.adaptive import AdaptiveController
-from datacollect.control.direct import DirectController
-from datacollect.control.replanning import ReplanningController
-from datacollect.control.scheduled import AsapController, PlannedController
-from datacollect.methods.carrying import ExecutionOptions, carrying, n_connections
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.planned.direct import DirectController
+from datacollect.control.planned.replanning import ReplanningController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
+from datacollect.methods.execution import ExecutionOptions, carrying, n_connections
 from datacollect.scenario.carry_out import carry_out
 from datacollect.scenario.options import execution_options
 

@@ -10,7 +10,7 @@ from judges.contract_check import judge
 
 import datacollect as dc
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.schedule.use import connections_by_link
+from datacollect.schedule.data.use import connections_by_link
 
 
 def planned(problem, connections, **options):

@@ -10,7 +10,7 @@ from judges.best_connections import SAME, Small, soonest_s
 from judges.contract_check import judge
 
 import datacollect as dc
-from datacollect.methods import whole_numbers
+from datacollect.methods.connections import whole_numbers
 
 
 def planned(problem, connections, **options):

@@ -15,7 +15,7 @@ from instances.strategies import problems
 from judges.oracle import slotted_makespan_slots
 
 import datacollect as dc
-from datacollect.flow.layered import with_room_for_returns
+from datacollect.flow.network.layered import with_room_for_returns
 from datacollect.problem.hosts import Held, Host
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget

@@ -14,7 +14,7 @@ from judges.oracle import least_cost
 from judges.plan_values import arrived_bytes, cost_of
 
 import datacollect as dc
-from datacollect.flow.layered import with_room_for_returns
+from datacollect.flow.network.layered import with_room_for_returns
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 

@@ -8,9 +8,9 @@ from instances.connection_problems import crowded
 from judges.best_connections import Small
 
 import datacollect as dc
-from datacollect.flow.pools import pools_by_owner
-from datacollect.methods.divided_rates import best_rates
-from datacollect.methods.whole_connections import Candidate, Hops
+from datacollect.flow.network.pools import pools_by_owner
+from datacollect.methods.connections.divided_rates import best_rates
+from datacollect.methods.connections.whole_connections import Candidate, Hops
 from datacollect.solvers.budget import Budget
 
 

@@ -12,7 +12,7 @@ from instances.small_problems import MB, relay
 from instances.strategies import FEATURES, problems
 
 import datacollect as dc
-from datacollect.methods.draining import MOST_DELAY
+from datacollect.methods.coordinated.draining import MOST_DELAY
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
 

@@ -11,7 +11,7 @@ from instances.strategies import problems
 from judges.contract_check import judge
 
 import datacollect as dc
-from datacollect.methods.early_finish import fair_speeds
+from datacollect.methods.timing.early_finish import fair_speeds
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem
 

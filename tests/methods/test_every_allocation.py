@@ -8,10 +8,14 @@ from instances.connection_problems import crowded
 from judges.best_connections import Small
 
 import datacollect as dc
-from datacollect.flow.pools import pools_by_owner
-from datacollect.methods.every_allocation import all_routes, every_allocation, n_allocations
-from datacollect.methods.fewest_connections import usable_links
-from datacollect.methods.whole_connections import Hops
+from datacollect.flow.network.pools import pools_by_owner
+from datacollect.methods.connections.every_allocation import (
+    all_routes,
+    every_allocation,
+    n_allocations,
+)
+from datacollect.methods.connections.fewest import usable_links
+from datacollect.methods.connections.whole_connections import Hops
 
 
 @pytest.mark.parametrize("seed", [1, 5, 6, 8, 10, 13, 20, 52])

@@ -7,8 +7,8 @@ from instances.connection_problems import crowded
 from judges.all_allocations import _paths
 
 import datacollect as dc
-from datacollect.flow.pools import pools_by_owner
-from datacollect.methods.fewest_connections import fewest_connections, usable_links
+from datacollect.flow.network.pools import pools_by_owner
+from datacollect.methods.connections.fewest import fewest_connections, usable_links
 from datacollect.solvers.budget import Budget
 
 

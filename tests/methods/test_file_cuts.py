@@ -10,7 +10,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.errors import ProblemError
-from datacollect.methods.file_cuts import files_split, stretches
+from datacollect.methods.finishing.file_cuts import files_split, stretches
 from datacollect.problem.manifest import Files
 
 if TYPE_CHECKING:

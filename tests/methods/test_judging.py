@@ -12,7 +12,7 @@ from judges.contract_check import judge
 import datacollect as dc
 from datacollect import Host, Problem, Schedule, SharedBottleneck
 from datacollect.methods.choice import candidate, options_like
-from datacollect.methods.judging import (
+from datacollect.methods.finishing.judging import (
     NEARLY_ALL,
     PARTS_FOR_ROUNDING,
     ROOM_FOR_ROUNDING,

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import datacollect as dc
-from datacollect.methods.missing import (
+from datacollect.methods.warnings import (
     DAY_S,
     OLD_S,
     cautions,

@@ -16,7 +16,7 @@ from judges.oracle import fluid_makespan_s, least_cost
 import datacollect as dc
 from datacollect.problem.hosts import Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
-from datacollect.schedule.use import plan_money
+from datacollect.schedule.data.use import plan_money
 
 
 def test_each_second_more_moves_a_megabyte_to_the_free_link(solver):

@@ -7,8 +7,8 @@ import pytest
 from instances.hand_made import links
 
 from datacollect.errors import ProblemError
-from datacollect.flow.pools import pools_by_host, pools_by_owner
-from datacollect.methods.slots import (
+from datacollect.flow.network.pools import pools_by_host, pools_by_owner
+from datacollect.methods.timing.slots import (
     MOST_SLOTS,
     SlotPiece,
     cut_at,

@@ -7,12 +7,12 @@ from instances.connection_problems import crowded
 from judges.best_connections import soonest_s
 
 import datacollect as dc
-from datacollect.flow.pools import pools_by_owner
-from datacollect.methods.connection_routes import straight_routes
-from datacollect.methods.divided_rates import best_rates
-from datacollect.methods.fewest_connections import usable_links
-from datacollect.methods.straight_connections import best_straight
-from datacollect.methods.whole_connections import Hops
+from datacollect.flow.network.pools import pools_by_owner
+from datacollect.methods.connections.direct_split import best_straight
+from datacollect.methods.connections.divided_rates import best_rates
+from datacollect.methods.connections.fewest import usable_links
+from datacollect.methods.connections.routes import straight_routes
+from datacollect.methods.connections.whole_connections import Hops
 from datacollect.solvers.budget import Budget
 
 

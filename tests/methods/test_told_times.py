@@ -7,7 +7,7 @@ import re
 import pytest
 
 import datacollect as dc
-from datacollect.clock import deadline_text, instant_text
+from datacollect.files.clock import deadline_text, instant_text
 
 HOUR_S = 3600.0
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from datacollect.clock import Clock
+from datacollect.files.clock import Clock
 from datacollect.pictures.axis import STEPS_S, clock_ticks, offsets
 
 HOUR_S, DAY_S = 3600.0, 86_400.0

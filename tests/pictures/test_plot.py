@@ -22,8 +22,8 @@ from datacollect.pictures.plot import plot_schedule, save_plot
 from datacollect.pictures.words import ORDER
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
+from datacollect.schedule.data.transfers import Bottleneck
 from datacollect.schedule.schedule import Schedule
-from datacollect.schedule.transfers import Bottleneck
 
 
 @pytest.fixture

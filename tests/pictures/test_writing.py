@@ -8,7 +8,7 @@ from unicodedata import normalize
 import pytest
 from matplotlib.font_manager import findfont, get_font
 
-from datacollect.host_names import fault_of
+from datacollect.files.host_names import fault_of
 from datacollect.methods.direct import direct
 from datacollect.pictures import writing
 from datacollect.pictures.plot import save_plot

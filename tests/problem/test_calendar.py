@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import datacollect as dc
-from datacollect.clock import Clock
 from datacollect.errors import ProblemError
+from datacollect.files.clock import Clock
 from datacollect.problem.calendar import unroll
 
 HOUR = 3600.0

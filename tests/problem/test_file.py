@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datacollect as dc
-from datacollect.host_names import fault_of
+from datacollect.files.host_names import fault_of
 from datacollect.problem import link_table
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import LINK, PROBLEM

@@ -15,11 +15,11 @@ from judges.contract_check import judge
 
 import datacollect as dc
 from datacollect.commands.json_schemas import problem_schema
-from datacollect.control.scheduled import AsapController
+from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import ProblemError
-from datacollect.kinds import Number
+from datacollect.files.kinds import Number
 from datacollect.problem.host_limits import hourly_rate
-from datacollect.schedule.use import utilisation
+from datacollect.schedule.data.use import utilisation
 from datacollect.simulation.fluid.engine import simulate_problem
 
 DAY_S = 86_400.0

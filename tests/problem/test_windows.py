@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from judges.oracle import fluid_makespan_s
 
 import datacollect as dc
-from datacollect.clock import Clock
-from datacollect.methods.recurring import planned_to_the_end
+from datacollect.files.clock import Clock
+from datacollect.methods.finishing.recurring import planned_to_the_end
 from datacollect.problem import calendar
 from datacollect.problem.windows import DAYS, spans_s, windows_of
 
@@ -178,7 +178,7 @@ def test_more_days_are_the_same_days() -> None:
 
 def test_what_is_open_once_a_week_is_planned_to_its_end() -> None:
     """An hour each Monday at 20:00, five hours of data: the fifth Monday from 23 November on."""
-    from datacollect.methods.recurring import planned_to_the_end
+    from datacollect.methods.finishing.recurring import planned_to_the_end
 
     problem = _problem(5, "2026-11-22T20:00", open="Mo 20:00-21:00")
     _, plan = planned_to_the_end(problem, dc.coordinated, lambda found: found.makespan_s)

@@ -8,8 +8,12 @@ import pytest
 from instances.small_scenarios import line_of
 
 from datacollect.control.connections import Recovery
-from datacollect.methods.carrying import ExecutionOptions
-from datacollect.methods.options import BestPathOptions, CoordinatedOptions, DirectOptions
+from datacollect.methods.execution import ExecutionOptions
+from datacollect.methods.options.of_methods import (
+    BestPathOptions,
+    CoordinatedOptions,
+    DirectOptions,
+)
 from datacollect.scenario.fields import ESTIMATES, METHOD, PERTURBATION, RUN, SHARED_WIRE
 from datacollect.scenario.options import (
     EstimateOptions,

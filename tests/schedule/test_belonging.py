@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import datacollect as dc
-from datacollect.schedule.use import plan_money, utilisation
+from datacollect.schedule.data.use import plan_money, utilisation
 
 
 def problem_of(source="S", relay="K", n_bytes=30, destination="D"):

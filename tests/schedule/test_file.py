@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import datacollect as dc
-from datacollect.schedule.transfers import Turns
+from datacollect.schedule.data.transfers import Turns
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from instances.random_schedules import cases
 from judges.contract_check import judge
 
 from datacollect import Host, Problem
-from datacollect.schedule.use import (
+from datacollect.schedule.data.use import (
     link_use,
     peak_storage_bytes,
     source_completion_s,

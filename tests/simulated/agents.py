@@ -16,9 +16,9 @@ from typing import Any
 from datacollect.net.connect import connect_request
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
-from datacollect.transfer.agent import actions, events
-from datacollect.transfer.agent.config import AgentConfig, Limits
-from datacollect.transfer.agent.core import AgentCore
+from datacollect.transfer.agent.config.file import AgentConfig, Limits
+from datacollect.transfer.agent.core import actions, events
+from datacollect.transfer.agent.core.core import AgentCore
 from datacollect.transfer.protocol.messages import FileEntry, Read, Segment, read_body
 
 NAME, NEXT, OTHER = "R1", "S1", "S2"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from simulated.disk import files_below
 
-from datacollect.transfer.store.state import FileState
+from datacollect.transfer.store.state.state import FileState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,21 +26,13 @@ from simulated.sources import TROUBLES, Source, Trouble
 from simulated.stepped import Stepped
 
 from datacollect.errors import DatacollectError, TransferError
-from datacollect.transfer.pull import messages, planning, sessions
-from datacollect.transfer.pull.core import CollectorCore, SourceWork
-from datacollect.transfer.pull.patience import Silence
-from datacollect.transfer.store import (
-    arriving,
-    attributes,
-    comparing,
-    opening,
-    paths,
-    places,
-    preparing,
-    store,
-    syncing,
-)
+from datacollect.transfer.pull import planning, sessions
+from datacollect.transfer.pull.core import messages
+from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
+from datacollect.transfer.pull.core.patience import Silence
+from datacollect.transfer.store import arriving, attributes, comparing, places, preparing, store
 from datacollect.transfer.store.checking import Checks
+from datacollect.transfer.store.folder import opening, paths, syncing
 from datacollect.transfer.store.store import PieceKey, Store, StoreOptions
 
 if TYPE_CHECKING:

@@ -14,15 +14,15 @@ from simulated.sources import Source, Trouble
 
 from datacollect.errors import TransferError
 from datacollect.transfer.sources.web import listing
-from datacollect.transfer.sources.web.core import WebCore
+from datacollect.transfer.sources.web.core.core import WebCore
+from datacollect.transfer.sources.web.core.redirects import RedirectRule
+from datacollect.transfer.sources.web.core.urls import Target, file_below, target_of
+from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.entries import ServerFile
 from datacollect.transfer.sources.web.listing import WebListing
 from datacollect.transfer.sources.web.pace import Pace
 from datacollect.transfer.sources.web.peer import WebPeer
-from datacollect.transfer.sources.web.redirects import RedirectRule
 from datacollect.transfer.sources.web.standing import Standing
-from datacollect.transfer.sources.web.urls import Target, file_below, target_of
-from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

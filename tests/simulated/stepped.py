@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import DatacollectError
-from datacollect.transfer.pull import messages, sessions
+from datacollect.transfer.pull import sessions
+from datacollect.transfer.pull.core import messages
 
 if TYPE_CHECKING:
     from datacollect.transfer.store.store import Store

@@ -11,12 +11,12 @@ from instances.small_networks import PLACES, line_network
 import datacollect as dc
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Open, Send
-from datacollect.control.direct import DirectController
 from datacollect.control.events import RangeArrived
-from datacollect.control.replanning import ReplanningController
-from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.planned.direct import DirectController
+from datacollect.control.planned.replanning import ReplanningController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
-from datacollect.methods.carrying import RestPlanner
+from datacollect.methods.execution import RestPlanner
 from datacollect.simulation.control import control_delays, controlled
 from datacollect.simulation.fluid.engine import simulate_fluid, simulate_problem
 from datacollect.simulation.network import Transport

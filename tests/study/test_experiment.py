@@ -10,7 +10,7 @@ from instances.small_experiments import METHOD, RATE, SCENARIO, TREE, experiment
 
 import datacollect as dc
 from datacollect.commands.json_schemas import experiment_schema
-from datacollect.documents import read_tree
+from datacollect.files.documents import read_tree
 from datacollect.scenario.setting import build
 from datacollect.study.seeds import Seeds
 

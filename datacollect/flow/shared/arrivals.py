@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.flow.network.tolerances import PROGRAM_SLACK, SAME_INSTANT
 from datacollect.flow.shared.pricing import cheapest
-from datacollect.flow.tolerances import PROGRAM_SLACK, SAME_INSTANT
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
     from datacollect.flow.shared.model import SharedModel
     from datacollect.flow.shared.network import SharedNetwork
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.solvers.budget import Budget
 
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from datacollect.clock import instant_text
 from datacollect.errors import InfeasibleError
-from datacollect.flow.cheapest import CheapestFlow
-from datacollect.flow.layered import layered_network, lengths_until_s
-from datacollect.flow.preference import DEFAULT, arc_costs, path_costs
+from datacollect.files.clock import instant_text
+from datacollect.flow.network.layered import layered_network, lengths_until_s
+from datacollect.flow.network.preference import DEFAULT, arc_costs, path_costs
+from datacollect.flow.network.tolerances import ATTAINED
+from datacollect.flow.quickest.cheapest import CheapestFlow
 from datacollect.flow.shared.arrivals import latest_arrivals
 from datacollect.flow.shared.complete import cheapest_complete
 from datacollect.flow.shared.earliest import earliest_shared
 from datacollect.flow.shared.model import SharedModel
 from datacollect.flow.shared.pricing import largest_share
-from datacollect.flow.tolerances import ATTAINED
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.choices import Preference
-    from datacollect.flow.layered import LayeredNetwork
-    from datacollect.flow.quickest import Quickest
+    from datacollect.files.choices import Preference
+    from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.flow.quickest.quickest import Quickest
     from datacollect.flow.shared.earliest import SharedEnd
     from datacollect.flow.shared.network import SharedNetwork
     from datacollect.flow.shared.pricing import PricedFlow
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 
@@ -53,7 +53,7 @@ def cheapest_with_shared(
         The optimum without shared bottlenecks, with the same pieces and guard.
     budget : Budget
     prefer : str
-        A key of ``PREFERENCES`` in `datacollect.flow.preference`.
+        A key of ``PREFERENCES`` in `datacollect.flow.network.preference`.
     end_s : float, optional
         When the last piece ends; without it as early as possible.
     known : SharedEnd, optional

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError
-from datacollect.flow.arc_copies import with_copies
-from datacollect.flow.routes import decompose
+from datacollect.flow.network.arc_copies import with_copies
+from datacollect.flow.network.tolerances import PROGRAM_SLACK, SAME_SUPPLY
+from datacollect.flow.routes.routes import decompose
 from datacollect.flow.shared.model import too_wide
 from datacollect.flow.shared.pricing import NO_ARCS, cheapest
-from datacollect.flow.tolerances import PROGRAM_SLACK, SAME_SUPPLY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.flow.shared.network import SharedNetwork
     from datacollect.flow.shared.pricing import PricedFlow
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.solvers.budget import Budget
 
 

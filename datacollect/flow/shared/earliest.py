@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError
-from datacollect.flow.bottleneck import cut_bottleneck
-from datacollect.flow.layered import full_lengths_s, layered_network
-from datacollect.flow.least import NoneSuffices, least
-from datacollect.flow.savings import Savings, savings_by_cut
+from datacollect.flow.network.layered import full_lengths_s, layered_network
+from datacollect.flow.network.smallest_sufficient import NoneSuffices, least
+from datacollect.flow.network.tolerances import ATTAINED
+from datacollect.flow.quickest.bottleneck import cut_bottleneck
+from datacollect.flow.quickest.savings import Savings, savings_by_cut
 from datacollect.flow.shared.length_bounds import (
     LengthBound,
     bottleneck_of,
@@ -30,15 +31,14 @@ from datacollect.flow.shared.length_bounds import (
 )
 from datacollect.flow.shared.model import SharedModel, too_wide
 from datacollect.flow.shared.pricing import largest_share
-from datacollect.flow.tolerances import ATTAINED
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
-    from datacollect.flow.layered import LayeredNetwork
-    from datacollect.flow.quickest import Quickest
+    from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.flow.quickest.quickest import Quickest
     from datacollect.flow.shared.pricing import PricedFlow
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.solvers.budget import Budget
 
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.bottleneck import linear_bottleneck
-from datacollect.flow.layered import NO_LINK
-from datacollect.flow.savings import Savings, savings_by_prices
+from datacollect.flow.network.layered import NO_LINK
+from datacollect.flow.network.tolerances import NOISE, PRICED
+from datacollect.flow.quickest.bottleneck import linear_bottleneck
+from datacollect.flow.quickest.savings import Savings, savings_by_prices
 from datacollect.flow.shared.network import SharedNetwork
 from datacollect.flow.shared.pricing import largest_share
-from datacollect.flow.tolerances import NOISE, PRICED
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
     from datacollect.flow.shared.model import SharedModel
     from datacollect.flow.shared.pricing import PricedFlow
-    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.numbers.arrays import FloatArray
+    from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.solvers.budget import Budget
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import SolverError
-from datacollect.flow.layered import NO_LINK
+from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.shared.network import SharedNetwork
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
-    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.network.best_arcs import best_per_tail
 from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
 
 
 # Relays that a source starts with: about what it uses in the end.

@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, SolverError
-from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.network.best_arcs import best_per_tail
+from datacollect.flow.network.tolerances import ATTAINED, CHEAP
 from datacollect.flow.shared.network import ways_to_sink, widest_ways
-from datacollect.flow.tolerances import ATTAINED, CHEAP
 from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
     from datacollect.flow.shared.network import SharedNetwork
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.solvers.budget import Budget
     from datacollect.solvers.programs import LinearSolution
 

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from datacollect.errors import InfeasibleError
-from datacollect.flow.bottleneck import cut_bottleneck
-from datacollect.flow.layered import breakpoints_s, with_room_for_returns
-from datacollect.flow.quickest import NeverArrives, Quickest, ScaledFlow, quickest
+from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
+from datacollect.flow.network.tolerances import ATTAINED
+from datacollect.flow.quickest.bottleneck import cut_bottleneck
+from datacollect.flow.quickest.quickest import NeverArrives, Quickest, ScaledFlow, quickest
 from datacollect.flow.shared.earliest import SharedEnd, earliest_shared
 from datacollect.flow.shared.model import SharedModel
-from datacollect.flow.tolerances import ATTAINED
 from datacollect.methods.replanning.link_prices import SolvedFew, worth_their_price
 from datacollect.methods.replanning.other_links import FewLinks, best_of_each, crossing, union
-from datacollect.methods.tolerances import SAME_INSTANT
+from datacollect.methods.timing.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.transfers import Bottleneck
+    from datacollect.schedule.data.transfers import Bottleneck
     from datacollect.solvers.budget import Budget
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.tolerances import ATTAINED
+from datacollect.flow.network.tolerances import ATTAINED
 from datacollect.methods.replanning.other_links import (
     LINKS_AT_A_TIME,
     among,
@@ -23,10 +23,10 @@ from datacollect.methods.replanning.other_links import (
 from datacollect.solvers.networks import reachable
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
     from datacollect.flow.shared.network import SharedNetwork
     from datacollect.flow.shared.pricing import PricedFlow
     from datacollect.methods.replanning.other_links import FewLinks
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
 
 
 # A part of a price by which equal ones are told apart.

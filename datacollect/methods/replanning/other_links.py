@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.best_arcs import best_per_tail
-from datacollect.flow.few_arcs import UNREACHED
-from datacollect.flow.layered import breakpoints_s, layered_network
+from datacollect.flow.network.best_arcs import best_per_tail
+from datacollect.flow.network.few_arcs import UNREACHED
+from datacollect.flow.network.layered import breakpoints_s, layered_network
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
-    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
 
 

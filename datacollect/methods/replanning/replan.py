@@ -8,39 +8,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
-from datacollect.flow.bottleneck import name_hosts, never_ends
-from datacollect.flow.layered import breakpoints_s, n_changes
+from datacollect.flow.network.layered import breakpoints_s, n_changes
 from datacollect.flow.optimum import fluid_optimum, lower_bound
-from datacollect.flow.quickest import NeverArrives
-from datacollect.methods.arguments import default_chunk_s, require_shape, shape_in_seconds
-from datacollect.methods.coordinated import coordinated_candidate
-from datacollect.methods.derating import NOT_DERATED, planned_on_part
-from datacollect.methods.file_cuts import with_cuts_at_files
-from datacollect.methods.judging import judged
-from datacollect.methods.long_chunks import require_room_for_chunks, short_chunk_s
-from datacollect.methods.making import schedule_of
-from datacollect.methods.names import COORDINATED
-from datacollect.methods.options import CoordinatedOptions
-from datacollect.methods.pipeline import longest_pipeline, pipelined_transfers
+from datacollect.flow.quickest.bottleneck import name_hosts, never_ends
+from datacollect.flow.quickest.quickest import NeverArrives
+from datacollect.methods.coordinated.coordinated import coordinated_candidate
+from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part
+from datacollect.methods.finishing.file_cuts import with_cuts_at_files
+from datacollect.methods.finishing.judging import judged
+from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.options.arguments import default_chunk_s, require_shape, shape_in_seconds
+from datacollect.methods.options.names import COORDINATED
+from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
 from datacollect.methods.replanning.stable_flow import OldPlan, OldUse, stable_plan
 from datacollect.methods.replanning.stable_slots import stable_slots
-from datacollect.methods.slots import slotted_transfers
 from datacollect.methods.slotted.paths import slotted_pieces
-from datacollect.methods.tolerances import PROVED
+from datacollect.methods.timing.long_chunks import require_room_for_chunks, short_chunk_s
+from datacollect.methods.timing.pipeline import longest_pipeline, pipelined_transfers
+from datacollect.methods.timing.slots import slotted_transfers
+from datacollect.methods.timing.tolerances import PROVED
 from datacollect.problem.with_units import DURATION, in_units
-from datacollect.schedule.belonging import require_belonging
-from datacollect.schedule.contents import HEURISTIC, OPTIMAL
+from datacollect.schedule.data.belonging import require_belonging
+from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.progress import Progress, remaining_problem
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
-    from datacollect.choices import Preference, Solver
-    from datacollect.flow.plan import FluidPlan
+    from datacollect.files.choices import Preference, Solver
+    from datacollect.files.quantities import Seconds
+    from datacollect.flow.routes.fluid_plan import FluidPlan
     from datacollect.methods.replanning.earliest_end import ProvedOptimum
+    from datacollect.numbers.arrays import IntArray
     from datacollect.problem.problem import Problem
-    from datacollect.quantities import Seconds
     from datacollect.schedule.schedule import Schedule
 
 

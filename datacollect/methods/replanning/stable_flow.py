@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.arrays import BoolArray, FloatArray, IntArray, ranges
-from datacollect.flow.arc_copies import with_copies
-from datacollect.flow.few_arcs import distance_to
-from datacollect.flow.layered import NO_LINK, breakpoints_s, lengths_until_s
-from datacollect.flow.path_table import path_table
-from datacollect.flow.plan import FluidPlan
-from datacollect.flow.preference import LONGEST_PATH
-from datacollect.flow.quickest import Quickest, ScaledFlow
+from datacollect.flow.network.arc_copies import with_copies
+from datacollect.flow.network.few_arcs import distance_to
+from datacollect.flow.network.layered import NO_LINK, breakpoints_s, lengths_until_s
+from datacollect.flow.network.preference import LONGEST_PATH
+from datacollect.flow.quickest.quickest import Quickest, ScaledFlow
+from datacollect.flow.routes.fluid_plan import FluidPlan
+from datacollect.flow.routes.path_table import path_table
 from datacollect.flow.shared.complete import cheapest_complete
 from datacollect.flow.shared.model import SharedModel
 from datacollect.methods.replanning.earliest_end import are_few
 from datacollect.methods.replanning.link_prices import SolvedFew, worth_their_price
 from datacollect.methods.replanning.other_links import FewLinks, among, union, worth_their_cost
-from datacollect.methods.tolerances import SAME_BYTES, SAME_INSTANT
-from datacollect.schedule.use import hosts_of_routes
+from datacollect.methods.timing.tolerances import SAME_BYTES, SAME_INSTANT
+from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, ranges
+from datacollect.schedule.data.use import hosts_of_routes
 from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
-    from datacollect.flow.layered import LayeredNetwork
+    from datacollect.flow.network.layered import LayeredNetwork
     from datacollect.flow.shared.network import SharedNetwork
     from datacollect.methods.replanning.earliest_end import ProvedOptimum
     from datacollect.problem.problem import Problem
@@ -186,7 +186,7 @@ def stable_plan(
 def stable_costs(network: LayeredNetwork, is_new: BoolArray) -> tuple[IntArray, int]:
     """Weigh changes: bytes on new links, then more than before on old ones, then hops, storage.
 
-    Strict for paths of up to `LONGEST_PATH` links, as in `datacollect.flow.preference`.
+    Strict for paths of up to `LONGEST_PATH` links, as in `datacollect.flow.network.preference`.
 
     Parameters
     ----------

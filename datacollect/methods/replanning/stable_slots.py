@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from datacollect.errors import TimeLimitError
-from datacollect.flow.layered import breakpoints_s
-from datacollect.flow.least import least
-from datacollect.flow.preference import COST_RANGE, LONGEST_PATH, Costs
+from datacollect.flow.network.layered import breakpoints_s
+from datacollect.flow.network.preference import COST_RANGE, LONGEST_PATH, Costs
+from datacollect.flow.network.smallest_sufficient import least
 from datacollect.methods.replanning.other_links import union
 from datacollect.methods.replanning.stable_flow import stable_plan
-from datacollect.methods.slots import fewest_slots, require_slots, slots_within
 from datacollect.methods.slotted.bound import slots_at_least
 from datacollect.methods.slotted.plan import flow_in_slots, might_need_fewer, require_arrival
 from datacollect.methods.slotted.pricing import Discount, cheapest
@@ -25,14 +24,15 @@ from datacollect.methods.slotted.search import (
     links_of_paths,
 )
 from datacollect.methods.slotted.shared import cheapest_shared
-from datacollect.schedule.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
+from datacollect.methods.timing.slots import fewest_slots, require_slots, slots_within
+from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, IntArray
     from datacollect.methods.replanning.earliest_end import ProvedOptimum
     from datacollect.methods.replanning.stable_flow import OldPlan
     from datacollect.methods.slotted.graph import TimeExpandedGraph
     from datacollect.methods.slotted.search import Found
+    from datacollect.numbers.arrays import BoolArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

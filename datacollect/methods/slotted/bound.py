@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.slots import fewest_slots, whole_slot_bytes
+from datacollect.methods.timing.slots import fewest_slots, whole_slot_bytes
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.arrays import BoolArray, IntArray, ranges
 from datacollect.errors import ProblemError
-from datacollect.flow.layered import NO_LINK
-from datacollect.flow.pools import pools_by_owner
-from datacollect.flow.preference import arc_costs
-from datacollect.methods.slots import (
+from datacollect.files.units import counted
+from datacollect.flow.network.layered import NO_LINK
+from datacollect.flow.network.pools import pools_by_owner
+from datacollect.flow.network.preference import arc_costs
+from datacollect.methods.timing.slots import (
     require_slots,
     slot_bandwidth_bytes_per_s,
     slot_bandwidth_row,
@@ -27,17 +27,17 @@ from datacollect.methods.slots import (
     slots_until,
     whole_slot_bytes,
 )
-from datacollect.methods.tolerances import SLOT_ROUNDING
+from datacollect.methods.timing.tolerances import SLOT_ROUNDING
+from datacollect.numbers.arrays import BoolArray, IntArray, ranges
 from datacollect.problem.with_units import DURATION, in_units
-from datacollect.units import counted
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from datacollect.flow.pools import Pool
-    from datacollect.flow.preference import Costs
+    from datacollect.files.quantities import Seconds
+    from datacollect.flow.network.pools import Pool
+    from datacollect.flow.network.preference import Costs
     from datacollect.problem.problem import Problem
-    from datacollect.quantities import Seconds
 
 
 # About 150 bytes of memory an arc, solver included: 6 GB.
@@ -194,7 +194,7 @@ def slot_costs(costs: Costs, graph: TimeExpandedGraph) -> IntArray:
     Parameters
     ----------
     costs : Costs
-        Of `datacollect.flow.preference.path_costs`, for the graph's slots.
+        Of `datacollect.flow.network.preference.path_costs`, for the graph's slots.
     graph : TimeExpandedGraph
     """
     relayed = (graph.link >= 0) & (graph.node_host[graph.head] != graph.sink)

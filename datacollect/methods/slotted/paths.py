@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.flow.path_table import Passing
-from datacollect.flow.routes import cut_at
+from datacollect.flow.routes.path_table import Passing
+from datacollect.flow.routes.routes import cut_at
 from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
-    from datacollect.flow.pools import Pool
+    from datacollect.flow.network.pools import Pool
     from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.numbers.arrays import IntArray
 
 Jobs: TypeAlias = "list[tuple[Pool, tuple[int, ...]]]"
 

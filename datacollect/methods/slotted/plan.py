@@ -12,25 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.clock import deadline_text, instant_text
 from datacollect.errors import InfeasibleError, ProblemError, TimeLimitError
-from datacollect.flow.bottleneck import never_arrives
-from datacollect.flow.layered import breakpoints_s, with_room_for_returns
-from datacollect.flow.least import NoneSuffices, least
-from datacollect.flow.preference import DEFAULT, path_costs
-from datacollect.methods.making import schedule_of
-from datacollect.methods.names import COORDINATED
-from datacollect.methods.slots import (
-    MOST_SLOTS,
-    fewest_slots,
-    require_slots,
-    slot_bandwidth_bytes_per_s,
-    slot_limits_bytes_per_s,
-    slots_until,
-    slots_within,
-    slotted_transfers,
-    whole_slot_bytes,
-)
+from datacollect.files.clock import deadline_text, instant_text
+from datacollect.files.units import format_duration
+from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
+from datacollect.flow.network.preference import DEFAULT, path_costs
+from datacollect.flow.network.smallest_sufficient import NoneSuffices, least
+from datacollect.flow.quickest.bottleneck import never_arrives
+from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.options.names import COORDINATED
 from datacollect.methods.slotted.bound import slots_at_least
 from datacollect.methods.slotted.graph import TimeExpansion
 from datacollect.methods.slotted.paths import Jobs, slotted_pieces
@@ -43,18 +33,28 @@ from datacollect.methods.slotted.search import (
     saturating,
 )
 from datacollect.methods.slotted.shared import cheapest_shared, shared_suffices
-from datacollect.schedule.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
+from datacollect.methods.timing.slots import (
+    MOST_SLOTS,
+    fewest_slots,
+    require_slots,
+    slot_bandwidth_bytes_per_s,
+    slot_limits_bytes_per_s,
+    slots_until,
+    slots_within,
+    slotted_transfers,
+    whole_slot_bytes,
+)
+from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL, TIME_LIMIT
 from datacollect.solvers.networks import reachable
-from datacollect.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from datacollect.arrays import BoolArray, IntArray
-    from datacollect.choices import Preference
+    from datacollect.files.choices import Preference
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.methods.slotted.graph import TimeExpandedGraph
     from datacollect.methods.slotted.search import Found
+    from datacollect.numbers.arrays import BoolArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
     from datacollect.solvers.budget import Budget
@@ -78,7 +78,7 @@ def slotted_schedule(
         Length of a slot in seconds.
     budget : Budget
     prefer : str
-        A key of ``PREFERENCES`` in `datacollect.flow.preference`.
+        A key of ``PREFERENCES`` in `datacollect.flow.network.preference`.
     deadline_s : float, optional
         The plan may take all whole slots that end by then; without it, as few as possible.
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from datacollect.arrays import FloatArray, IntArray, ranges
-from datacollect.flow.arc_copies import with_copies
-from datacollect.flow.few_arcs import UNREACHED
+from datacollect.flow.network.arc_copies import with_copies
+from datacollect.flow.network.few_arcs import UNREACHED
 from datacollect.methods.slotted.graph import slot_costs
+from datacollect.numbers.arrays import FloatArray, IntArray, ranges
 from datacollect.solvers.networks import FlowNetwork
 
 if TYPE_CHECKING:
-    from datacollect.flow.preference import Costs
+    from datacollect.flow.network.preference import Costs
     from datacollect.methods.slotted.graph import TimeExpandedGraph
     from datacollect.methods.slotted.search import Found, PartialGraph
     from datacollect.problem.problem import Problem

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from datacollect.flow.best_arcs import best_per_tail
+from datacollect.flow.network.best_arcs import best_per_tail
 from datacollect.flow.paths import fluid_paths
-from datacollect.methods.slots import slots_until
 from datacollect.methods.slotted.graph import TimeExpansion
-from datacollect.methods.tolerances import SAME_SUM
+from datacollect.methods.timing.slots import slots_until
+from datacollect.methods.timing.tolerances import SAME_SUM
 from datacollect.solvers.networks import FlowNetwork, source_side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import BoolArray, IntArray
     from datacollect.flow.optimum import FluidOptimum
-    from datacollect.flow.routes import PathFlow
+    from datacollect.flow.routes.routes import PathFlow
     from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.numbers.arrays import BoolArray, IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, SolverError
-from datacollect.flow.arc_copies import with_copies
-from datacollect.flow.preference import Costs
+from datacollect.flow.network.arc_copies import with_copies
+from datacollect.flow.network.preference import Costs
+from datacollect.flow.network.tolerances import ATTAINED
 from datacollect.flow.shared.network import SharedNetwork, ways_to_sink
 from datacollect.flow.shared.pricing import cheapest, largest_share
-from datacollect.flow.tolerances import ATTAINED
-from datacollect.methods.slots import whole_slot_bytes
 from datacollect.methods.slotted.graph import slot_costs
 from datacollect.methods.slotted.pricing import attractive, least_cost_flow, most_worth, priced
 from datacollect.methods.slotted.whole_bytes import Bottlenecks, Whole
-from datacollect.methods.tolerances import TOLERATED
+from datacollect.methods.timing.slots import whole_slot_bytes
+from datacollect.methods.timing.tolerances import TOLERATED
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
     from datacollect.flow.shared.pricing import PricedFlow
     from datacollect.methods.slotted.graph import TimeExpandedGraph
     from datacollect.methods.slotted.pricing import Discount
     from datacollect.methods.slotted.search import Found, PartialGraph
+    from datacollect.numbers.arrays import IntArray
     from datacollect.problem.problem import Problem
     from datacollect.solvers.budget import Budget
 

@@ -18,9 +18,9 @@ from datacollect.errors import InfeasibleError
 from datacollect.methods.slotted.pricing import least_cost_flow
 
 if TYPE_CHECKING:
-    from datacollect.arrays import FloatArray, IntArray
     from datacollect.flow.shared.network import SharedNetwork
     from datacollect.methods.slotted.graph import TimeExpandedGraph
+    from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.solvers.budget import Budget
 
 # Larger programs, and such with more branches, are not worth their time.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.arrays import FloatArray, IntArray, ranges
 from datacollect.errors import ScheduleError
+from datacollect.numbers.arrays import FloatArray, IntArray, ranges
 from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.problem.host_limits import is_constant
 from datacollect.schedule.check.case import FASTEST, counted, first_true, seconds
@@ -20,7 +20,7 @@ from datacollect.schedule.check.stretches import (
     most_until,
     worst_stretch,
 )
-from datacollect.schedule.tolerances import LIMIT_TOLERANCE
+from datacollect.schedule.data.tolerances import LIMIT_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.kinds import shown
-from datacollect.schedule.tolerances import LOST_IN_COMPARING, WRITTEN
-from datacollect.schedule.use import Legs, legs
+from datacollect.files.kinds import shown
+from datacollect.schedule.data.tolerances import LOST_IN_COMPARING, WRITTEN
+from datacollect.schedule.data.use import Legs, legs
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.contents import ScheduleContents
-    from datacollect.schedule.transfers import Route
+    from datacollect.schedule.data.contents import ScheduleContents
+    from datacollect.schedule.data.transfers import Route
 
 # Bytes per step: faster is as good as infinite.
 FASTEST = 1e200

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from datacollect.errors import ScheduleError
 from datacollect.schedule.check.case import counted, first_true, seconds
-from datacollect.schedule.tolerances import LOST_IN_COMPARING, WRITTEN
+from datacollect.schedule.data.tolerances import LOST_IN_COMPARING, WRITTEN
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.schedule.check.case import Case
 
 # Shares of transfers need more digits than bytes and instants have; not all machines have more.

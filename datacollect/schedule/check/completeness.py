@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.arrays import IntArray, ranges
 from datacollect.errors import ScheduleError
+from datacollect.numbers.arrays import IntArray, ranges
 from datacollect.schedule.check.case import byte_range, counted, describe_route, first_true
 
 if TYPE_CHECKING:

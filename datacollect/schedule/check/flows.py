@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.arrays import ranges, running_totals
-from datacollect.schedule.tolerances import LIMIT_TOLERANCE
+from datacollect.numbers.arrays import ranges, running_totals
+from datacollect.schedule.data.tolerances import LIMIT_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
 
 # Rates of so many times the capacity, and more, are summed up apart.
 BURST = 4.0

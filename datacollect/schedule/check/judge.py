@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.clock import instant_text
 from datacollect.errors import ScheduleError, nearest_hint
-from datacollect.kinds import shown
+from datacollect.files.clock import instant_text
+from datacollect.files.kinds import shown
 from datacollect.schedule.check.capacity import within_capacity
 from datacollect.schedule.check.case import (
     MOST_SLOTS,
@@ -26,14 +26,14 @@ from datacollect.schedule.check.case import (
 from datacollect.schedule.check.causality import leave_after_arrival, leave_in_later_slot
 from datacollect.schedule.check.completeness import every_byte_once
 from datacollect.schedule.check.storage import within_storage
-from datacollect.schedule.tolerances import BOUND_TOLERANCE
+from datacollect.schedule.data.tolerances import BOUND_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.contents import ScheduleContents
-    from datacollect.schedule.transfers import Route
+    from datacollect.schedule.data.contents import ScheduleContents
+    from datacollect.schedule.data.transfers import Route
 
 
 def check_schedule(problem: Problem, schedule: ScheduleContents) -> None:

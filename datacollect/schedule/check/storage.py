@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datacollect.arrays import running_totals
 from datacollect.errors import ScheduleError
+from datacollect.numbers.arrays import running_totals
 from datacollect.schedule.check.case import counted, seconds
-from datacollect.schedule.tolerances import (
+from datacollect.schedule.data.tolerances import (
     LIMIT_TOLERANCE,
     LOST_IN_COMPARING,
     SHORT_CHUNKS,
@@ -20,7 +20,7 @@ from datacollect.schedule.tolerances import (
 )
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.schedule.check.case import Case
 
 # Amounts are sums over all transfers: they need more digits than amounts have.

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.schedule.tolerances import LIMIT_TOLERANCE
+from datacollect.schedule.data.tolerances import LIMIT_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
 
 # A byte is measured to the relative tolerance, too.
 ONE_BYTE = 1 + LIMIT_TOLERANCE

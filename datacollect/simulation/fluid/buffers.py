@@ -12,7 +12,7 @@ from datacollect.simulation.fluid.parts import SAME_RATE, FullRelay
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
 
 

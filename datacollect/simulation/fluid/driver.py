@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.byte_ranges import ByteRanges
 from datacollect.control.decisions import (
     Close,
     Decision,
@@ -30,8 +29,9 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
-from datacollect.control.rest import rest_planned
+from datacollect.control.plan_request import rest_planned
 from datacollect.errors import ProblemError, SimulationError
+from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.simulation.fluid.parts import QueuedRange
 from datacollect.simulation.fluid.state import FluidState
 from datacollect.simulation.fluid.wires import chained
@@ -40,9 +40,9 @@ from datacollect.simulation.recorder import Recorder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from datacollect.arrays import BoolArray, FloatArray
     from datacollect.control.controller import Controller
-    from datacollect.control.rest import RestPlanner
+    from datacollect.control.plan_request import RestPlanner
+    from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.hosts import Held
     from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
     from datacollect.simulation.fluid.wires import FluidNetwork, FluidPath

@@ -22,9 +22,9 @@ from datacollect.simulation.network import SimulatedNetwork
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from datacollect.choices import Control
     from datacollect.control.controller import Controller
-    from datacollect.control.rest import RestPlanner
+    from datacollect.control.plan_request import RestPlanner
+    from datacollect.files.choices import Control
     from datacollect.problem.hosts import Held
     from datacollect.problem.problem import Problem
     from datacollect.simulation.fluid.wires import FluidNetwork
@@ -138,7 +138,7 @@ def simulate_fluid(
     Examples
     --------
     >>> import datacollect as dc
-    >>> from datacollect.control.scheduled import AsapController
+    >>> from datacollect.control.planned.scheduled import AsapController
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> controller = AsapController(dc.direct(problem))
     >>> simulate_fluid(ProblemNetwork(problem), {"S": 10}, "D", controller).makespan_s
@@ -223,7 +223,7 @@ def simulate_problem(
     A plan counts on 5 bytes per second and finds 4:
 
     >>> import datacollect as dc
-    >>> from datacollect.control.scheduled import PlannedController
+    >>> from datacollect.control.planned.scheduled import PlannedController
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
     >>> truth = dc.Problem.from_matrix(["S", "D"], [[0, 4.0], [0, 0]], [20, 0], "D")
     >>> plan = dc.direct(problem)

@@ -6,10 +6,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from datacollect.byte_ranges import ByteRanges
+from datacollect.numbers.byte_ranges import ByteRanges
 
 if TYPE_CHECKING:
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.simulation.fluid.wires import FluidPath
 
 # Rates that differ by less, relatively, are the same.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.fairshare import FairShare
+from datacollect.numbers.fairshare import FairShare
 from datacollect.simulation.fluid.parts import SAME_RATE, FullRelay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.simulation.fluid.wires import FluidPath
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.byte_ranges import ByteRanges
 from datacollect.control.tolerances import SAME_INSTANT
+from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.simulation.fluid.buffers import RelayBuffers
 from datacollect.simulation.fluid.parts import (
     SAME_RATE,
@@ -25,7 +25,7 @@ from datacollect.simulation.fluid.parts import (
 from datacollect.simulation.fluid.rates import FluidRates
 
 if TYPE_CHECKING:
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.simulation.fluid.wires import FluidNetwork, FluidPath
     from datacollect.simulation.recorder import Recorder
 

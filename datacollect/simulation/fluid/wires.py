@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.arrays import BoolArray, FloatArray, IntArray
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.simulation.network import BackgroundFlow, SimulatedNetwork
 
 

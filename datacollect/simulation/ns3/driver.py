@@ -22,7 +22,7 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
-from datacollect.control.rest import rest_planned
+from datacollect.control.plan_request import rest_planned
 from datacollect.simulation.ns3.messages import ConnectionAsked
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datacollect.control.controller import Controller
     from datacollect.control.decisions import Decision
     from datacollect.control.events import Event
-    from datacollect.control.rest import RestPlanner
+    from datacollect.control.plan_request import RestPlanner
     from datacollect.simulation.ns3.messages import LogEntry
 
 # As the C++ program numbers what it reports, and why it has stopped.

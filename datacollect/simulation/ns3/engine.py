@@ -20,9 +20,9 @@ from datacollect.simulation.ns3.results import run_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.choices import Control
     from datacollect.control.controller import Controller
-    from datacollect.control.rest import RestPlanner
+    from datacollect.control.plan_request import RestPlanner
+    from datacollect.files.choices import Control
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.simulation.run import OnProgress, Run
 

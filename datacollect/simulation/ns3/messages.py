@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from datacollect.control.controller import Controller
     from datacollect.control.events import ConnectionClosed, ConnectionOpened, ConnectionStalled
-    from datacollect.control.rest import RestPlanner
+    from datacollect.control.plan_request import RestPlanner
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from datacollect.simulation.network import NO_WIRE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.arrays import IntArray
+    from datacollect.numbers.arrays import IntArray
     from datacollect.simulation.network import SimulatedNetwork, Transport
 
 VARIANTS = (

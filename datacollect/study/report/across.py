@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from datacollect.intervals import ratio_interval, side_of_one
+from datacollect.numbers.intervals import ratio_interval, side_of_one
 from datacollect.study.axes import paired
 from datacollect.study.report.setting_runs import REFERENCES, paired_ratio, settings_run
 from datacollect.study.report.tables import named
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.intervals import Interval
+    from datacollect.numbers.intervals import Interval
     from datacollect.study.axes import Labels
     from datacollect.study.report.folders import SweepFolder
 

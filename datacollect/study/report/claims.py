@@ -6,8 +6,8 @@ not settle it. *not run*: there are no runs, or a single seed, which has no inte
 `Finding.is_settled` tells whether more runs could decide otherwise.
 
 Ratios are geometric means over seeds of paired runs with 95 % intervals
-(`datacollect.intervals.ratio_interval`). The paper gives its means to ±5 %, so a ratio of two to
-about ±7 %: within that its number is met.
+(`datacollect.numbers.intervals.ratio_interval`). The paper gives its means to ±5 %, so a ratio of
+two to about ±7 %: within that its number is met.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.intervals import Interval
+    from datacollect.numbers.intervals import Interval
     from datacollect.study.report.folders import SweepFolder
 
 ERRORS = (0.7, 0.5, 0.3, -0.5, -0.7)

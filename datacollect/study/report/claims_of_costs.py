@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datacollect.intervals import mean_interval
+from datacollect.numbers.intervals import mean_interval
 from datacollect.study.report.judging import (
     LARGEST,
     Finding,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.intervals import Interval
+    from datacollect.numbers.intervals import Interval
     from datacollect.study.report.paper_runs import PaperRuns
 
 HALF_WIDTH = 0.05

@@ -16,7 +16,7 @@ TOLERANCE = 0.002
 
 def figure1_findings() -> list[Finding]:
     """C12: Figure 1's example, planned here: direct 2, through K 3, coordinated 1.5 and 1."""
-    from datacollect.methods.coordinated import coordinated
+    from datacollect.methods.coordinated.coordinated import coordinated
     from datacollect.methods.direct import direct
 
     problem, through_k = _figure1_problems()

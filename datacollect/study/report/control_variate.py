@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.intervals import CONFIDENCE, Interval, mean_interval
-from datacollect.kinds import shown_text
+from datacollect.files.kinds import shown_text
+from datacollect.numbers.intervals import CONFIDENCE, Interval, mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
 
 # Worth the trouble from here on: the part of the variance that it takes away.
 LEAST_CUT = 1 / 3

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.study.report.panels import Panel
 
 # Dark and light by turns, so that neighbours differ in grey too; Okabe and Ito 2002 but the first.

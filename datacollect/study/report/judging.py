@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.intervals import Interval
+    from datacollect.numbers.intervals import Interval
     from datacollect.study.report.paper_runs import PaperRuns
     from datacollect.study.report.verdicts import Verdict
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.intervals import mean_interval
-from datacollect.kinds import shown_text
+from datacollect.files.kinds import shown_text
+from datacollect.numbers.intervals import mean_interval
 from datacollect.study.axes import paired, unpaired
 from datacollect.study.chance import Chance, chance_in
 from datacollect.study.report.headings import axis_heading

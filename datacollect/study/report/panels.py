@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.intervals import mean_interval
+from datacollect.numbers.intervals import mean_interval
 from datacollect.study.report.headings import axis_heading
 from datacollect.study.report.setting_runs import paired_ratio, storage_ratio
 from datacollect.study.report.tables import finite

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.documents import write_atomically
+from datacollect.files.documents import write_atomically
 from datacollect.study.store import PACKED, ROWS_FILE, make_folder
 
 if TYPE_CHECKING:

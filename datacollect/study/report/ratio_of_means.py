@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.intervals import CONFIDENCE, Interval
+from datacollect.numbers.intervals import CONFIDENCE, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

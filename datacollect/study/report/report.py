@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.documents import write_atomically
-from datacollect.notebook import html_of_facts
+from datacollect.files.documents import write_atomically
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted, format_duration
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.claims import claims_table, findings
@@ -21,7 +22,6 @@ from datacollect.study.report.readings import readings_table
 from datacollect.study.report.tables import prediction_table, summary_table
 from datacollect.study.report.verdicts import NOT_RUN
 from datacollect.study.store import make_folder
-from datacollect.units import counted, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

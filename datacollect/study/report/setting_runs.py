@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.intervals import Interval, ratio_interval
+from datacollect.numbers.intervals import Interval, ratio_interval
 from datacollect.study.axes import paired, unpaired
 from datacollect.study.report.ratio_of_means import ratio_of_means
 

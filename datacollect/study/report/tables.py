@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from datacollect.intervals import Interval, mean_interval, ratio_interval
+from datacollect.numbers.intervals import Interval, mean_interval, ratio_interval
 from datacollect.study.report.setting_runs import (
     REFERENCES,
     paired_ratio,

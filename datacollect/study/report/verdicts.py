@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.intervals import Interval, side_of_one
+from datacollect.numbers.intervals import Interval, side_of_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,19 +12,19 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name
 from datacollect.errors import DatacollectError, ProblemError, TransferError
-from datacollect.kinds import shown
+from datacollect.files.documents import document_name
+from datacollect.files.kinds import shown
 from datacollect.net.fan_out import Begun
 from datacollect.net.names import host_port_text
 from datacollect.net.tls import fingerprint_of_file, server_context
-from datacollect.transfer.agent import events
-from datacollect.transfer.agent.certificate import make_own_certificate
-from datacollect.transfer.agent.config import AgentConfig, read_collectors
-from datacollect.transfer.agent.core import AgentCore
-from datacollect.transfer.agent.files import Folder
-from datacollect.transfer.agent.nonces import UsedNonces
-from datacollect.transfer.agent.shell import Shell
+from datacollect.transfer.agent.config.certificate import make_own_certificate
+from datacollect.transfer.agent.config.file import AgentConfig, read_collectors
+from datacollect.transfer.agent.core import events
+from datacollect.transfer.agent.core.core import AgentCore
+from datacollect.transfer.agent.shell.files import Folder
+from datacollect.transfer.agent.shell.nonces import UsedNonces
+from datacollect.transfer.agent.shell.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.net.safe_text import safe_text
 
 PATH_BYTES = 4096

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 
 FORM = "NAME https://HOST:PORT sha256:FINGERPRINT"
 N_WORDS = 3

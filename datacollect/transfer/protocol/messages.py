@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.protocol.checked import (
     PATH_BYTES,

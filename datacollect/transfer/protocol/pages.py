@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.protocol.checked import (
     MOST_NAME_CHARACTERS,

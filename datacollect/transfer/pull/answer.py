@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.notebook import html_of_facts
-from datacollect.units import counted, format_bytes, format_duration
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted, format_bytes, format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.transfer.protocol.source import Assurance
-    from datacollect.transfer.store.state import Missing
+    from datacollect.transfer.store.state.state import Missing
 
 
 def missing_entry(entry: Missing) -> dict[str, str]:

@@ -7,17 +7,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from datacollect.files.units import counted, format_bytes
 from datacollect.transfer.pull.answer import Pulled, RouteUse
-from datacollect.transfer.store.log import without_secrets
-from datacollect.transfer.store.state import FileState, Missing
-from datacollect.units import counted, format_bytes
+from datacollect.transfer.store.folder.log import without_secrets
+from datacollect.transfer.store.state.state import FileState, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from datacollect.choices import RunMethod
+    from datacollect.files.choices import RunMethod
     from datacollect.transfer.protocol.source import Assurance, Source
-    from datacollect.transfer.store.state import State
+    from datacollect.transfer.store.state.state import State
 
 # So many files of a source that is given up are named, each with its reason; the rest is counted.
 MOST_NAMED = 1000

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.control.learning import LearningController
+from datacollect.control.chained.learning import LearningController
 from datacollect.errors import InfeasibleError, StoreError
 from datacollect.net.fan_out import LOOK_S, Begun, Outcome
 from datacollect.transfer.pull.answering import Use, answer_of
-from datacollect.transfer.pull.books import SourceWork
-from datacollect.transfer.pull.core import CollectorCore
+from datacollect.transfer.pull.core.books import SourceWork
+from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.far import HowFar, how_far
 from datacollect.transfer.pull.planning import (
     largest_piece,
@@ -32,21 +32,21 @@ from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
 from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.pull.telling import Telling
 from datacollect.transfer.pull.words import named, unused, why_of
+from datacollect.transfer.store.folder.log import without_secrets
 from datacollect.transfer.store.history import planned_routes
-from datacollect.transfer.store.log import without_secrets
-from datacollect.transfer.store.pieces import piece_size
+from datacollect.transfer.store.state.pieces import piece_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from datacollect.choices import RunMethod
+    from datacollect.files.choices import RunMethod
     from datacollect.transfer.protocol.source import Reached, Source
     from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.config import Collection
-    from datacollect.transfer.pull.patience import Silence
+    from datacollect.transfer.pull.config.file import Collection
+    from datacollect.transfer.pull.core.patience import Silence
     from datacollect.transfer.pull.planning import Planned
     from datacollect.transfer.sources.agent.network import Network
-    from datacollect.transfer.store.log import Log
+    from datacollect.transfer.store.folder.log import Log
     from datacollect.transfer.store.store import Store
 
 # So often in one start a source whose files have changed is listed and fetched again.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.pace import about_bytes, about_rate, left_words, percent_words
-from datacollect.transfer.store.state import FileState
+from datacollect.numbers.pace import about_bytes, about_rate, left_words, percent_words
+from datacollect.transfer.store.state.state import FileState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from datacollect.pace import Pace
-    from datacollect.transfer.pull.core import CollectorCore
-    from datacollect.transfer.store.state import State
+    from datacollect.numbers.pace import Pace
+    from datacollect.transfer.pull.core.core import CollectorCore
+    from datacollect.transfer.store.state.state import State
 
 NAMED = 3
 
@@ -46,7 +46,7 @@ class HowFar:
 
         Examples
         --------
-        >>> from datacollect.pace import Pace
+        >>> from datacollect.numbers.pace import Pace
         >>> pace = Pace()
         >>> pace.note(0.0, 0), pace.note(2.0, 10_000_000)
         (None, None)

@@ -6,27 +6,27 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from datacollect.control.adaptive import AdaptiveController
-from datacollect.control.chained import ChainedController
+from datacollect.control.adaptive.controller import AdaptiveController
+from datacollect.control.chained.controller import ChainedController
+from datacollect.control.chained.learning import LearningController
 from datacollect.control.connections import Recovery
-from datacollect.control.learning import LearningController
 from datacollect.control.relaying import CHAINS
 from datacollect.errors import DatacollectError, ProblemError
-from datacollect.methods.carrying import ExecutionOptions
 from datacollect.methods.choice import plan
-from datacollect.methods.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.execution import ExecutionOptions
+from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 from datacollect.problem.problem import Problem
 from datacollect.schedule.progress import Progress, remaining_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.choices import RunMethod
     from datacollect.control.controller import Controller
+    from datacollect.files.choices import RunMethod
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.protocol.source import Reached
-    from datacollect.transfer.pull.books import SourceWork
-    from datacollect.transfer.pull.config import Collection
+    from datacollect.transfer.pull.config.file import Collection
+    from datacollect.transfer.pull.core.books import SourceWork
 
 METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
 # What links count for as long as nobody knows: one as much as another.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import StoreError
 from datacollect.net.fan_out import Begun
-from datacollect.transfer.pull.messages import (
+from datacollect.transfer.pull.core.messages import (
     Abandon,
     Action,
     Ask,
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from datacollect.net.fan_out import Outcome
     from datacollect.schedule.progress import Progress
     from datacollect.schedule.schedule import Schedule
-    from datacollect.transfer.pull.core import CollectorCore
+    from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.pull.sessions import OpenPeer
-    from datacollect.transfer.store.log import Log
+    from datacollect.transfer.store.folder.log import Log
     from datacollect.transfer.store.store import PieceKey, Store
 
 TICK_S = 0.25

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.methods.names import ADAPTIVE
+from datacollect.methods.options.names import ADAPTIVE
 from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.pull.collecting import Collecting
-from datacollect.transfer.pull.config import Collection
+from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.planning import METHODS, warm_up
 from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.sources.agent.network import Network
 from datacollect.transfer.sources.kinds import AGENTS, KINDS, Surroundings
-from datacollect.transfer.store.log import Log
+from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store, StoreOptions
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any
 
-    from datacollect.choices import RunMethod
+    from datacollect.files.choices import RunMethod
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled

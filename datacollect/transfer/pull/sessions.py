@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.errors import DatacollectError, IdentityError
 from datacollect.transfer.protocol.source import Confirmation, Verdict
-from datacollect.transfer.pull.messages import (
+from datacollect.transfer.pull.core.messages import (
     Answered,
     Ask,
     Confirmed,
@@ -23,7 +23,7 @@ from datacollect.transfer.pull.messages import (
     SessionEnded,
     SessionOpened,
 )
-from datacollect.transfer.store.pieces import MOST_BYTES
+from datacollect.transfer.store.state.pieces import MOST_BYTES
 from datacollect.transfer.store.store import PieceKey
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from datacollect.transfer.pull.words import named
-from datacollect.transfer.store.log import without_secrets
+from datacollect.transfer.store.folder.log import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from datacollect.transfer.pull.config import Limits
-    from datacollect.transfer.pull.core import CollectorCore
+    from datacollect.transfer.pull.config.file import Limits
+    from datacollect.transfer.pull.core.core import CollectorCore
 
 # Who has not answered for so long is named: within three seconds, with the time between two looks.
 SILENT_S = 1.5

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datacollect.errors import TransferError
-from datacollect.kinds import shown
+from datacollect.files.kinds import shown
 from datacollect.net.safe_text import safe_text
-from datacollect.transfer.store.log import without_secrets
+from datacollect.transfer.store.folder.log import without_secrets
 
 
 def in_words(error: BaseException) -> str:

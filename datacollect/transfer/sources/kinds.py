@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from datacollect.field_tables import Table
+    from datacollect.files.fields import Table
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.sources.agent.network import Network
 

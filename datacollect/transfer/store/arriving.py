@@ -17,14 +17,14 @@ from blake3 import blake3
 from datacollect.transfer.protocol.source import Segment
 from datacollect.transfer.store.attributes import finish_file
 from datacollect.transfer.store.checking import Checks
-from datacollect.transfer.store.failures import not_written
-from datacollect.transfer.store.holes import is_hole, written_parts
-from datacollect.transfer.store.paths import remove_whole
-from datacollect.transfer.store.pieces import piece_range
+from datacollect.transfer.store.folder.paths import remove_whole
+from datacollect.transfer.store.folder.syncing import sync_files
 from datacollect.transfer.store.places import Places
-from datacollect.transfer.store.recording import PieceKey, Recorder, Written
-from datacollect.transfer.store.state import FileState, Settled, SpanHash
-from datacollect.transfer.store.syncing import sync_files
+from datacollect.transfer.store.state.failures import not_written
+from datacollect.transfer.store.state.holes import is_hole, written_parts
+from datacollect.transfer.store.state.pieces import piece_range
+from datacollect.transfer.store.state.recording import PieceKey, Recorder, Written
+from datacollect.transfer.store.state.state import FileState, Settled, SpanHash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.source import Listed, Span
     from datacollect.transfer.store.attributes import StoreOptions
     from datacollect.transfer.store.checking import Check
-    from datacollect.transfer.store.opening import Staging
-    from datacollect.transfer.store.pieces import Layout
-    from datacollect.transfer.store.state import Stamp, State
+    from datacollect.transfer.store.folder.opening import Staging
+    from datacollect.transfer.store.state.pieces import Layout
+    from datacollect.transfer.store.state.state import Stamp, State
 
 
 @dataclass

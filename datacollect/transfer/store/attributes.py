@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.store.reading import Stamp
+from datacollect.transfer.store.state.reading import Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,15 +11,15 @@ from blake3 import blake3
 
 from datacollect.transfer.protocol.source import Segment, Span
 from datacollect.transfer.store.attributes import finish_file
-from datacollect.transfer.store.state import SpanHash
+from datacollect.transfer.store.state.state import SpanHash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.transfer.store.attributes import StoreOptions
-    from datacollect.transfer.store.paths import Folders
-    from datacollect.transfer.store.reading import Stamp
-    from datacollect.transfer.store.state import FileRow
+    from datacollect.transfer.store.folder.paths import Folders
+    from datacollect.transfer.store.state.reading import Stamp
+    from datacollect.transfer.store.state.state import FileRow
 
     Digests: TypeAlias = Callable[[Sequence[Segment]], list[bytes | None] | None]
 

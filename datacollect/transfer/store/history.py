@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from os import PathLike
 
-    from datacollect.arrays import FloatArray
+    from datacollect.numbers.arrays import FloatArray
     from datacollect.schedule.schedule import Schedule
 
 # What has come is noted so often, and less often the longer a pull takes.

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.errors import TransferError
-from datacollect.kinds import BYTES_STOP, shown
+from datacollect.files.kinds import BYTES_STOP, shown
+from datacollect.files.units import format_bytes
 from datacollect.transfer.protocol.file_names import why_not_written
 from datacollect.transfer.protocol.patterns import ALL
 from datacollect.transfer.protocol.source import LeftOut
-from datacollect.transfer.store.holes import are_ranges
-from datacollect.transfer.store.state import storable
-from datacollect.units import format_bytes
+from datacollect.transfer.store.state.holes import are_ranges
+from datacollect.transfer.store.state.state import storable
 
 if TYPE_CHECKING:
     from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.protocol.source import Listed, ListedFolder, Page
-    from datacollect.transfer.store.paths import Folding
-    from datacollect.transfer.store.state import State
+    from datacollect.transfer.store.folder.paths import Folding
+    from datacollect.transfer.store.state.state import State
 
 # A source that lists more lies, or is to be collected in parts.
 MOST_FILES = 20_000_000

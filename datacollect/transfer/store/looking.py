@@ -9,14 +9,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from datacollect.transfer.store.attributes import is_as_placed
-from datacollect.transfer.store.paths import Folders
+from datacollect.transfer.store.folder.paths import Folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from datacollect.transfer.protocol.source import Listed
-    from datacollect.transfer.store.reading import Reading
+    from datacollect.transfer.store.state.reading import Reading
 
 # What is wrong with a name, or with what lies there, and not with the disk.
 ABOUT_NAMES = (

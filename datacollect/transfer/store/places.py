@@ -15,7 +15,7 @@ from datacollect.transfer.store.looking import ABOUT_NAMES, Found, Kind, Looking
 
 if TYPE_CHECKING:
     from datacollect.transfer.store.attributes import StoreOptions
-    from datacollect.transfer.store.state import State
+    from datacollect.transfer.store.state.state import State
 
 _OVERWRITE = "move it away, or start with --overwrite, which replaces it"
 

@@ -12,13 +12,13 @@ from datacollect.transfer.store.attributes import (
     stamp_of,
 )
 from datacollect.transfer.store.comparing import Adopted, Comparing, open_placed
-from datacollect.transfer.store.failures import CLOSED, DiskErrors, passing_over
+from datacollect.transfer.store.folder.paths import names_in
+from datacollect.transfer.store.folder.syncing import sync_placed
 from datacollect.transfer.store.looking import Found, Kind
-from datacollect.transfer.store.paths import names_in
-from datacollect.transfer.store.pieces import touched, whole_files
 from datacollect.transfer.store.places import Places
-from datacollect.transfer.store.state import FileRow, FileState, Settled, Stamp
-from datacollect.transfer.store.syncing import sync_placed
+from datacollect.transfer.store.state.failures import CLOSED, DiskErrors, passing_over
+from datacollect.transfer.store.state.pieces import touched, whole_files
+from datacollect.transfer.store.state.state import FileRow, FileState, Settled, Stamp
 from datacollect.transfer.store.verifying import is_as_recorded
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.store.attributes import StoreOptions
     from datacollect.transfer.store.comparing import Digests
-    from datacollect.transfer.store.opening import Staging
-    from datacollect.transfer.store.reading import PlacedRow
-    from datacollect.transfer.store.state import State
+    from datacollect.transfer.store.folder.opening import Staging
+    from datacollect.transfer.store.state.reading import PlacedRow
+    from datacollect.transfer.store.state.state import State
 
 # So many files are settled, or adopted, at a time.
 GROUP = 1000

@@ -6,15 +6,15 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.store.paths import names_in
-from datacollect.units import format_bytes
+from datacollect.files.units import format_bytes
+from datacollect.transfer.store.folder.paths import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from datacollect.transfer.store.opening import Staging
-    from datacollect.transfer.store.state import State
+    from datacollect.transfer.store.folder.opening import Staging
+    from datacollect.transfer.store.state.state import State
 
 # Room that is left free, for the state and for others.
 SPARE_BYTES = 16 * 2**20

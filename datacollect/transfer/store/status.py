@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, StoreError
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
-from datacollect.transfer.store.holes import data_bytes
 from datacollect.transfer.store.looking import displaced_files
-from datacollect.transfer.store.reading import FileState, Missing, Wanted
-from datacollect.transfer.store.snapshot import snapshot_of
+from datacollect.transfer.store.state.holes import data_bytes
+from datacollect.transfer.store.state.reading import FileState, Missing, Wanted
+from datacollect.transfer.store.state.snapshot import snapshot_of
 from datacollect.transfer.store.verifying import verified_files
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.transfer.store.looking import Displaced
-    from datacollect.transfer.store.reading import Reading
+    from datacollect.transfer.store.state.reading import Reading
     from datacollect.transfer.store.verifying import Progress, Verified
 
 

@@ -18,15 +18,15 @@ from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.protocol.patterns import ALL
 from datacollect.transfer.store.arriving import Arriving
 from datacollect.transfer.store.attributes import StoreOptions, finish_folder
-from datacollect.transfer.store.failures import CLOSED, DiskErrors
+from datacollect.transfer.store.folder.opening import Staging, open_folder, unusable
+from datacollect.transfer.store.folder.paths import Folders, folding_of, names_in, remove_whole
 from datacollect.transfer.store.listing import Listing
-from datacollect.transfer.store.opening import Staging, open_folder, unusable
-from datacollect.transfer.store.paths import Folders, folding_of, names_in, remove_whole
 from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.preparing import Preparing
-from datacollect.transfer.store.recording import PieceKey
 from datacollect.transfer.store.room import why_no_room
-from datacollect.transfer.store.state import FileState, State
+from datacollect.transfer.store.state.failures import CLOSED, DiskErrors
+from datacollect.transfer.store.state.recording import PieceKey
+from datacollect.transfer.store.state.state import FileState, State
 from datacollect.transfer.store.verifying import verified_files
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.store.comparing import Digests
-    from datacollect.transfer.store.paths import Folding
-    from datacollect.transfer.store.state import FileRow
+    from datacollect.transfer.store.folder.paths import Folding
+    from datacollect.transfer.store.state.state import FileRow
     from datacollect.transfer.store.verifying import Progress, Verified
 
 __all__ = ["PieceKey", "Store", "StoreOptions"]

@@ -12,16 +12,16 @@ from blake3 import blake3
 
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.store.comparing import hash_of, open_placed
-from datacollect.transfer.store.paths import Folders
-from datacollect.transfer.store.reading import FileState, PlacedRow
+from datacollect.transfer.store.folder.paths import Folders
+from datacollect.transfer.store.state.reading import FileState, PlacedRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from typing import TextIO
 
-    from datacollect.transfer.store.pieces import Layout
-    from datacollect.transfer.store.reading import Reading
+    from datacollect.transfer.store.state.pieces import Layout
+    from datacollect.transfer.store.state.reading import Reading
 
 NOTED_IN = "verified.jsonl"
 # So often progress is told, and what was read is put on disk.

@@ -14,7 +14,7 @@ from judges.oracle import least_cost, most_arrived_bytes
 from judges.plan_values import arrived_bytes
 
 import datacollect as dc
-from datacollect.flow.layered import breakpoints_s, with_room_for_returns
+from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.shared.arrivals import GRID, grid_s
 from datacollect.problem.hosts import Host, SharedBottleneck
 from datacollect.problem.problem import Problem

@@ -12,9 +12,9 @@ from instances.shared_problems import (
 from judges.oracle import fluid_makespan_s, least_cost
 
 import datacollect as dc
-from datacollect.flow.cheapest import CheapestFlow
-from datacollect.flow.layered import breakpoints_s, with_room_for_returns
+from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.flow.quickest.cheapest import CheapestFlow
 from datacollect.flow.shared.cheapest import cheapest_with_shared
 from datacollect.problem.problem import Problem
 from datacollect.solvers.budget import Budget

@@ -13,7 +13,7 @@ from instances.shared_problems import (
 )
 from instances.small_problems import MB, figure_1
 
-from datacollect.flow.layered import layered_network
+from datacollect.flow.network.layered import layered_network
 from datacollect.flow.shared.length_bounds import length_bound
 from datacollect.flow.shared.model import SharedModel
 from datacollect.flow.shared.pricing import largest_share

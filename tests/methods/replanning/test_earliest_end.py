@@ -21,8 +21,8 @@ from judges import oracle
 
 import datacollect as dc
 from datacollect.errors import InfeasibleError
-from datacollect.flow.layered import with_room_for_returns
-from datacollect.flow.quickest import NeverArrives
+from datacollect.flow.network.layered import with_room_for_returns
+from datacollect.flow.quickest.quickest import NeverArrives
 from datacollect.methods.replanning import link_prices
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
 from datacollect.methods.replanning.replan import old_use

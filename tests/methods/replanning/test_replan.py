@@ -23,7 +23,7 @@ from instances.strategies import FEATURES, problems
 from judges import oracle
 
 import datacollect as dc
-from datacollect.flow.layered import with_room_for_returns
+from datacollect.flow.network.layered import with_room_for_returns
 
 # How soon -----------------------------------------------------------------------------------
 

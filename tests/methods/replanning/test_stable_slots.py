@@ -14,13 +14,13 @@ from judges.slotted_oracle import least_slotted_cost
 
 import datacollect as dc
 from datacollect.errors import TimeLimitError
-from datacollect.flow.preference import COST_RANGE, Costs
+from datacollect.flow.network.preference import COST_RANGE, Costs
 from datacollect.methods.replanning import stable_slots
 from datacollect.methods.replanning.replan import old_use
-from datacollect.methods.slots import slots_within
 from datacollect.methods.slotted.graph import TimeExpansion
 from datacollect.methods.slotted.pricing import Discount, cheapest, priced
 from datacollect.methods.slotted.search import PartialGraph
+from datacollect.methods.timing.slots import slots_within
 from datacollect.solvers.budget import Budget
 
 

@@ -14,7 +14,7 @@ from instances.small_problems import MB, figure_1, relay
 from instances.strategies import problems
 
 import datacollect as dc
-from datacollect.flow.preference import path_costs
+from datacollect.flow.network.preference import path_costs
 from datacollect.methods.slotted import graph as timegraph
 from datacollect.methods.slotted.graph import TimeExpansion, slot_costs, time_expanded_graph
 from datacollect.problem.hosts import Held, Host

@@ -12,7 +12,7 @@ from instances.slotted_plans import (
 )
 
 import datacollect as dc
-from datacollect.flow.preference import PREFERENCES
+from datacollect.flow.network.preference import PREFERENCES
 from datacollect.methods.slotted.paths import _injections, slotted_pieces
 from datacollect.methods.slotted.search import (
     partial_graph,

@@ -18,7 +18,7 @@ from instances.strategies import problems
 from judges.slotted_costs import least_cost, paid
 
 import datacollect as dc
-from datacollect.flow.preference import PREFERENCES, path_costs
+from datacollect.flow.network.preference import PREFERENCES, path_costs
 from datacollect.methods.slotted.graph import slot_costs
 from datacollect.methods.slotted.pricing import attractive, cheapest, node_prices
 from datacollect.methods.slotted.search import (

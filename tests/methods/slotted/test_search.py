@@ -19,8 +19,8 @@ from judges.oracle import slotted_makespan_slots
 from judges.slotted_costs import least_cost
 
 import datacollect as dc
+from datacollect.flow.network.preference import path_costs
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.preference import path_costs
 from datacollect.methods.slotted.graph import TimeExpansion, slot_costs, time_expanded_graph
 from datacollect.methods.slotted.pricing import cheapest
 from datacollect.methods.slotted.search import (

@@ -13,8 +13,8 @@ from instances.small_problems import figure_1
 from judges.slotted_costs import paid
 
 import datacollect as dc
+from datacollect.flow.network.preference import PREFERENCES
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.flow.preference import PREFERENCES
 from datacollect.methods.slotted.plan import slotted_schedule
 from datacollect.problem.hosts import Host
 from datacollect.problem.problem import Problem

@@ -10,7 +10,7 @@ from instances.hand_made import PIPELINE, broken, links, pipeline_problem, plan
 
 from datacollect import Held, Host, Problem, SharedBottleneck
 from datacollect.schedule.check.judge import check_schedule
-from datacollect.schedule.transfers import Route, Transfers
+from datacollect.schedule.data.transfers import Route, Transfers
 
 
 def test_pipeline_at_full_capacity_is_valid():

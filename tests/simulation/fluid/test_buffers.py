@@ -8,7 +8,7 @@ from instances.hand_made_plans import plan_of
 from judges.run_judge import stored_at
 
 import datacollect as dc
-from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.problem.hosts import Held, Host, Link
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_problem

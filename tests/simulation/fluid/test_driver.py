@@ -9,9 +9,9 @@ from judges.run_judge import stored_at
 
 from datacollect.control.connections import Recovery
 from datacollect.control.decisions import Close, Open, Send, WakeMe
-from datacollect.control.direct import DirectController
 from datacollect.control.events import ConnectionHasRoom, ConnectionStalled, RangeArrived, Timer
-from datacollect.control.scheduled import AsapController
+from datacollect.control.planned.direct import DirectController
+from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import SimulationError
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem

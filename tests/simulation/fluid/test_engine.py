@@ -10,8 +10,8 @@ from instances.tiny_controllers import Scripted, sends_of
 from judges.run_judge import stored_at
 
 import datacollect as dc
-from datacollect.control.direct import DirectController
-from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.planned.direct import DirectController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
 from datacollect.problem.hosts import Held, Host, Link
 from datacollect.problem.problem import Problem

@@ -7,7 +7,7 @@ from instances.strategies import problems
 from judges.run_judge import conserved, rows_of
 
 import datacollect as dc
-from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.errors import InfeasibleError
 from datacollect.simulation.fluid.engine import simulate_problem
 

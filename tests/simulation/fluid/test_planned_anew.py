@@ -13,10 +13,10 @@ from instances.small_problems import shared_relay
 from instances.strategies import problems
 
 import datacollect as dc
-from datacollect.control.replanning import ReplanningController
-from datacollect.control.scheduled import AsapController
+from datacollect.control.planned.replanning import ReplanningController
+from datacollect.control.planned.scheduled import AsapController
 from datacollect.errors import InfeasibleError
-from datacollect.methods.carrying import RestPlanner
+from datacollect.methods.execution import RestPlanner
 from datacollect.problem.hosts import SharedBottleneck
 from datacollect.problem.problem import Problem
 from datacollect.schedule.progress import remaining_problem

@@ -6,7 +6,7 @@ from instances.hand_made_plans import plan_of
 from instances.small_networks import PLACES, line_network
 from instances.tiny_controllers import sends_of
 
-from datacollect.control.scheduled import AsapController
+from datacollect.control.planned.scheduled import AsapController
 from datacollect.simulation.fluid.engine import simulate_fluid
 from datacollect.simulation.network import BackgroundFlow
 

@@ -25,7 +25,7 @@ from instances.tiny_controllers import CloseAndGoOn, Refilling, Relayed, Straigh
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import WakeMe
 from datacollect.control.events import Timer
-from datacollect.control.scheduled import AsapController, PlannedController
+from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.errors import ProblemError
 from datacollect.simulation.network import Transport
 from datacollect.simulation.ns3.engine import simulate_ns3

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from datacollect.intervals import mean_interval
+from datacollect.numbers.intervals import mean_interval
 from datacollect.study.report.ratio_of_means import ratio_of_means
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datacollect.intervals import Interval
+from datacollect.numbers.intervals import Interval
 from datacollect.study.report.verdicts import about, between, few_seconds, much_storage
 
 

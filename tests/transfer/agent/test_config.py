@@ -7,8 +7,8 @@ from conftest import REPOSITORY
 from instances.agents import KEY
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.agent.config import AgentConfig, Limits
-from datacollect.transfer.agent.fields import AGENT, LIMITS
+from datacollect.transfer.agent.config.fields import AGENT, LIMITS
+from datacollect.transfer.agent.config.file import AgentConfig, Limits
 
 MINIMAL = f"""\
 format = "datacollect-agent/1"

@@ -26,8 +26,8 @@ from instances.agents import KEY
 
 from datacollect.net.connect import connect_request
 from datacollect.net.tickets import sign_ticket
-from datacollect.transfer.agent import actions, events
-from datacollect.transfer.agent.room import REFUSED_AT_ONCE, REFUSED_FROM_ONE
+from datacollect.transfer.agent.core import actions, events
+from datacollect.transfer.agent.core.room import REFUSED_AT_ONCE, REFUSED_FROM_ONE
 
 
 def test_a_way_opens_once_its_ticket_is_kept(tmp_path):

@@ -9,8 +9,8 @@ import threading
 import pytest
 from instances.inventories import as_nobody
 
-from datacollect.transfer.agent.files import ENDS_EARLY, Folder, SegmentReader
-from datacollect.transfer.agent.listing import Inventory
+from datacollect.transfer.agent.shell.files import ENDS_EARLY, Folder, SegmentReader
+from datacollect.transfer.agent.shell.listing import Inventory
 from datacollect.transfer.protocol.messages import (
     AS_LISTED,
     CHANGED,
@@ -239,7 +239,7 @@ def test_a_file_that_changed_is_not_called_unreadable(folder, tmp_path):
 
 
 def test_only_so_many_failures_are_remembered(folder, monkeypatch):
-    monkeypatch.setattr("datacollect.transfer.agent.files.MOST_FAILURES", 3)
+    monkeypatch.setattr("datacollect.transfer.agent.shell.files.MOST_FAILURES", 3)
     failures = {}
     for i in range(9):
         segments = [Segment(FileEntry(f"no{i}", 5, 0, 0), 0, 5)]

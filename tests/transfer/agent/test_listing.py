@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances.inventories import OddFolder, as_nobody, detailed, listed
 
-from datacollect.transfer.agent import listing
-from datacollect.transfer.agent.files import Folder
-from datacollect.transfer.agent.listing import Inventory
+from datacollect.transfer.agent.shell import listing
+from datacollect.transfer.agent.shell.files import Folder
+from datacollect.transfer.agent.shell.listing import Inventory
 from datacollect.transfer.protocol.messages import (
     FileEntry,
     FolderEntry,
@@ -372,7 +372,7 @@ def test_holes_are_told_where_there_are_any(served):
 
 def test_a_file_with_too_many_holes_counts_in_full(served, monkeypatch):
     root, folder = served
-    monkeypatch.setattr("datacollect.transfer.agent.files.MOST_EXTENTS", 3)
+    monkeypatch.setattr("datacollect.transfer.agent.shell.files.MOST_EXTENTS", 3)
     with (root / "a").open("wb") as file:
         for i in range(5):
             file.seek(i * 2**20)

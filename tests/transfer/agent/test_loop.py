@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from datacollect.transfer.agent import loop as loop_module
-from datacollect.transfer.agent.loop import READABLE, Loop
+from datacollect.transfer.agent.shell import loop as loop_module
+from datacollect.transfer.agent.shell.loop import READABLE, Loop
 
 
 def test_what_fails_is_told_and_watched_no_more():

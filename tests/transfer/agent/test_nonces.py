@@ -8,8 +8,8 @@ import os
 import pytest
 
 from datacollect.errors import NotWrittenError, ProblemError
-from datacollect.transfer.agent import nonces as module
-from datacollect.transfer.agent.nonces import UsedNonces
+from datacollect.transfer.agent.shell import nonces as module
+from datacollect.transfer.agent.shell.nonces import UsedNonces
 
 
 def test_a_nonce_survives_until_its_time(tmp_path):

@@ -7,8 +7,8 @@ import os
 import pytest
 from instances.inventories import Clock, OddFolder, SlowEntries, detailed, listed
 
-from datacollect.transfer.agent.files import Folder
-from datacollect.transfer.agent.listing import Inventory
+from datacollect.transfer.agent.shell.files import Folder
+from datacollect.transfer.agent.shell.listing import Inventory
 from datacollect.transfer.protocol.messages import LeftOut, parse_page
 
 

@@ -15,7 +15,7 @@ from instances.agents import relay_ticket, running, session_with, source_ticket,
 from datacollect.errors import RefusedError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import Hop, open_way
-from datacollect.transfer.agent.splicing import pipe_bytes
+from datacollect.transfer.agent.shell.splicing import pipe_bytes
 
 
 @pytest.fixture
@@ -285,6 +285,6 @@ def test_whatever_asking_for_a_name_raises_is_told_and_holds_nobody_up(relay, ta
     def fails(host, port):
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr("datacollect.transfer.agent.plain.addresses_of", fails)
+    monkeypatch.setattr("datacollect.transfer.agent.shell.plain.addresses_of", fails)
     with pytest.raises(RefusedError, match="a mistake"):
         way(relay)

@@ -12,8 +12,8 @@ from instances.agents import KEY
 from datacollect.errors import ProblemError
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tls import fingerprint_of_file
-from datacollect.transfer.agent.config import AgentConfig
-from datacollect.transfer.agent.setting_up import AgentSetting, set_up_agent
+from datacollect.transfer.agent.config.file import AgentConfig
+from datacollect.transfer.agent.config.setting_up import AgentSetting, set_up_agent
 
 OTHER = PrivateKey(b"the key of some other collector!")
 ADDRESS = "s1.example"

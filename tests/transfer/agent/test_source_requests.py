@@ -21,9 +21,9 @@ from instances.agent_cores import (
 from instances.agents import KEY
 
 from datacollect.net.tickets import sign_ticket
-from datacollect.transfer.agent import actions, events
-from datacollect.transfer.agent.config import AgentConfig
-from datacollect.transfer.agent.core import AgentCore
+from datacollect.transfer.agent.config.file import AgentConfig
+from datacollect.transfer.agent.core import actions, events
+from datacollect.transfer.agent.core.core import AgentCore
 
 
 def test_a_session_is_judged_at_its_first_request_and_expires(tmp_path):

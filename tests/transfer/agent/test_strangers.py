@@ -19,8 +19,8 @@ from conftest import NO_PROC
 from instances.agents import running, session_with, source_ticket, write_agent
 
 from datacollect.net.tls import client_context
-from datacollect.transfer.agent import plain
 from datacollect.transfer.agent.run import NO_SPOOL
+from datacollect.transfer.agent.shell import plain
 from datacollect.transfer.sources.agent.session import connect
 
 POST = b"POST /v1/confirm HTTP/1.1\r\nHost: x\r\n"

@@ -13,7 +13,7 @@ from transfer.hostile.wrong_values import MISSING, VALUES
 
 from datacollect.errors import RefusedError
 from datacollect.net.deadline import Deadline
-from datacollect.transfer.agent.requests import wish_of
+from datacollect.transfer.agent.core.requests import wish_of
 from datacollect.transfer.protocol.messages import is_path
 
 ROW = ["a", 10, 5, 7, 0, 10]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.messages import (
+from datacollect.transfer.pull.core.messages import (
     Answered,
     Ask,
     CloseSession,

@@ -14,7 +14,7 @@ from datacollect.errors import DatacollectError
 from datacollect.transfer.pull.answer import missing_entry
 from datacollect.transfer.pull.run import pull
 from datacollect.transfer.sources.agent import source as agent_source
-from datacollect.transfer.store.state import Missing
+from datacollect.transfer.store.state.state import Missing
 from datacollect.transfer.store.status import status_of
 
 SHORT = {"patience_s": 1.0, "timeout_s": 1.0}
@@ -147,7 +147,7 @@ def test_while_listing_and_after_a_kill_it_is_not_complete(agents, collection_of
 
 def test_an_error_of_the_store_ends_the_pull(agents, collection_of, into, monkeypatch):
     from datacollect.errors import StoreError
-    from datacollect.transfer.store.state import State
+    from datacollect.transfer.store.state.state import State
 
     def full(*_, **__):
         raise StoreError("into: cannot be written: No space left on device")
@@ -162,7 +162,7 @@ def test_an_error_of_the_store_ends_the_pull(agents, collection_of, into, monkey
 
 def test_what_is_said_is_told_by_the_state_alone(agents, collection_of, into, monkeypatch):
     """Whatever the parts of a pull believe: without the state's word it is not complete."""
-    from datacollect.transfer.store.state import State
+    from datacollect.transfer.store.state.state import State
 
     monkeypatch.setattr(State, "is_complete", lambda _: False)
     answer = pull(collection_of(agents("S1", FILES)), into)

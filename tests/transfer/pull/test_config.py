@@ -3,7 +3,7 @@
 import pytest
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.pull.config import Collection
+from datacollect.transfer.pull.config.file import Collection
 
 AGENT = {"url": "https://127.0.0.1:7443", "fingerprint": "sha256:" + "0a" * 32}
 

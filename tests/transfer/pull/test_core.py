@@ -6,11 +6,11 @@ import pytest
 from transfer.pull.fake_sources import World
 
 import datacollect as dc
-from datacollect.control.chained import ChainedController
+from datacollect.control.chained.controller import ChainedController
 from datacollect.control.connections import Recovery
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.core import CollectorCore, SourceWork
-from datacollect.transfer.pull.messages import Abandon, SessionEnded
+from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
+from datacollect.transfer.pull.core.messages import Abandon, SessionEnded
 
 MB = 2**20
 

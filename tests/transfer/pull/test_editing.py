@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from datacollect.documents import write_atomically
 from datacollect.errors import NotWrittenError, ProblemError
+from datacollect.files.documents import write_atomically
 from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.introduction import Introduction, introductions_of
-from datacollect.transfer.pull.config import Collection
-from datacollect.transfer.pull.editing import add_agents, new_collection
+from datacollect.transfer.pull.config.editing import add_agents, new_collection
+from datacollect.transfer.pull.config.file import Collection
 
 PRINT = f"sha256:{'9f' * 32}"
 OTHER = f"sha256:{'0a' * 32}"

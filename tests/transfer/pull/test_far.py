@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 import datacollect as dc
-from datacollect.pace import Pace
+from datacollect.numbers.pace import Pace
 from datacollect.transfer.pull import telling
-from datacollect.transfer.pull.config import Limits
+from datacollect.transfer.pull.config.file import Limits
+from datacollect.transfer.pull.core.patience import Patience
 from datacollect.transfer.pull.far import HowFar
-from datacollect.transfer.pull.patience import Patience
 from datacollect.transfer.pull.telling import SILENT_S, Telling
 
 FILES = {f"{n}": bytes([n]) * 100_000 for n in range(8)}

@@ -7,9 +7,9 @@ from transfer.pull.fake_sources import World
 from transfer.pull.test_core import MB, core_of
 
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.late import Late
-from datacollect.transfer.pull.messages import CloseSession
-from datacollect.transfer.pull.patience import Patience
+from datacollect.transfer.pull.core.late import Late
+from datacollect.transfer.pull.core.messages import CloseSession
+from datacollect.transfer.pull.core.patience import Patience
 
 LINK = {("S", "D"): 5.0 * MB}
 

@@ -7,7 +7,7 @@ from instances.stores import Held, pull
 
 from datacollect.transfer.pull import preparing
 from datacollect.transfer.pull.preparing import Cancelled, Gate
-from datacollect.transfer.store.log import Log
+from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store
 
 

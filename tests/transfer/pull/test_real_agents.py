@@ -11,8 +11,8 @@ from instances.ports import free_port
 
 import datacollect as dc
 from datacollect.net.keys import write_private_key
-from datacollect.transfer.agent import source_requests
-from datacollect.transfer.agent.files import Folder
+from datacollect.transfer.agent.core import source_requests
+from datacollect.transfer.agent.shell.files import Folder
 from datacollect.transfer.pull.run import pull
 
 # Of some hundred nanoseconds after 2264, which no 63 bits of nanoseconds hold.

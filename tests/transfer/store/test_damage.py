@@ -9,7 +9,7 @@ from blake3 import blake3
 from instances.stores import Held, get_ready, pull
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.store.recording import PieceKey
+from datacollect.transfer.store.state.recording import PieceKey
 from datacollect.transfer.store.status import status_of
 from datacollect.transfer.store.store import Store
 

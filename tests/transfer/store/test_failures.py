@@ -9,10 +9,10 @@ import pytest
 from instances.stores import UNIT, Held, pull
 
 from datacollect.errors import DatacollectError, NotWrittenError, ProblemError, StoreError
-from datacollect.transfer.store import opening
-from datacollect.transfer.store.failures import StateErrors
-from datacollect.transfer.store.log import Log
-from datacollect.transfer.store.state import State
+from datacollect.transfer.store.folder import opening
+from datacollect.transfer.store.folder.log import Log
+from datacollect.transfer.store.state.failures import StateErrors
+from datacollect.transfer.store.state.state import State
 from datacollect.transfer.store.store import Store
 
 REMEDY = "nothing verified is lost: make room, or mend the disk, and start the same command again"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from instances.stores import UNIT, Held, fetch, get_ready, pull
 
 from datacollect.transfer.protocol.source import Listed
-from datacollect.transfer.store.holes import cuts, data_bytes, stretches
+from datacollect.transfer.store.state.holes import cuts, data_bytes, stretches
 from datacollect.transfer.store.status import verify_of
 from datacollect.transfer.store.store import Store
 

@@ -6,7 +6,7 @@ from instances.stores import TIME_NS, Held, pull
 from datacollect.errors import TransferError
 from datacollect.transfer.protocol.source import LeftOut, Listed, ListedFolder, Page
 from datacollect.transfer.store import listing as listing_module
-from datacollect.transfer.store.state import State
+from datacollect.transfer.store.state.state import State
 from datacollect.transfer.store.store import Store
 
 

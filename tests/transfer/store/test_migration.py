@@ -7,8 +7,8 @@ import pytest
 from instances.stores import UNIT, Held, pull
 
 from datacollect.errors import ProblemError
-from datacollect.transfer.store import schema
-from datacollect.transfer.store.state import FileState, State
+from datacollect.transfer.store.state import schema
+from datacollect.transfer.store.state.state import FileState, State
 from datacollect.transfer.store.status import status_of, verify_of
 from datacollect.transfer.store.store import Store
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from datacollect.transfer.protocol.file_names import why_not_written
-from datacollect.transfer.store.paths import Folders, Folding, folding_of, mount_of
+from datacollect.transfer.store.folder.paths import Folders, Folding, folding_of, mount_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.transfer.store.pieces import MOST_FILES, Layout, piece_size
+from datacollect.transfer.store.state.pieces import MOST_FILES, Layout, piece_size
 
 UNIT = 65536
 

@@ -11,7 +11,7 @@ from instances.inventories import as_nobody
 from instances.stores import UNIT, Held, pull
 
 from datacollect.transfer.store.looking import displaced_files
-from datacollect.transfer.store.snapshot import snapshot_of
+from datacollect.transfer.store.state.snapshot import snapshot_of
 from datacollect.transfer.store.store import Store
 
 
@@ -202,7 +202,7 @@ def test_names_that_are_one_file_in_the_file_system_of_a_source_are_named(tmp_pa
         tmp_path,
         """
 from datacollect.transfer.store import store
-from datacollect.transfer.store.paths import Folding
+from datacollect.transfer.store.folder.paths import Folding
 real = store.folding_of
 def folding_of(fd):
     import os

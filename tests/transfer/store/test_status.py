@@ -17,7 +17,7 @@ from instances.stores import UNIT, Held, fetch, get_ready, pull
 
 from datacollect.errors import ProblemError
 from datacollect.transfer.protocol.source import LeftOut
-from datacollect.transfer.store import snapshot
+from datacollect.transfer.store.state import snapshot
 from datacollect.transfer.store.status import status_of
 from datacollect.transfer.store.store import PieceKey, Store
 

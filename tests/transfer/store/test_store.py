@@ -12,7 +12,7 @@ from blake3 import blake3
 from datacollect.errors import ProblemError, StoreError
 from datacollect.transfer.protocol.source import Listed, Page
 from datacollect.transfer.store import arriving
-from datacollect.transfer.store.state import FileState
+from datacollect.transfer.store.state.state import FileState
 from datacollect.transfer.store.store import PieceKey, Store
 
 UNIT = 2**16

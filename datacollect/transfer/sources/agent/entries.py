@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from datacollect.errors import ProblemError
-from datacollect.field_tables import Field, Table
-from datacollect.kinds import Text, join, wrong
+from datacollect.files.fields import Field, Table
+from datacollect.files.kinds import Text, join, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

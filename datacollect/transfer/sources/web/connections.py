@@ -6,8 +6,8 @@ import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.documents import document_name
 from datacollect.errors import IdentityError, ProblemError
+from datacollect.files.documents import document_name
 from datacollect.net.addresses import addresses_of
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import Hop, dial, open_way, start_tls
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from datacollect.transfer.sources.web.messages import Connect
+    from datacollect.transfer.sources.web.core.messages import Connect
 
 
 def web_context(ca: Path | None, fingerprint: str | None) -> ssl.SSLContext:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from datacollect.errors import TransferError
 from datacollect.net.deadline import Deadline
 from datacollect.net.dialling import telling
-from datacollect.transfer.sources.web import messages
+from datacollect.transfer.sources.web.core import messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from datacollect.transfer.sources.web.core import WebCore
-    from datacollect.transfer.sources.web.urls import Origin
+    from datacollect.transfer.sources.web.core.core import WebCore
+    from datacollect.transfer.sources.web.core.urls import Origin
 
 READ_BYTES = 256 * 1024
 
@@ -27,7 +27,7 @@ class Failed(TransferError):
     Attributes
     ----------
     wait_s, status, is_asked
-        As of `datacollect.transfer.sources.web.messages.Fail`.
+        As of `datacollect.transfer.sources.web.core.messages.Fail`.
     turn : int
         In which turn it has failed.
     """

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from datacollect.documents import document_name, read_text
 from datacollect.errors import ProblemError, naming
-from datacollect.field_tables import Field, Table
-from datacollect.kinds import Flag, ListOf, Text, Whole, join, shown, wrong
+from datacollect.files.documents import document_name, read_text
+from datacollect.files.fields import Field, Table
+from datacollect.files.kinds import Flag, ListOf, Text, Whole, join, shown, wrong
+from datacollect.files.tables import open_table
 from datacollect.problem.manifest import read_manifest
-from datacollect.text_tables import open_table
 from datacollect.transfer.protocol.file_names import why_not_written
 from datacollect.transfer.sources.agent.entries import require_fingerprint_text
-from datacollect.transfer.sources.web.urls import Target, file_below, name_in, target_of
+from datacollect.transfer.sources.web.core.urls import Target, file_below, name_in, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from datacollect.transfer.sources.web.urls import Origin
+    from datacollect.transfer.sources.web.core.urls import Origin
 
 COLUMNS = ("url", "path", "bytes", "sha256")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")

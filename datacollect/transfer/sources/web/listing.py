@@ -15,18 +15,18 @@ from datacollect.errors import IdentityError, TransferError
 from datacollect.net.fan_out import LOOK_S, Begun
 from datacollect.transfer.protocol.source import LeftOut, Listed, Page
 from datacollect.transfer.sources.web.conversation import Failed
-from datacollect.transfer.sources.web.messages import Worth
+from datacollect.transfer.sources.web.core.messages import Worth
+from datacollect.transfer.sources.web.core.refusals import login_page
+from datacollect.transfer.sources.web.core.sameness import Sameness, is_page, is_page_elsewhere
+from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.peer import contradicts
-from datacollect.transfer.sources.web.refusals import login_page
-from datacollect.transfer.sources.web.sameness import Sameness, is_page, is_page_elsewhere
-from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from datacollect.net.fan_out import Outcome
+    from datacollect.transfer.sources.web.core.messages import Answer
     from datacollect.transfer.sources.web.entries import ServerFile
-    from datacollect.transfer.sources.web.messages import Answer
     from datacollect.transfer.sources.web.peer import WebPeer
 
     _Found: TypeAlias = Listed | LeftOut

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from datacollect.net.deadline import RENEWED_BY_BYTES
 from datacollect.transfer.protocol.source import Answer, Confirmation, Verdict
-from datacollect.transfer.sources.web import messages
 from datacollect.transfer.sources.web.conversation import Conversation, Failed
-from datacollect.transfer.sources.web.heads import BUSY_S
-from datacollect.transfer.sources.web.messages import AskRange, AskSize, Worth
+from datacollect.transfer.sources.web.core import messages
+from datacollect.transfer.sources.web.core.heads import BUSY_S
+from datacollect.transfer.sources.web.core.messages import AskRange, AskSize, Worth
+from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.pace import LATER_OR_LONGER
-from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
     import socket
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from datacollect.net.deadline import Deadline
     from datacollect.transfer.protocol.source import Listed, Segment, Span
-    from datacollect.transfer.sources.web.core import WebCore
+    from datacollect.transfer.sources.web.core.core import WebCore
+    from datacollect.transfer.sources.web.core.urls import Target
     from datacollect.transfer.sources.web.pace import Pace
     from datacollect.transfer.sources.web.standing import Standing
-    from datacollect.transfer.sources.web.urls import Target
 
 # Before a file that fails is asked for again, doubled each time.
 SHORT_S = 0.05

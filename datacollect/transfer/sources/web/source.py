@@ -10,13 +10,13 @@ from datacollect.net.deadline import Deadline
 from datacollect.transfer.protocol.patterns import matches
 from datacollect.transfer.protocol.source import Assurance, Page, Reached
 from datacollect.transfer.sources.web.connections import Dialler, web_context
-from datacollect.transfer.sources.web.core import WebCore
+from datacollect.transfer.sources.web.core.core import WebCore
+from datacollect.transfer.sources.web.core.redirects import RedirectRule
+from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.listing import WebListing
 from datacollect.transfer.sources.web.pace import Pace
 from datacollect.transfer.sources.web.peer import WebPeer
-from datacollect.transfer.sources.web.redirects import RedirectRule
 from datacollect.transfer.sources.web.standing import Standing
-from datacollect.transfer.sources.web.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

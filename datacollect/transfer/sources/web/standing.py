@@ -16,7 +16,7 @@ from datacollect.transfer.sources.web.lanes import Lanes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from datacollect.transfer.sources.web.versions import Version
+    from datacollect.transfer.sources.web.core.versions import Version
 
 # A file that has failed so often, while others were answered, is given up.
 MOST_FAILURES = 4

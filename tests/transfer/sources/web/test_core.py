@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from datacollect.transfer.sources.web.core import MOST_PARTS, MOST_REDIRECTS, WebCore
-from datacollect.transfer.sources.web.messages import (
+from datacollect.transfer.sources.web.core.core import MOST_PARTS, MOST_REDIRECTS, WebCore
+from datacollect.transfer.sources.web.core.messages import (
     Answer,
     AskRange,
     AskSize,
@@ -22,9 +22,9 @@ from datacollect.transfer.sources.web.messages import (
     Take,
     Worth,
 )
-from datacollect.transfer.sources.web.redirects import RedirectRule
-from datacollect.transfer.sources.web.urls import target_of
-from datacollect.transfer.sources.web.versions import Version
+from datacollect.transfer.sources.web.core.redirects import RedirectRule
+from datacollect.transfer.sources.web.core.urls import target_of
+from datacollect.transfer.sources.web.core.versions import Version
 
 TARGET = target_of("https://x.example/a?Signature=1")
 ETAG = '"v1"'

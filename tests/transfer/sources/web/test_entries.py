@@ -3,7 +3,7 @@
 import pytest
 
 import datacollect as dc
-from datacollect.transfer.pull.config import Collection
+from datacollect.transfer.pull.config.file import Collection
 
 
 def collection(entry, **more):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from datacollect.transfer.sources.web.core import WebCore
-from datacollect.transfer.sources.web.messages import (
+from datacollect.transfer.sources.web.core.core import WebCore
+from datacollect.transfer.sources.web.core.messages import (
     Answer,
     AskSize,
     Connect,
@@ -14,8 +14,8 @@ from datacollect.transfer.sources.web.messages import (
     Send,
     Worth,
 )
-from datacollect.transfer.sources.web.redirects import RedirectRule
-from datacollect.transfer.sources.web.urls import target_of
+from datacollect.transfer.sources.web.core.redirects import RedirectRule
+from datacollect.transfer.sources.web.core.urls import target_of
 
 TARGET = target_of("https://x.example/a?Signature=1")
 

@@ -12,7 +12,8 @@ import pytest
 from instances.web_answers import manifest, paths_of, whys
 from instances.web_servers import RESET, tiny_server
 
-from datacollect.transfer.pull import books, planning
+from datacollect.transfer.pull import planning
+from datacollect.transfer.pull.core import books
 
 STALLS = {"a0": "silent", "a1": "half", "a2": "slow", "a3": "silent"}
 GOOD = {f"z{n}": os.urandom(100_000) for n in range(3)}

@@ -2,11 +2,11 @@
 
 import pytest
 
-from datacollect.transfer.sources.web.messages import Answer, Worth
-from datacollect.transfer.sources.web.sameness import Sameness, is_page_elsewhere
+from datacollect.transfer.sources.web.core.messages import Answer, Worth
+from datacollect.transfer.sources.web.core.sameness import Sameness, is_page_elsewhere
+from datacollect.transfer.sources.web.core.urls import target_of
+from datacollect.transfer.sources.web.core.versions import Version
 from datacollect.transfer.sources.web.standing import MOST_FAILURES, MOST_WITNESSES, Standing
-from datacollect.transfer.sources.web.urls import target_of
-from datacollect.transfer.sources.web.versions import Version
 
 A, B, C = Version('"a"'), Version('"b"'), Version('"c"')
 

@@ -1,0 +1,1 @@
+"""The adaptive controller: connections pull pieces, and move to where they bring most."""

@@ -1,0 +1,1 @@
+"""Controllers whose routes are chains, cut through relays that hold nothing."""

@@ -1,0 +1,171 @@
+"""A plan made again by its own method: as it was, and with changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.explanation.resources import TURNS, ample_bytes_per_s, relaxed_by_part, unlimited
+from datacollect.explanation.tolerances import SAME
+from datacollect.files.units import format_duration
+from datacollect.methods.choice import METHODS, candidate, options_like
+from datacollect.methods.finishing.derating import NOT_DERATED
+from datacollect.methods.options.names import COORDINATED
+from datacollect.methods.options.of_methods import (
+    BestPathOptions,
+    CoordinatedOptions,
+    DirectOptions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.explanation.resources import Resource
+    from datacollect.files.choices import Solver
+    from datacollect.methods.options.of_methods import MethodOptions
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+
+# Daily periods are listed for so many times a plan's makespan: one planned anew may end later.
+LATER = 2.0
+
+# By what part a constraint is relaxed.
+STEP = 0.1
+
+
+class Anew:
+    """A plan made again, as it was, and with changes; each is planned when first asked for.
+
+    Attributes
+    ----------
+    problem : Problem
+        With daily periods, if there are any, listed for plans that end later, too.
+    plan : Schedule
+    solver : str
+    options : MethodOptions or None
+        Those that the plan records; None where its method is not known.
+    """
+
+    def __init__(self, problem: Problem, plan: Schedule, solver: Solver) -> None:
+        latest_s = max(LATER * plan.makespan_s, plan.deadline_s or 0.0)
+        self.problem, self.plan, self.solver = problem.until(latest_s), plan, solver
+        self.options = options_like(plan, solver)
+
+    @cached_property
+    def same(self) -> Schedule | None:
+        """By the same method, with the same options; None where that is not known."""
+        return _planned(self.problem, self.options)
+
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether the plan made again ends when the plan does."""
+        if self.same is None:
+            return False
+        return abs(self.same.makespan_s - self.plan.makespan_s) <= SAME * self.plan.makespan_s
+
+    @property
+    def difference(self) -> str:
+        """Why the plan made again is another one."""
+        method = self.plan.method
+        if method not in METHODS:
+            return f"method {method!r} is not one of this program's"
+        if self.same is None:
+            return f"{method} finds no plan with the options that the schedule holds"
+        end = format_duration(self.same.makespan_s)
+        return (
+            f"planned again by {method} it would end at {end}: it was made with options that the "
+            "schedule does not hold"
+        )
+
+    @cached_property
+    def fastest(self) -> Schedule | None:
+        """Without a deadline."""
+        options = self.options
+        if not isinstance(options, CoordinatedOptions) or options.deadline_s is None:
+            return self.same
+        return _planned(self.problem, replace(options, deadline_s=None))
+
+    @cached_property
+    def cut_through(self) -> Schedule | None:
+        """Without chunks."""
+        if not isinstance(self.options, CoordinatedOptions) or self.plan.slot_s is not None:
+            return None
+        return _planned(self.problem, replace(self.options, chunk_s=0.0))
+
+    @property
+    def burden(self) -> tuple[str, str] | None:
+        """What else it was asked for that costs time, and that in words; None: nothing."""
+        options = self.options
+        if isinstance(options, CoordinatedOptions) and options.most_transfers is not None:
+            text = f"a host sends and receives at most {options.most_transfers} transfers at once"
+            return "transfers", text
+        if options is not None and options.derate != NOT_DERATED:
+            return "derate", f"it was planned on {options.derate:.3g} of all links' bandwidths"
+        return None
+
+    @cached_property
+    def unburdened(self) -> Schedule | None:
+        """Without the burden."""
+        options = self.options
+        if isinstance(options, CoordinatedOptions) and options.most_transfers is not None:
+            # The chunk was chosen for short pieces of time; without them another is.
+            options = replace(options, most_transfers=None, chunk_s=None)
+        elif options is not None:
+            options = replace(options, derate=NOT_DERATED)
+        return _planned(self.problem, options)
+
+    @cached_property
+    def at_once(self) -> Schedule | None:
+        """Without turns."""
+        if self.plan.turns is None:
+            return self.same
+        return _planned(self.problem, _without_turns(self.options))
+
+    @cached_property
+    def coordinated(self) -> Schedule | None:
+        """By the coordinated method, in slots of the same length if in slots; None if itself."""
+        plan = self.plan
+        if plan.method == COORDINATED:
+            return None
+        options = CoordinatedOptions(
+            plan.slot_s, prefer=plan.prefer, deadline_s=plan.deadline_s, solver=self.solver
+        )
+        return _planned(self.problem, options)
+
+    def passing_on_at_once(self, problem: Problem) -> Schedule | None:
+        """By best-path for a problem like this one, if relays passed everything on at once."""
+        assert isinstance(self.options, BestPathOptions)
+        return _planned(problem, replace(self.options, slot_s=None, chunk_s=0.0))
+
+    def relaxed(self, resources: Sequence[Resource], *, without_limit: bool) -> Schedule | None:
+        """With resources relaxed, by a step or altogether."""
+        problem, options = self.problem, self.options
+        ample = ample_bytes_per_s(problem, self.plan.makespan_s)
+        for resource in resources:
+            if resource == TURNS:
+                options = _without_turns(options) if without_limit else _one_more_at_a_time(options)
+            elif without_limit:
+                problem = unlimited(problem, resource, ample)
+            else:
+                problem = relaxed_by_part(problem, resource, STEP)
+        return _planned(problem, options)
+
+
+def _planned(problem: Problem, options: MethodOptions | None) -> Schedule | None:
+    """Plan by some options; None where there are none, or no such plan."""
+    try:
+        return None if options is None else candidate(problem, options)
+    except (InfeasibleError, ProblemError):  # no such plan, or options of others
+        return None
+
+
+def _without_turns(options: MethodOptions | None) -> MethodOptions | None:
+    return DirectOptions(solver=options.solver) if isinstance(options, DirectOptions) else options
+
+
+def _one_more_at_a_time(options: MethodOptions | None) -> DirectOptions:
+    assert isinstance(options, DirectOptions)
+    assert options.at_a_time is not None
+    return replace(options, at_a_time=options.at_a_time + 1)

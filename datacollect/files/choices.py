@@ -1,0 +1,36 @@
+"""What users choose among, as types: editors and type checkers know every name.
+
+Tables of the same names elsewhere (`datacollect.methods.options.names`, the solvers, the fields
+of files) say what each does; a test compares them. Fields check what files say, and functions what
+callers pass: an annotation refuses nothing at run time.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+# How a collection is planned; and, by real transfers and simulations, carried out.
+Method: TypeAlias = Literal["direct", "best-path", "coordinated"]
+RunMethod: TypeAlias = Literal["direct", "best-path", "coordinated", "adaptive"]
+
+# What to minimise among equally good plans; how sources finish; what best-path compares first.
+Preference: TypeAlias = Literal["relay-bytes", "storage", "earliest-arrival", "money"]
+Finish: TypeAlias = Literal["early", "together"]
+First: TypeAlias = Literal["direct", "relay"]
+
+# Who computes: of flows, or of linear programs too, under the names that these give themselves.
+Solver: TypeAlias = Literal["auto", "ortools", "networkx", "pulp", "lemon"]
+
+# Ways from samples to an estimate.
+Estimator: TypeAlias = Literal["recent", "ewma", "mean", "last", "median", "quantile"]
+
+# Simulations: the engine, how long control messages take, where data on a detour wait.
+Engine: TypeAlias = Literal["ns3", "fluid"]
+Control: TypeAlias = Literal["delayed", "free"]
+Relays: TypeAlias = Literal["queues", "chains"]
+
+# What a schedule may be written as, for tools that people have.
+ExportFormat: TypeAlias = Literal["curl", "aria2", "rclone", "rsync", "fts", "csv"]
+
+# What is known of files beside their sizes, and can be compared where they arrive.
+Checksum: TypeAlias = Literal["adler32", "md5", "sha256"]

@@ -1,0 +1,1 @@
+"""The layered network, and what searches on networks share: arcs, pools, ties, preferences."""

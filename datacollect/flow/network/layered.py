@@ -1,0 +1,300 @@
+"""The layered network: constant pieces of time, joined by storage.
+
+Between two instants at which something changes (a forecast's period begins, a backlog is
+released) all capacities are constant, so one copy of the static network per piece, joined by
+holdover arcs between copies, describes every fluid plan exactly; transit takes no time (Hajek
+and Ogier, Networks 14, 1984; Fleischer, SIAM J. Optimization 12, 2001). Where nothing changes
+there is one piece, and the layered network is the static one.
+
+Within a piece rates are constant, hence what a host stores changes linearly: a limit that holds
+at the boundaries holds in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from datacollect.flow.network.pools import pools_by_host, pools_by_owner
+from datacollect.numbers.arrays import FloatArray, IntArray, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from datacollect.flow.network.pools import Pool
+    from datacollect.problem.problem import Problem
+
+
+NO_LINK = -1
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredNetwork:
+    """Nodes, arcs and supplies, all quantities in bytes and seconds.
+
+    Attributes
+    ----------
+    n_nodes : int
+    sink : int
+        The destination, one node for all pieces.
+    node_host : ndarray of int, shape (n_nodes,)
+        The host that a node belongs to.
+    tail, head : ndarray of int, shape (n_arcs,)
+    rate_bytes_per_s : ndarray of float, shape (n_arcs,)
+        An arc carries this much per second of its piece; infinite for holdover arcs.
+    room_bytes : ndarray of float, shape (n_arcs,)
+        What a holdover arc carries; infinite for arcs with a rate.
+    piece : ndarray of int, shape (n_arcs,)
+    link : ndarray of int, shape (n_arcs,)
+        The problem's link that the arc stands for, or `NO_LINK`.
+    starts_s : ndarray of float, shape (n_pieces,)
+    pools : tuple of Pool
+        Where data enter.
+    stored : ndarray of bool, shape (n_arcs,)
+        Holdover arcs of others' data.
+    """
+
+    n_nodes: int
+    sink: int
+    node_host: IntArray
+    tail: IntArray
+    head: IntArray
+    rate_bytes_per_s: FloatArray
+    room_bytes: FloatArray
+    piece: IntArray
+    link: IntArray
+    stored: npt.NDArray[np.bool_]
+    starts_s: FloatArray
+    pools: tuple[Pool, ...]
+
+    @property
+    def n_arcs(self) -> int:
+        """Number of arcs."""
+        return len(self.tail)
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of pieces of time."""
+        return len(self.starts_s)
+
+    @cached_property
+    def unlimited(self) -> IntArray:
+        """Arcs without a rate: those of storage."""
+        return np.flatnonzero(np.isinf(self.rate_bytes_per_s))
+
+    def capacity_bytes(self, lengths_s: FloatArray, arcs: IntArray | None = None) -> FloatArray:
+        """What each arc, or each of `arcs`, carries when the pieces last this long."""
+        if arcs is not None:
+            rate, room = self.rate_bytes_per_s[arcs], self.room_bytes[arcs]
+            limited = np.isfinite(rate)
+            rate[~limited] = 0.0
+            return np.where(limited, rate * lengths_s[self.piece[arcs]], room)
+        rate = self.rate_bytes_per_s
+        # An infinite rate in a piece of no length; and more than floats hold, which limits nothing.
+        with np.errstate(invalid="ignore", over="ignore"):
+            capacity = rate * (lengths_s[0] if len(lengths_s) == 1 else lengths_s[self.piece])
+        capacity[self.unlimited] = self.room_bytes[self.unlimited]
+        return capacity
+
+
+def breakpoints_s(problem: Problem) -> FloatArray:
+    """Instants at which capacities or supplies change, the first 0."""
+    return np.unique(np.concatenate([problem.periods_s, problem.parcel_columns.release_s, [0.0]]))
+
+
+def n_changes(starts_s: FloatArray, end_s: float) -> int:
+    """Count the pieces of time that begin after 0 and before an instant.
+
+    >>> n_changes(np.array([0.0, 3.0, 5.0]), end_s=5.0)
+    1
+    """
+    return int(np.count_nonzero((starts_s > 0) & (starts_s < end_s)))
+
+
+def full_lengths_s(starts_s: FloatArray, guard_s: float) -> FloatArray:
+    """How long data move in each piece that another follows: until `guard_s` before that.
+
+    Where pipelines drain, each hop begins and ends when floats can say it: as much earlier.
+    """
+    rounding_s = 4 * np.spacing(starts_s[1:]) if guard_s > 0 else 0.0
+    return np.asarray(np.maximum(np.diff(starts_s) - guard_s - rounding_s, 0.0))
+
+
+def lengths_until_s(starts_s: FloatArray, guard_s: float, end_s: float) -> FloatArray:
+    """How long data move in each piece that begins before `end_s`, when the last one ends.
+
+    >>> lengths_until_s(np.array([0.0, 3.0, 5.0]), guard_s=0.5, end_s=4.0)
+    array([2.5, 1. ])
+    """
+    n_pieces = int(np.searchsorted(starts_s, end_s))
+    lengths = np.append(full_lengths_s(starts_s, guard_s), np.inf)[:n_pieces]
+    return np.asarray(np.minimum(lengths, end_s - starts_s[:n_pieces]))
+
+
+def with_room_for_returns(problem: Problem) -> Problem | None:
+    """Return the problem with more storage where data may return to their owner.
+
+    Data held elsewhere are no others' data once they are back at their owner, and need no room
+    there; a network with one kind of data cannot tell. With room for all of them besides the
+    others' nothing ends later: what does not end sooner is exact. None where nothing may return.
+    """
+    returns = np.zeros(problem.n_hosts)
+    for parcel in problem.parcels:
+        if parcel.host != parcel.source:
+            returns[parcel.source] += parcel.n_bytes
+    if not (np.isfinite(problem.storage_bytes) & (returns > 0)).any():
+        return None
+    return problem.replace(storage_bytes=problem.storage_bytes + returns)
+
+
+def layered_network(problem: Problem, starts_s: Sequence[float] | FloatArray) -> LayeredNetwork:
+    """Build the network for pieces that start at `starts_s` (a prefix of `breakpoints_s`)."""
+    starts = np.asarray(starts_s, dtype=float)
+    builder = _Builder(problem, starts)
+    for piece in range(len(starts)):
+        builder.add_links(piece)
+    builder.add_holdover()
+    pools = builder.add_pools()
+    return builder.finish(pools)
+
+
+class _Builder:
+    """Hands out node numbers and collects arcs, piece by piece."""
+
+    def __init__(self, problem: Problem, starts_s: FloatArray) -> None:
+        self.problem = problem
+        self.starts_s = starts_s
+        self.n = problem.n_hosts
+        self.sink = problem.destination_index
+        # One node for the destination: all layers' destination nodes are number `sink`.
+        self.node_hosts = [np.tile(np.arange(self.n), len(starts_s))]
+        self.n_nodes = self.n * len(starts_s)
+        self.period = np.searchsorted(problem.periods_s, starts_s, side="right") - 1
+        self.columns: list[tuple[IntArray, IntArray, FloatArray, FloatArray, IntArray, IntArray]]
+        self.columns = []
+        self.stored_rows: list[npt.NDArray[np.bool_]] = []
+
+    def host_nodes(self, hosts: IntArray, piece: IntArray | int) -> IntArray:
+        return np.where(hosts == self.sink, self.sink, hosts + piece * self.n)
+
+    def new_nodes(self, hosts: IntArray) -> IntArray:
+        nodes = self.n_nodes + np.arange(len(hosts))
+        self.node_hosts.append(np.asarray(hosts, dtype=np.int64))
+        self.n_nodes += len(hosts)
+        return nodes
+
+    def add(
+        self,
+        tail: IntArray,
+        head: IntArray,
+        piece: IntArray | int,
+        *,
+        rate: FloatArray | float = np.inf,
+        room: FloatArray | float = np.inf,
+        link: IntArray | int = NO_LINK,
+        stored: bool = False,
+    ) -> None:
+        shape = tail.shape
+        self.columns.append(
+            (
+                tail,
+                head,
+                np.broadcast_to(np.asarray(rate, dtype=float), shape),
+                np.broadcast_to(np.asarray(room, dtype=float), shape),
+                np.broadcast_to(np.asarray(piece, dtype=np.int64), shape),
+                np.broadcast_to(np.asarray(link, dtype=np.int64), shape),
+            )
+        )
+        self.stored_rows.append(np.full(shape, stored))
+
+    def add_links(self, piece: int) -> None:
+        """Add a copy of the links, through extra nodes where a host's limits are finite."""
+        problem = self.problem
+        bandwidth = problem.bandwidth_bytes_per_s[self.period[piece]]
+        usable = (bandwidth > 0) & (problem.link_from != self.sink)
+        for shared, links in zip(problem.shared, problem.shared_links, strict=True):
+            if shared.bandwidth_bytes_per_s == 0:
+                usable[links] = False
+        used = np.flatnonzero(usable)
+        uplink = problem.uplink_bytes_per_s[self.period[piece]]
+        downlink = problem.downlink_bytes_per_s[self.period[piece]]
+        tail = self._limited(uplink, problem.link_from[used], piece, out=True)
+        head = self._limited(downlink, problem.link_to[used], piece, out=False)
+        self.add(tail, head, piece, rate=bandwidth[used], link=used)
+
+    def _limited(
+        self, limit: FloatArray, hosts: npt.NDArray[np.integer], piece: int, *, out: bool
+    ) -> IntArray:
+        """Return the nodes at which links end, after inserting arcs for finite limits."""
+        nodes: IntArray = self.host_nodes(np.arange(self.n), piece)
+        is_end = np.zeros(self.n, dtype=bool)
+        is_end[hosts] = True
+        limited = np.flatnonzero(is_end & np.isfinite(limit))
+        if len(limited):
+            gates, inner = self.new_nodes(limited), nodes[limited]
+            tail, head = (inner, gates) if out else (gates, inner)
+            self.add(tail, head, piece, rate=limit[limited])
+            nodes[limited] = gates
+        ends: IntArray = nodes[hosts]
+        return ends
+
+    def add_holdover(self) -> None:
+        relays = np.flatnonzero(np.arange(self.n) != self.sink)
+        relays = relays[self.problem.storage_bytes[relays] > 0]
+        for piece in range(len(self.starts_s) - 1):
+            self.add(
+                self.host_nodes(relays, piece),
+                self.host_nodes(relays, piece + 1),
+                piece,
+                room=self.problem.storage_bytes[relays],
+                stored=True,
+            )
+
+    def add_pools(self) -> tuple[Pool, ...]:
+        if len(self.starts_s) == 1:
+            return tuple(pools_by_host(self.problem))  # nothing is released late or stored
+        pools = pools_by_owner(self.problem)
+        nodes = iter(self._own_chains([pool for pool in pools if pool.is_own]))
+        return tuple(replace(p, node=next(nodes)) if p.is_own else p for p in pools)
+
+    def _own_chains(self, pools: Sequence[Pool]) -> list[int]:
+        """Own data wait at the source without using its room for others' data.
+
+        A node in each piece from the release on, an arc to the host's node there, and one to the
+        next piece's; returns the first node of each pool.
+        """
+        if not pools:
+            return []
+        hosts = np.array([pool.host for pool in pools], dtype=np.int64)
+        first = np.searchsorted(self.starts_s, [pool.release_s for pool in pools])
+        counts = len(self.starts_s) - first
+        host = np.repeat(hosts, counts)
+        piece = ranges(first, counts)
+        chain = self.new_nodes(host)
+        self.add(chain, self.host_nodes(host, piece), piece)
+        goes_on = np.flatnonzero(piece < len(self.starts_s) - 1)
+        self.add(chain[goes_on], chain[goes_on] + 1, piece[goes_on])
+        return [int(node) for node in chain[np.cumsum(counts) - counts]]
+
+    def finish(self, pools: tuple[Pool, ...]) -> LayeredNetwork:
+        tail, head, rate, room, piece, link = (
+            np.concatenate(column) for column in zip(*self.columns, strict=True)
+        )
+        return LayeredNetwork(
+            n_nodes=self.n_nodes,
+            sink=self.sink,
+            node_host=np.concatenate(self.node_hosts),
+            tail=tail,
+            head=head,
+            rate_bytes_per_s=rate,
+            room_bytes=room,
+            piece=piece,
+            link=link,
+            stored=np.concatenate(self.stored_rows),
+            starts_s=self.starts_s,
+            pools=pools,
+        )

@@ -1,0 +1,279 @@
+"""The binding bottleneck in words: from a minimum cut to a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from datacollect.errors import InfeasibleError
+from datacollect.files.units import format_bytes, format_duration, format_rate
+from datacollect.flow.network.layered import NO_LINK
+from datacollect.schedule.data.transfers import Bottleneck
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from datacollect.flow.network.layered import LayeredNetwork
+    from datacollect.flow.network.pools import Pool
+    from datacollect.flow.quickest.quickest import Quickest
+    from datacollect.numbers.arrays import BoolArray, FloatArray
+    from datacollect.problem.problem import Problem
+
+NOTHING_TO_MOVE = Bottleneck("none", (), "Nothing is to be moved.")
+
+
+MOST_LINKS_NAMED = 3
+
+# So many stretches of time are told one by one, with what crosses a cut in each.
+MOST_SPANS_TOLD = 3
+
+
+def name_hosts(names: Sequence[str], most: int = 5) -> str:
+    """List hosts' names, shortened where there are many.
+
+    >>> name_hosts(["a", "b", "c"])
+    "'a', 'b' and 'c'"
+    """
+    quoted = [repr(name) for name in names]
+    if len(quoted) > most:
+        return f"{', '.join(quoted[: most - 1])} … {quoted[-1]} ({len(quoted)} hosts)"
+    if len(quoted) <= 1:
+        return "".join(quoted)
+    return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def never_ends(problem: Problem) -> InfeasibleError:
+    """Return the error where the last byte arrives at an instant beyond all numbers."""
+    return InfeasibleError(
+        f"some links are so slow that no number tells when all data have arrived at "
+        f"{problem.destination!r}; give them a bandwidth of 0, or leave them out",
+        problem.sources,
+    )
+
+
+def never_arrives(problem: Problem, names: Sequence[str]) -> InfeasibleError:
+    """Return the error that names the hosts whose data cannot reach the destination."""
+    return InfeasibleError(
+        f"what lies at {name_hosts(names)} cannot reach the destination {problem.destination!r}: "
+        "no usable links lead there in time; add links, or set the backlog to 0",
+        names,
+    )
+
+
+def destination_bottleneck(
+    problem: Problem, rate_bytes_per_s: float, sources: Iterable[int], *, downlink: bool = False
+) -> Bottleneck:
+    """Say that what leads into the destination binds."""
+    what = "downlink of" if downlink else "links into"
+    text = (
+        f"The {what} the destination {problem.destination!r} "
+        f"{'binds' if downlink else 'bind'} ({'' if downlink else 'together '}"
+        f"{format_rate(rate_bytes_per_s)}): relays cannot help beyond this."
+    )
+    return Bottleneck("destination", _names(problem, sources), text)
+
+
+def source_bottleneck(
+    problem: Problem, host: int, rate_bytes_per_s: float, sources: Iterable[int]
+) -> Bottleneck:
+    """Say that one host's own way out binds."""
+    text = (
+        f"Host {problem.names[host]!r} binds: all its links together send at most "
+        f"{format_rate(rate_bytes_per_s)}; other routes cannot help it."
+    )
+    return Bottleneck("source", _names(problem, sources), text)
+
+
+def cut_bottleneck(problem: Problem, found: Quickest) -> Bottleneck:
+    """Put the last cut of Newton's method into words."""
+    assert found.cut is not None
+    network, cut = found.network, found.cut
+    crossing = np.flatnonzero(cut[network.tail] & ~cut[network.head])
+    sources = {parcel.source for pool in network.pools if cut[pool.node] for parcel in pool.parcels}
+    holders = sorted({pool.host for pool in network.pools if cut[pool.node]})
+    into_destination = network.node_host[network.head[crossing]] == network.sink
+    last = network.n_pieces - 1
+    in_last = crossing[network.piece[crossing] == last]
+    rate = float(network.rate_bytes_per_s[in_last].sum())
+    if network.n_pieces == 1 and into_destination.all():
+        downlink = bool((network.link[crossing] == NO_LINK).all())
+        everything = _holds_everything(network, cut)
+        if everything or downlink:
+            return destination_bottleneck(problem, rate, sources, downlink=downlink)
+    kind = "source" if len(holders) == 1 else "hosts"
+    if into_destination.all() and _holds_everything(network, cut):
+        kind = "destination"
+    text = _cut_text(problem, network, found.lengths_s, crossing, holders)
+    return Bottleneck(kind, _names(problem, sources), text)
+
+
+def _holds_everything(network: LayeredNetwork, cut: BoolArray) -> bool:
+    return all(cut[pool.node] for pool in network.pools)
+
+
+def _cut_text(
+    problem: Problem,
+    network: LayeredNetwork,
+    lengths_s: FloatArray,
+    crossing: np.ndarray,
+    holders: Sequence[int],
+) -> str:
+    names = [problem.names[host] for host in holders]
+    subject = f"Host {names[0]!r}" if len(names) == 1 else f"Hosts {name_hosts(names)} together"
+    spans = _spans(problem, network, crossing)
+    earlier = crossing[network.piece[crossing] < network.n_pieces - 1]
+    limited = earlier[network.stored[earlier]]
+    if len(spans) <= MOST_SPANS_TOLD and not len(limited):
+        text = f"{subject} can send {_spans_text(problem, spans)}"
+    else:
+        text = f"{subject} can send at most {format_rate(spans[-1].rate_bytes_per_s)}"
+        text += f" from {_when(problem, spans[-1].from_s)} on{_in_brackets(spans[-1].ways)}"
+        moved = float(network.capacity_bytes(lengths_s)[earlier].sum())
+        text += f", and at most {format_bytes(moved)} before{_range_text(network, earlier)}"
+    if len(limited):
+        relays = sorted({problem.names[network.node_host[network.tail[i]]] for i in limited})
+        text += f", of which storage at {name_hosts(relays)} is part"
+    late = [
+        problem.names[pool.host]
+        for pool in network.pools
+        if pool.host in holders and pool.parcels[0].release_s > 0
+    ]
+    if late:
+        text += f"; data of {name_hosts(late)} are released late"
+    return text + "."
+
+
+class _Span(NamedTuple):
+    """A stretch of time in which what crosses a cut stays as it is."""
+
+    from_s: float
+    rate_bytes_per_s: float
+    ways: str
+
+
+def _spans(problem: Problem, network: LayeredNetwork, crossing: np.ndarray) -> list[_Span]:
+    """Say at which rate, and where, data cross a cut from each change on; of many the last."""
+    with_rate = crossing[np.isfinite(network.rate_bytes_per_s[crossing])]
+    with_rate = with_rate[np.argsort(network.piece[with_rate], kind="stable")]
+    edges = np.searchsorted(network.piece[with_rate], np.arange(network.n_pieces + 1)).tolist()
+    found: list[_Span] = []
+    before: list[bytes] = []
+    for piece in reversed(range(network.n_pieces)):
+        arcs = with_rate[edges[piece] : edges[piece + 1]]
+        hosts = network.node_host[network.tail[arcs]]
+        what = (network.rate_bytes_per_s[arcs], network.link[arcs], hosts)
+        same = [column.tobytes() for column in what]
+        from_s = float(network.starts_s[piece])
+        if same == before:
+            found[-1] = found[-1]._replace(from_s=from_s)
+            continue
+        if len(found) > MOST_SPANS_TOLD:
+            break
+        rate = float(network.rate_bytes_per_s[arcs].sum())
+        found.append(_Span(from_s, rate, _ways_out(problem, network, arcs)))
+        before = same
+    return found[::-1]
+
+
+def _spans_text(problem: Problem, spans: Sequence[_Span]) -> str:
+    """Say what crosses in each stretch of time, and where: once, if it is always the same."""
+    alike = len({span.ways for span in spans if span.ways}) <= 1
+    parts = []
+    for number, span in enumerate(spans):
+        rate = format_rate(span.rate_bytes_per_s) if span.rate_bytes_per_s else "nothing"
+        is_last = number == len(spans) - 1
+        if not is_last:
+            rate += f" until {_when(problem, spans[number + 1].from_s)}"
+        elif number:
+            rate += f" from {_when(problem, span.from_s)} on"
+        parts.append(rate + ("" if alike and not is_last else _in_brackets(span.ways)))
+    most = "at most " if any(span.rate_bytes_per_s for span in spans) else ""
+    return f"{most}{' and '.join([', '.join(parts[:-1])] * (len(parts) > 1) + parts[-1:])}"
+
+
+def _when(problem: Problem, instant_s: float) -> str:
+    """Tell an instant by the clock where the problem has one."""
+    clock = problem.clock
+    return format_duration(instant_s) if clock is None else clock.text(instant_s)
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _range_text(network: LayeredNetwork, arcs: np.ndarray) -> str:
+    """Say between which rates data cross before the last piece of time."""
+    with_rate = arcs[np.isfinite(network.rate_bytes_per_s[arcs])]
+    rates = np.zeros(network.n_pieces - 1)
+    np.add.at(rates, network.piece[with_rate], network.rate_bytes_per_s[with_rate])
+    if not rates.any():
+        return ""
+    return f" ({' to '.join(dict.fromkeys(map(format_rate, (rates.min(), rates.max()))))})"
+
+
+def _ways_out(problem: Problem, network: LayeredNetwork, arcs: np.ndarray) -> str:
+    """Describe the arcs that cross in a piece of time: links, uplinks, downlinks."""
+    parts = []
+    links = network.link[arcs]
+    used = np.unique(links[links != NO_LINK]).tolist()
+    ends = [(problem.names[problem.link_from[i]], problem.names[problem.link_to[i]]) for i in used]
+    if 0 < len(ends) <= MOST_LINKS_NAMED:
+        named = ", ".join(f"{tail!r} -> {head!r}" for tail, head in ends)
+        parts.append(f"the link{'s' * (len(ends) > 1)} {named}")
+    elif ends:
+        heads = sorted({head for _, head in ends})
+        to = f" to {name_hosts(heads)}" if len(heads) <= MOST_LINKS_NAMED else ""
+        parts.append(f"{len(ends)} links{to} together")
+    gates = arcs[links == NO_LINK]
+    up = sorted({int(network.node_host[network.tail[i]]) for i in gates if _is_uplink(network, i)})
+    down = sorted(
+        {int(network.node_host[network.head[i]]) for i in gates if not _is_uplink(network, i)}
+    )
+    if up:
+        parts.append(f"the uplink of {name_hosts([problem.names[h] for h in up])}")
+    if down:
+        parts.append(f"the downlink of {name_hosts([problem.names[h] for h in down])}")
+    return ", ".join(parts)
+
+
+def _is_uplink(network: LayeredNetwork, arc: int) -> bool:
+    """A host's uplink leads from its node to its gate; gates are numbered after all host nodes."""
+    return bool(network.tail[arc] < network.head[arc])
+
+
+def _names(problem: Problem, sources: Iterable[int]) -> tuple[str, ...]:
+    return tuple(problem.names[source] for source in sorted(set(sources)))
+
+
+def linear_bottleneck(
+    problem: Problem,
+    network: LayeredNetwork,
+    shared: Sequence[int],
+    arcs: np.ndarray,
+    pools: Sequence[Pool],
+) -> Bottleneck:
+    """Put the resources with a positive dual value of the linear program into words."""
+    sources = {parcel.source for pool in pools for parcel in pool.parcels}
+    behind = name_hosts([problem.names[source] for source in sorted(sources)])
+    ways = []
+    named = shared if len(shared) <= MOST_LINKS_NAMED else shared[:1]
+    for number in named:
+        bottleneck = problem.shared[number]
+        rate = format_rate(bottleneck.bandwidth_bytes_per_s)
+        ways.append(f"the shared bottleneck {bottleneck.name!r} ({rate})")
+    if len(named) < len(shared):
+        ways.append(f"{len(shared) - len(named)} more shared bottlenecks")
+    if len(arcs):
+        ways.append(_ways_out(problem, network, arcs))
+    into_destination = len(arcs) > 0 and bool(
+        (network.node_host[network.head[arcs]] == network.sink).all()
+    )
+    if shared:
+        kind = "shared"
+    elif into_destination and len(pools) == len(network.pools):
+        kind = "destination"
+    else:
+        kind = "source" if len(pools) == 1 else "hosts"
+    text = f"What binds the data of {behind}: {' and '.join(ways)}."
+    return Bottleneck(kind, _names(problem, sources), text)

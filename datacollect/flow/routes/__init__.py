@@ -1,0 +1,1 @@
+"""From flows on arcs to paths and routes, in whole bytes."""

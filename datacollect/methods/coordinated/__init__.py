@@ -1,0 +1,1 @@
+"""The coordinated method: all hosts, routes and capacities at once."""

@@ -1,0 +1,293 @@
+"""The coordinated method: all hosts, routes and capacities at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from datacollect.errors import InfeasibleError
+from datacollect.files.clock import deadline_text, instant_text
+from datacollect.files.units import format_duration
+from datacollect.flow.network.layered import breakpoints_s
+from datacollect.flow.network.preference import DEFAULT, preference_or_default
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.coordinated.draining import Wishes, plan_with_room
+from datacollect.methods.coordinated.few_transfers import require_transfers, with_few_transfers
+from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
+from datacollect.methods.finishing.file_cuts import with_cuts_at_files
+from datacollect.methods.finishing.judging import judged
+from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.options.arguments import (
+    deadline_in_seconds,
+    require_finish,
+    require_only,
+    require_positive,
+    require_shape,
+    shape_in_seconds,
+)
+from datacollect.methods.options.names import COORDINATED, EARLY
+from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.methods.timing.long_chunks import require_room_for_chunks
+from datacollect.methods.timing.pipeline import pipelined_transfers
+from datacollect.methods.timing.tolerances import PROVED, SAME_INSTANT
+from datacollect.problem.with_units import DURATION, in_units
+from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
+from datacollect.schedule.data.transfers import Transfers
+from datacollect.solvers.budget import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.files.choices import Finish, Preference, Solver
+    from datacollect.files.quantities import Seconds
+    from datacollect.flow.optimum import FluidOptimum
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.transfers import Route
+    from datacollect.schedule.schedule import Schedule
+
+
+def coordinated(
+    problem: Problem,
+    *,
+    slot_s: Seconds | None = None,
+    chunk_s: Seconds | None = None,
+    prefer: Preference | None = None,
+    deadline_s: Seconds | None = None,
+    finish: Finish = EARLY,
+    solver: Solver = "auto",
+    time_limit_s: Seconds | None = None,
+    derate: float = NOT_DERATED,
+    most_transfers: int | None = None,
+    connections: int | None = None,
+    settle_ties: bool = True,
+) -> Schedule:
+    """Compute the fastest schedule over all sources and routes together, or the cheapest in time.
+
+    Parameters
+    ----------
+    problem : Problem
+    slot_s : float or str, optional
+        Store and forward in slots of this many seconds, or of a time such as ``"5 min"``: the
+        fewest slots. Without it the schedule is pipelined.
+    chunk_s : float or str, optional
+        Pipelined: a relay forwards what it received this long ago, in seconds or a text. Default:
+        1/1000 of the lower bound, or less where bandwidths change often, routes are long or a
+        deadline leaves less time: chunks delay the end by 0.2 % of the lower bound at most.
+    prefer : str, optional
+        What to minimise among the fastest schedules, or among those that meet the deadline:
+        ``"relay-bytes"`` (bytes times links), ``"storage"`` (others' bytes times seconds at
+        relays), ``"earliest-arrival"`` (as much as possible has arrived at every instant) or
+        ``"money"`` (the price of all links). Default: ``"relay-bytes"``; ``"money"`` where
+        there are a deadline and prices.
+    deadline_s : float or str, optional
+        Everything has arrived by then, chunks included; not necessarily sooner. Seconds, a text
+        such as ``"12 h"`` or, where the problem has a start, a clock time:
+        ``"2026-11-23T08:00"``, ``"08:00"``.
+    finish : str
+        Pipelined: ``"early"``, sources that do not bind finish as early as capacities allow, on
+        the same routes with the same bytes (max-min fair within each piece of time);
+        ``"together"``, all that moves in a piece of time takes all of it.
+    solver : str
+        ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
+    time_limit_s : float or str, optional
+        Stop after this many seconds, or after a time such as ``"1 h"``. What is complete by
+        then is returned with status ``"time_limit"``.
+    derate : float
+        Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
+        shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
+        and its lower bound is the problem's own.
+    most_transfers : int, optional
+        Each host sends and receives at most so many transfers at once. A heuristic plans that; its
+        `gap` is counted from the lower bound without this limit.
+    connections : int, optional
+        Share out so many connections at a time, a route of two hops takes two at least: where rates
+        grow with connections (`Link.capacity_bytes_per_s` and its neighbours), and hosts may limit
+        them (`Host.most_connections`). The plan says in ``streams`` how many each hop has. A
+        heuristic, never slower than direct with as many, whose `gap` is counted from the optimum
+        with parts of connections. Pipelined, for bandwidths that do not change; excludes all other
+        options but `chunk_s`, `solver` and `time_limit_s`.
+    settle_ties : bool
+        Of plans that cost the same take the same one whichever solver computes, by short
+        pipelines. False: the first that the solver finds, which may end some chunks earlier or
+        later. So simulated runs plan, whose published results are to come out again.
+
+    Returns
+    -------
+    Schedule
+        Pipelined, its makespan is the lower bound plus at most (hops - 1) chunks wherever
+        bandwidths are constant and nothing is released late.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot reach the destination, or not by the deadline.
+    ProblemError
+        An argument is out of range, or asks for earliest arrival with shared bottlenecks.
+    TimeLimitError
+        Nothing was complete when the time limit passed.
+
+    Notes
+    -----
+    The coordinated method of Chou, Wan, Cheng, Golubchik and Khuller, "A Performance Study of a
+    Large-scale Data Collection Problem" (2002); for the pipelined variant see the docs, Methods.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(
+    ...     ["S", "K", "D"], [[0, 1e6, 1e6], [0, 0, 1e6], [0, 0, 0]], [4_000_000, 0, 0], "D"
+    ... )
+    >>> plan = dc.coordinated(problem)
+    >>> plan.lower_bound_s, round(plan.makespan_s, 3)
+    (2.0, 2.002)
+
+    With another second only 1 MB, of 2 before, has to take the relay:
+
+    >>> plan = dc.coordinated(problem, deadline_s="3 s", chunk_s=0.0)
+    >>> int(plan.transfers.query("to == 'K'")["bytes"].sum())
+    1000000
+    """
+    slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
+    time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
+    options = CoordinatedOptions(
+        slot_s,
+        chunk_s,
+        prefer,
+        deadline_in_seconds(deadline_s, problem),
+        solver,
+        time_limit_s,
+        derate,
+        most_transfers,
+        finish,
+        connections,
+        settle_ties,
+    )
+    budget = Budget.begin(solver, time_limit_s, settle_ties=settle_ties)
+    plan = partial(coordinated_candidate, options=options, budget=budget)
+    # To end as early as possible comes first; among such plans as much as possible arrives early.
+    otherwise = None
+    if prefer == "earliest-arrival" and slot_s is None:
+        fastest = replace(options, prefer=DEFAULT)
+        otherwise = partial(_as_wished, plan=partial(plan, options=fastest), prefer=prefer)
+    is_plain = slot_s is None and most_transfers is None and connections is None
+    in_slots = partial(_in_slots, options=options, budget=budget) if is_plain else None
+    return judged(problem, plan, with_cuts_at_files, otherwise, in_slots)
+
+
+def _as_wished(
+    problem: Problem, plan: Callable[[Problem], Schedule], prefer: Preference
+) -> Schedule:
+    """Plan without a wish that cannot be met; the status says that it is not."""
+    return plan(problem).replace(prefer=prefer)
+
+
+def _in_slots(
+    problem: Problem, slot_s: float, options: CoordinatedOptions, budget: Budget
+) -> Schedule:
+    """Plan in slots instead of a pipeline; not judged yet."""
+    slotted = replace(options, slot_s=slot_s, chunk_s=None, prefer=None, finish=EARLY)
+    return coordinated_candidate(problem, slotted, budget)
+
+
+def coordinated_candidate(
+    problem: Problem, options: CoordinatedOptions, budget: Budget
+) -> Schedule:
+    """Plan as `coordinated` does, but for files; not judged yet."""
+    slot_s, chunk_s, deadline_s = options.slot_s, options.chunk_s, options.deadline_s
+    require_shape(slot_s, chunk_s)
+    require_positive(deadline_s=deadline_s)
+    require_finish(options.finish)
+    preference = preference_or_default(options.prefer, problem, deadline_s)
+    require_part(options.derate)
+    require_transfers(options.most_transfers, slot_s)
+    if options.connections is not None:
+        return _with_connections(problem, options, budget)
+    if options.derate != NOT_DERATED:
+        whole = replace(options, prefer=preference, derate=NOT_DERATED)
+        same = partial(coordinated_candidate, options=whole, budget=budget)
+        return planned_on_part(problem, options.derate, budget, same)
+    optimum = fluid_optimum(problem, budget)
+    if slot_s is not None:
+        from datacollect.methods.slotted.plan import slotted_schedule
+
+        schedule = slotted_schedule(problem, optimum, slot_s, budget, preference, deadline_s)
+    else:
+        if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):
+            raise _late(problem, optimum, deadline_s)
+        wishes = Wishes(preference, deadline_s, chunk_s)
+        schedule = _pipelined(problem, wishes, budget, options.finish)
+    schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
+    if options.most_transfers is not None and problem.total_bytes:
+        without = CoordinatedOptions(prefer=preference, finish=options.finish)
+        again = partial(coordinated_candidate, options=without, budget=budget)
+        schedule = with_few_transfers(problem, schedule, options.most_transfers, chunk_s, again)
+    return schedule
+
+
+def _with_connections(problem: Problem, options: CoordinatedOptions, budget: Budget) -> Schedule:
+    from datacollect.methods.connections.connected import connected
+
+    assert options.connections is not None
+    require_only(
+        "connections",
+        slot_s=options.slot_s,
+        prefer=options.prefer,
+        deadline_s=options.deadline_s,
+        finish=None if options.finish == EARLY else options.finish,
+        derate=None if options.derate == NOT_DERATED else options.derate,
+        most_transfers=options.most_transfers,
+    )
+    return connected(problem, options.connections, options.chunk_s, budget)
+
+
+def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
+    clock = problem.clock
+    if deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
+        earliest_s = optimum.makespan_s
+        found = f"cannot be met: the earliest possible {'makespan' if clock is None else 'end'} is"
+    else:
+        earliest_s = optimum.attained_s
+        found = "is met by no plan that is known: the fastest ends at"
+    late = format_duration(earliest_s - deadline_s)
+    return InfeasibleError(
+        f"{deadline_text(deadline_s, clock)} {found} {instant_text(earliest_s, clock)}, "
+        f"{late} later. {optimum.bottleneck.text} Allow more time, or relax what binds",
+        problem.sources,
+    )
+
+
+def _pipelined(problem: Problem, wishes: Wishes, budget: Budget, finish: str) -> Schedule:
+    optimum = fluid_optimum(problem, budget)
+    chunk = wishes.chunk_s or 0.0  # there may be nothing to move
+    solver, status = optimum.solver, OPTIMAL
+    routes: tuple[Route, ...] = ()
+    columns = Transfers.build(
+        route=[], hop=[], offset_bytes=[], n_bytes=[], start_s=[], finish_s=[]
+    )
+    if problem.total_bytes:
+        plan, chunk = plan_with_room(problem, optimum, wishes, budget)
+        routes, columns = pipelined_transfers(problem, plan, chunk, optimum.makespan_s, finish)
+        solver = plan.solver
+        if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
+            status = HEURISTIC
+    schedule = schedule_of(
+        problem,
+        COORDINATED,
+        (routes, columns),
+        (optimum.makespan_s, optimum.bottleneck),
+        chunk_s=chunk,
+        solver=solver,
+        status=status,
+    )
+    return require_room_for_chunks(problem, schedule)
+
+
+def _may_store_less(problem: Problem, wishes: Wishes) -> bool:
+    """Say whether rates that change within a period might store less for a shorter time.
+
+    Least storage is found among plans whose rates are constant in each period. Where nothing
+    changes and nothing is held, nothing is stored but chunks.
+    """
+    waits = len(breakpoints_s(problem)) > 1 or any(p.host != p.source for p in problem.parcels)
+    return wishes.prefer == "storage" and waits

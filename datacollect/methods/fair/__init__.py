@@ -1,0 +1,1 @@
+"""Transfers that share what they share, max-min fairly."""

@@ -1,0 +1,73 @@
+"""Planning on less than was measured: bandwidths fall, and a plan that keeps to a part holds."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING
+
+from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.budget import Budget
+
+
+# All that was measured.
+NOT_DERATED = 1.0
+
+
+def require_part(derate: float) -> None:
+    """Refuse what is no part of a bandwidth."""
+    is_number = isinstance(derate, Real) and not isinstance(derate, bool)
+    if not is_number or not 0 < derate <= 1:
+        raise ProblemError(f"derate must be > 0 and at most 1, got {derate}; 0.8 plans on 80 %")
+
+
+def derated(problem: Problem, derate: float) -> Problem:
+    """Return the problem with a part of all links' bandwidths.
+
+    Links' bandwidths are measured, and may fall. Limits of hosts and of shared bottlenecks are
+    known: they stay.
+    """
+    return problem.replace(bandwidth_bytes_per_s=problem.bandwidth_bytes_per_s * derate)
+
+
+def planned_on_part(
+    problem: Problem, derate: float, budget: Budget, plan: Callable[[Problem], Schedule]
+) -> Schedule:
+    """Plan on a part of all links' bandwidths; the schedule is valid for the problem as it is.
+
+    Parameters
+    ----------
+    problem : Problem
+    derate : float
+        The part, above 0 and at most 1.
+    budget : Budget
+        For the lower bound, which is the problem's own.
+    plan : function of Problem
+        A method with its options.
+
+    Raises
+    ------
+    InfeasibleError
+        As the method does; says what it was planned on.
+    """
+    optimum = fluid_optimum(problem, budget)
+    try:
+        schedule = plan(derated(problem, derate))
+    except InfeasibleError as error:
+        raise InfeasibleError(
+            f"{error}; planned on derate = {derate:g} of all links' bandwidths", error.hosts
+        ) from None
+    return schedule.replace(
+        lower_bound_s=optimum.makespan_s,
+        bottleneck=optimum.bottleneck,
+        problem_sha256=problem.sha256,
+        status=HEURISTIC if schedule.status == OPTIMAL else schedule.status,
+        derate=derate,
+    )

@@ -1,0 +1,1 @@
+"""What methods are asked for: their names, arguments and options."""

@@ -1,0 +1,1 @@
+"""What an agent's file says, and setting one up."""

@@ -1,0 +1,204 @@
+"""What an agent's file may say: its tables of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from datacollect.errors import ProblemError
+from datacollect.files.fields import Field, Table
+from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, join, wrong
+from datacollect.net.keys import public_key_bytes
+from datacollect.net.names import HOST_NAME, HOST_PORT, host_and_port, require_host_name
+
+AGENT_FORMAT = "datacollect-agent/1"
+
+
+@dataclass(frozen=True)
+class HostName:
+    """The name of a host, as it stands in requests to connect."""
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the name."""
+        name = Text().read(value, place)
+        require_host_name(name, place)
+        return name
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such names."""
+        return {"type": "string", "pattern": f"^{HOST_NAME.pattern}$"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """``host:port``, with IPv6 addresses in brackets."""
+
+    port_0: bool = False
+
+    def read(self, value: Any, place: str) -> tuple[str, int]:
+        """Return host and port."""
+        text = Text().read(value, place)
+        try:
+            return host_and_port(text, least_port=0 if self.port_0 else 1)
+        except ProblemError as error:
+            raise ProblemError(f"{place} {error}") from None
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such addresses."""
+        return {"type": "string", "pattern": f"^(?:{HOST_PORT.pattern})$"}
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """An Ed25519 public key, ``ed25519:BASE64``."""
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the key as it is written."""
+        key = Text().read(value, place)
+        public_key_bytes(key, place)
+        return key
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such keys."""
+        return {"type": "string", "pattern": "^ed25519:[A-Za-z0-9+/]{43}=$"}
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Addresses by the names of hosts."""
+
+    def read(self, value: Any, place: str) -> dict[str, tuple[str, int]]:
+        """Return host and port by name."""
+        if not isinstance(value, Mapping):
+            remedy = f'write {place} = {{ S2 = "s2.example:7443" }}'
+            raise wrong(place, "must hold an address for each name", value, remedy)
+        return {
+            HostName().read(name, f"a name in {place}"): Address().read(item, join(place, name))
+            for name, item in value.items()
+        }
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such tables."""
+        return {
+            "type": "object",
+            "propertyNames": HostName().schema(),
+            "additionalProperties": Address().schema(),
+        }
+
+
+@dataclass(frozen=True)
+class TableOf:
+    """One table."""
+
+    table: Table
+
+    def read(self, value: Any, place: str) -> dict[str, Any]:
+        """Return the values of its fields."""
+        return self.table.read(value, place)
+
+    def schema(self) -> Schema:
+        """Return a reference to the table."""
+        return self.table.schema()
+
+
+TLS = Table(
+    "the table tls",
+    "A certificate of your own.",
+    (
+        Field("certificate", Text(), "PEM file, with the chain, if any.", required=True),
+        Field("key", Text(), "PEM file of its private key, without a password.", required=True),
+    ),
+)
+
+SPOOL = Table(
+    "the table spool",
+    "Room for pieces that wait here. Read, but without effect: nothing is stored yet.",
+    (
+        Field("folder", Text(), "Where they lie.", required=True),
+        Field("bytes", Whole("bytes"), "How much room they may take.", required=True),
+    ),
+)
+
+LIMITS = Table(
+    "the table limits",
+    "What an agent takes upon itself, and how patient it is.",
+    (
+        Field("sessions", Whole(minimum=1), "Connections at a time.", default=1000),
+        Field(
+            "sessions_per_address",
+            Whole(minimum=1),
+            "Connections at a time from one address.",
+            default=600,
+        ),
+        Field(
+            "new_per_s",
+            Number("connections per second", positive=True),
+            "New connections per second from one address; ten seconds' worth may come at once.",
+            default=100.0,
+        ),
+        Field(
+            "head_s",
+            Number("seconds", positive=True),
+            "How long a client may take to say what it wants, or to prove that it may.",
+            default=20.0,
+        ),
+        Field(
+            "connect_s",
+            Number("seconds", positive=True),
+            "How long the next host may take to accept a connection.",
+            default=10.0,
+        ),
+        Field(
+            "idle_s",
+            Number("seconds", positive=True),
+            "After how many seconds without a byte a connection is closed.",
+            default=900.0,
+        ),
+        Field(
+            "drain_s",
+            Number("seconds"),
+            "How long an agent that is told to end waits for what is under way.",
+            default=60.0,
+        ),
+    ),
+)
+
+AGENT = Table(
+    "the agent's file",
+    "The agent of one host: what it serves, to whom, and where it relays to.",
+    (
+        Field("format", Text((AGENT_FORMAT,)), "Format and version.", required=True),
+        Field("name", HostName(), "The host's name in collections.", required=True),
+        Field(
+            "listen",
+            Address(port_0=True),
+            "Address and port for everything; port 0: any free one, told when ready.",
+            required=True,
+        ),
+        Field(
+            "collectors",
+            ListOf(PublicKey()),
+            "Public keys of those whose tickets count. Read again at SIGHUP.",
+            required=True,
+        ),
+        Field("serve", Text(), "Folder that is served; left out: the agent only relays."),
+        Field(
+            "connect_to",
+            Addresses(),
+            "The only places that this agent relays to, by name. Addresses count as written; "
+            "names must not lead to this host or its own network segment.",
+            default={},
+        ),
+        Field("spool", TableOf(SPOOL), "Room for others' pieces; without effect so far."),
+        Field("tls", TableOf(TLS), "Left out: a certificate is made at the first start."),
+        Field("state", Text(), "Folder of the agent's own files; left out: this file's."),
+        Field(
+            "congestion",
+            Text(),
+            "Congestion control of its connections, as bbr or cubic; left out: the kernel's.",
+        ),
+        Field("limits", TableOf(LIMITS), "Limits; left out: the defaults."),
+    ),
+    remedy="`datacollect agent init` writes one",
+)

@@ -1,0 +1,152 @@
+"""What an agent's file says, read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, naming
+from datacollect.files.documents import document_name, folder_of, read_tree
+from datacollect.files.kinds import shown, wrong
+from datacollect.transfer.agent.config.fields import AGENT, LIMITS
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an agent takes upon itself.
+
+    See ``LIMITS`` of `datacollect.transfer.agent.config.fields`.
+
+    >>> Limits().sessions
+    1000
+    """
+
+    sessions: int = 1000
+    sessions_per_address: int = 600
+    new_per_s: float = 100.0
+    head_s: float = 20.0
+    connect_s: float = 10.0
+    idle_s: float = 900.0
+    drain_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """An agent, as its file describes it; all paths resolved.
+
+    Attributes
+    ----------
+    file : Path
+        Where it stands.
+    name : str
+    listen : tuple of str and int
+    collectors : frozenset of str
+        Public keys.
+    serve : Path or None
+    connect_to : dict
+        Host and port by name.
+    certificate, key : Path
+        PEM files; both are made at the first start unless the file names them.
+    own_certificate : bool
+        Whether they are the agent's to make.
+    nonces : Path
+        Where used tickets are kept.
+    congestion : str or None
+    limits : Limits
+    has_spool : bool
+        Whether the file gives room for others' pieces.
+    """
+
+    file: Path
+    name: str
+    listen: tuple[str, int]
+    collectors: frozenset[str]
+    serve: Path | None
+    connect_to: dict[str, tuple[str, int]]
+    certificate: Path
+    key: Path
+    own_certificate: bool
+    nonces: Path
+    congestion: str | None = None
+    limits: Limits = Limits()
+    has_spool: bool = False
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> AgentConfig:
+        """Read an agent's file.
+
+        Raises
+        ------
+        ProblemError
+            It cannot be read, or says what no agent can do; the message says where.
+        """
+        tree = read_tree(path, AGENT.remedy)
+        with naming(document_name(path)):
+            return cls.from_tree(tree, path)
+
+    @classmethod
+    def from_tree(cls, tree: Any, path: str | PathLike[str]) -> AgentConfig:
+        """Return what the tree of an agent's file says that stands, or will, at a path."""
+        return _config(AGENT.read(tree, ""), Path(path), folder_of(path).resolve())
+
+
+def read_collectors(path: str | PathLike[str]) -> frozenset[str]:
+    """Return whose tickets count by what the file says now."""
+    return AgentConfig.from_file(path).collectors
+
+
+def _config(values: dict[str, Any], file: Path, folder: Path) -> AgentConfig:
+    limits = values["limits"] or LIMITS.read({}, "limits")
+    state = folder / values["state"] if values["state"] else folder
+    if values["state"] and not state.is_dir():
+        raise wrong("state", "must be a folder that is there", values["state"], "make it first")
+    tls = values["tls"]
+    stem = file.stem if str(file) != "-" else values["name"]
+    certificate = folder / tls["certificate"] if tls else state / f"{stem}.cert.pem"
+    key = folder / tls["key"] if tls else state / f"{stem}.key.pem"
+    nonces = state / f"{stem}.nonces"
+    serve = None
+    if values["serve"] is not None:
+        serve = _served(values["serve"], folder, (certificate, key, nonces, folder / file.name))
+    if values["name"] in values["connect_to"]:
+        raise ProblemError(
+            f"connect_to.{values['name']}: names this agent itself; it would relay in a circle: "
+            "leave it out"
+        )
+    if serve is None and not values["connect_to"]:
+        raise ProblemError(
+            "serve and connect_to are both missing: the agent would have nothing to do; give one"
+        )
+    return AgentConfig(
+        file=file,
+        name=values["name"],
+        listen=values["listen"],
+        collectors=frozenset(values["collectors"]),
+        serve=serve,
+        connect_to=values["connect_to"],
+        certificate=certificate,
+        key=key,
+        own_certificate=tls is None,
+        nonces=nonces,
+        congestion=values["congestion"],
+        limits=Limits(**limits),
+        has_spool=values["spool"] is not None,
+    )
+
+
+def _served(text: str, folder: Path, own: tuple[Path, ...]) -> Path:
+    """Return the folder that is served: one that is there, and holds none of the agent's files."""
+    serve = (folder / text).resolve()
+    if not serve.is_dir():
+        raise wrong("serve", "must be a folder that is there", text, "make it, or correct the path")
+    for path in own:
+        if path.resolve().is_relative_to(serve):
+            raise ProblemError(
+                f"serve must not hold the agent's own files, got {shown(text)}, where "
+                f"{shown(path.name)} lies, or would; serve a folder beside or below them"
+            )
+    return serve

@@ -1,0 +1,1 @@
+"""The agent's mind: events in, actions out. No clock, no sockets, no files."""

@@ -1,0 +1,379 @@
+"""The agent's mind: events in, actions out. No clock, no sockets, no files; a copy is a copy.
+
+A session without TLS goes from its first byte to the head of a request to connect, is judged by its
+relay ticket, waits until the ticket's nonce is kept, then until the next host accepts, and is then
+relayed. A session over TLS is judged by the source ticket of its first request that needs one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, RefusedError, TicketError
+from datacollect.net.addresses import origin_of
+from datacollect.net.connect import AS_CONFIGURED, parse_connect
+from datacollect.net.tickets import RELAY, judge_ticket, read_ticket
+from datacollect.transfer.agent.core import actions, events
+from datacollect.transfer.agent.core.limits import Bucket
+from datacollect.transfer.agent.core.room import Place, Room
+from datacollect.transfer.agent.core.sessions import Phase, Session
+from datacollect.transfer.agent.core.source_requests import CLOCK_SET_BACK_S, SourceRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from datacollect.net.connect import ConnectRequest
+    from datacollect.net.tickets import Ticket
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.core.actions import Action
+    from datacollect.transfer.agent.core.events import Event, Now
+
+TLS_FIRST_BYTE = 0x16
+
+# A relayed session that is idle for so long has nothing under way when the agent is to end.
+QUIET_S = 1.0
+
+# So long after all sessions were told to end it leaves behind those that do not, as where a disk
+# hangs.
+LEFT_AFTER_S = 5.0
+
+# Refusals that the log has per second; others are counted.
+LOGGED_PER_S, LOGGED_AT_ONCE = 20.0, 200.0
+BURST_S = 10.0
+
+
+class AgentCore:
+    """What an agent has promised to whom, and what it does next.
+
+    Parameters
+    ----------
+    config : AgentConfig
+    version : str
+        What it says its version is.
+    used_nonces : mapping
+        Tickets used before this start, and the times at which they may be forgotten, seconds since
+        1970.
+    """
+
+    def __init__(
+        self, config: AgentConfig, version: str, used_nonces: Mapping[str, float] | None = None
+    ) -> None:
+        self.name = config.name
+        self.limits = config.limits
+        self.connect_to = dict(config.connect_to)
+        self.collectors = config.collectors
+        self.sessions: dict[int, Session] = {}
+        self.used_until_s = dict(used_nonces or {})
+        self.stopping_since_s: float | None = None
+        # When the last sessions are told to end, once it is to end itself.
+        self._drained_s = 0.0
+        self.finished = False
+        self._source = SourceRequests(config, version)
+        self._room = Room(config.limits.sessions, config.limits.sessions_per_address)
+        self._arrivals: dict[str, Bucket] = {}
+        self._log = Bucket(LOGGED_PER_S, LOGGED_AT_ONCE)
+        self._unlogged = 0
+
+    def handle(self, event: Event) -> list[Action]:
+        """Return what is to be done now that this has happened, in this order."""
+        if isinstance(event, events.Accepted):
+            return self._accepted(event)
+        if isinstance(event, events.Tick):
+            return self._tick(event.now) + self._end_if_done(event.now)
+        if isinstance(event, events.StopAsked):
+            return self._stop(event.now) + self._end_if_done(event.now)
+        if isinstance(event, events.CollectorsRead):
+            return self._withdraw(event.collectors)
+        session = self.sessions.get(event.session)
+        if session is None:  # it ended while the event was under way
+            return []
+        if isinstance(event, events.Ended):
+            return self._ended(session, event) + self._end_if_done(event.now)
+        if session.phase is Phase.ENDING:
+            return []
+        return self._of_session(session, event)
+
+    def _of_session(self, session: Session, event: Event) -> list[Action]:
+        """Handle what happens to a session that is not about to end."""
+        of_phase: dict[Phase, tuple[tuple[type, ...], Callable[[Session, Any], list[Action]]]] = {
+            Phase.FIRST_BYTE: ((events.FirstByte,), self._first_byte),
+            Phase.HEAD: ((events.HeadRead,), self._head_read),
+            Phase.NONCE: ((events.NonceKept,), self._nonce_kept),
+            Phase.DIALLING: ((events.Dialled,), self._dialled),
+            Phase.RELAYING: ((events.Moved,), self._moved),
+            Phase.TLS: (
+                (events.Asked, events.Malformed, events.BodyRead, events.Moved, events.Answered),
+                self._tls,
+            ),
+        }
+        expected, handler = of_phase[session.phase]
+        # What was under way when the phase changed is too late.
+        return handler(session, event) if isinstance(event, expected) else []
+
+    # The way in ------------------------------------------------------------------------------
+
+    def _accepted(self, event: events.Accepted) -> list[Action]:
+        """Count a connection before it has said anything: silence must not take others' room."""
+        now_s = event.now.monotonic_s
+        origin = origin_of(event.address)
+        place, why = self._room.enter(origin)
+        session = Session(
+            event.session, event.address, origin, place, Phase.FIRST_BYTE, now_s, now_s, now_s, why
+        )
+        self.sessions[session.number] = session
+        if self.stopping_since_s is not None:
+            return self._close(session, "the agent is about to end")
+        arrivals = self._arrivals.setdefault(
+            origin, Bucket(self.limits.new_per_s, max(self.limits.new_per_s * BURST_S, 1.0))
+        )
+        if not arrivals.take(now_s):
+            return self._close_noted(session, "too many connections per second", event.now)
+        if place is Place.NOWHERE:
+            return self._close_noted(session, why or "", event.now)
+        return []
+
+    def _first_byte(self, session: Session, event: events.FirstByte) -> list[Action]:
+        if event.byte == TLS_FIRST_BYTE:
+            if session.refused_for is not None:
+                return self._close_noted(session, session.refused_for, event.now)
+            session.enter(Phase.TLS, event.now.monotonic_s)
+            return [actions.StartTls(session.number)]
+        session.enter(Phase.HEAD, event.now.monotonic_s)
+        return [actions.ReadHead(session.number)]
+
+    # Relaying --------------------------------------------------------------------------------
+
+    def _head_read(self, session: Session, event: events.HeadRead) -> list[Action]:
+        try:
+            request = parse_connect(event.head)
+            ticket = self._judged(session, request, event.now)
+        except ProblemError as error:
+            return self._refuse(session, 400, str(error), event.now)
+        except RefusedError as error:
+            return self._refuse(session, error.status, str(error), event.now)
+        session.ticket, session.next_host = ticket, ticket.egress
+        session.enter(Phase.NONCE, event.now.monotonic_s)
+        # Used from now on, whatever becomes of it.
+        until_s = ticket.expires_s + CLOCK_SET_BACK_S
+        self.used_until_s[ticket.nonce] = until_s
+        return [actions.KeepNonce(session.number, ticket.nonce, until_s)]
+
+    def _judged(self, session: Session, request: ConnectRequest, now: Now) -> Ticket:
+        """Return the ticket of a request to connect, or refuse it."""
+        if session.refused_for is not None:
+            raise RefusedError(f"{session.refused_for}; try again later", 503)
+        if request.token is None:
+            raise RefusedError("a relay ticket is needed, as Proxy-Authorization", 407)
+        try:
+            ticket = read_ticket(request.token, RELAY, self.collectors)
+            judge_ticket(ticket, self.name, now.unix_s)
+        except TicketError as error:
+            raise RefusedError(f"the ticket does not count: {error}", 407) from None
+        if ticket.nonce in self.used_until_s:
+            raise RefusedError("the ticket does not count: it has been used", 407)
+        name = self._name_of(request)
+        if ticket.egress != name:
+            raise RefusedError("the ticket is for another next host", 403)
+        if self._n_relayed(ticket) >= ticket.most_sockets:
+            raise RefusedError("as many connections are open as the ticket allows", 429)
+        return ticket
+
+    def _name_of(self, request: ConnectRequest) -> str:
+        """Return which host of `connect_to` is meant: by its name, or by its very address."""
+        if request.host in self.connect_to:
+            port = self.connect_to[request.host][1]
+            if request.port not in (AS_CONFIGURED, port):
+                raise RefusedError(
+                    f"{request.host} is connected to at port {port}, got {request.port}; write "
+                    f"{AS_CONFIGURED}, which means that port",
+                    403,
+                )
+            return request.host
+        for name, address in self.connect_to.items():
+            if (request.host, request.port) == address:
+                return name
+        raise RefusedError(
+            "that host is not among those this agent connects to; write it into `connect_to` of "
+            "the agent's file, and start the agent anew",
+            403,
+        )
+
+    def _n_relayed(self, ticket: Ticket) -> int:
+        return sum(
+            other.ticket is not None
+            and (other.ticket.kind, other.ticket.issuer) == (RELAY, ticket.issuer)
+            and other.ticket.collection == ticket.collection
+            for other in self.sessions.values()
+        )
+
+    def _nonce_kept(self, session: Session, event: events.NonceKept) -> list[Action]:
+        if event.failure is not None:
+            why = "this agent cannot keep used tickets"
+            return [
+                actions.Log("failed", {**session.facts(), "why": event.failure}),
+                *self._refuse(session, 503, why, event.now),
+            ]
+        session.enter(Phase.DIALLING, event.now.monotonic_s)
+        host, port = self.connect_to[session.next_host or ""]
+        return [actions.Dial(session.number, host, port)]
+
+    def _dialled(self, session: Session, event: events.Dialled) -> list[Action]:
+        if event.failure is not None:
+            text = f"{session.next_host} cannot be reached: {event.failure}"
+            return self._refuse(session, 502, text, event.now)
+        session.enter(Phase.RELAYING, event.now.monotonic_s)
+        most_bytes = session.ticket.most_bytes if session.ticket else 0
+        return [
+            actions.Establish(session.number, most_bytes),
+            actions.Log("relaying", session.facts()),
+        ]
+
+    def _moved(self, session: Session, event: events.Moved) -> list[Action]:
+        session.up_bytes += event.up_bytes
+        session.down_bytes += event.down_bytes
+        session.active_s = event.now.monotonic_s
+        return self._close(session, "its ticket's bytes are spent") if event.spent else []
+
+    # Over TLS --------------------------------------------------------------------------------
+
+    def _tls(
+        self,
+        session: Session,
+        event: events.Asked | events.Malformed | events.BodyRead | events.Moved | events.Answered,
+    ) -> list[Action]:
+        session.active_s = event.now.monotonic_s
+        if isinstance(event, events.Moved):
+            return []
+        if isinstance(event, events.Malformed):
+            facts = {**session.facts(), "status": event.status, "why": event.why}
+            return self._noted("refused", facts, event.now)
+        if isinstance(event, events.Answered):
+            session.busy = False
+            session.down_bytes += 0 if event.only_hashed else event.n_bytes
+            self._source.sent(session, event.n_bytes)
+            if self.stopping_since_s is not None:
+                return self._close(session, "the agent ends", reset=False)
+            return []
+        session.busy = True
+        # Of a body that was not read nothing tells where the next request begins.
+        unread = isinstance(event, events.Asked) and event.body_bytes > 0
+        try:
+            if isinstance(event, events.Asked):
+                return self._source.asked(session, event, self.sessions, self.collectors)
+            return self._source.body_read(session, event, self.sessions)
+        except RefusedError as error:
+            last = unread or error.status in (401, 403, 429)
+            facts = {**session.facts(), "status": error.status, "why": str(error)}
+            answer = actions.Answer(
+                session.number, error.status, f"{error}\n".encode(), "text/plain", last
+            )
+            return [*self._noted("refused", facts, event.now), answer]
+
+    # Ends ------------------------------------------------------------------------------------
+
+    def _tick(self, now: Now) -> list[Action]:
+        for nonce in [
+            nonce for nonce, until_s in self.used_until_s.items() if until_s <= now.unix_s
+        ]:
+            del self.used_until_s[nonce]
+        self._source.forget(now.unix_s)
+        for address in [a for a, b in self._arrivals.items() if b.is_full(now.monotonic_s)]:
+            del self._arrivals[address]
+        done: list[Action] = []
+        for session in list(self.sessions.values()):
+            done += self._late(session, now)
+        return done
+
+    def _late(self, session: Session, now: Now) -> list[Action]:
+        """Return what becomes of a session that has taken too long."""
+        limits, now_s = self.limits, now.monotonic_s
+        waited_s, idle_s = now_s - session.since_s, now_s - session.active_s
+        # From accepting it to the end of its first request's head, or to a ticket that counts.
+        greeted_late = now_s - session.accepted_s >= limits.head_s
+        unproved = session.phase is Phase.TLS and session.ticket is None
+        if self.stopping_since_s is not None and session.phase is not Phase.ENDING:
+            if now_s >= self._drained_s:
+                return self._close(session, "the agent ends")
+            if session.phase is Phase.RELAYING and idle_s >= QUIET_S:
+                return self._close(session, "the agent ends", reset=False)
+        if session.phase is Phase.FIRST_BYTE or unproved:
+            why = "nothing was asked in time"
+            return self._close_noted(session, why, now) if greeted_late else []
+        if session.phase is Phase.HEAD and greeted_late:
+            return self._refuse(session, 408, "the request took too long", now)
+        if session.phase is Phase.DIALLING and waited_s >= limits.connect_s:
+            return self._refuse(session, 504, f"{session.next_host} does not answer", now)
+        if session.phase in (Phase.RELAYING, Phase.TLS) and idle_s >= limits.idle_s:
+            return self._close(session, "nothing has moved for long")
+        return []
+
+    def _stop(self, now: Now) -> list[Action]:
+        first = self.stopping_since_s is None
+        now_s = now.monotonic_s
+        if first:
+            self.stopping_since_s, self._drained_s = now_s, now_s + self.limits.drain_s
+        else:
+            self._drained_s = min(self._drained_s, now_s)
+        done: list[Action] = [actions.StopListening(), actions.Log("ending", {})] if first else []
+        for session in list(self.sessions.values()):
+            under_way = session.phase is Phase.RELAYING or session.busy
+            if session.phase is not Phase.ENDING and not (first and under_way):
+                done += self._close(session, "the agent ends", reset=session.busy)
+        return done
+
+    def _withdraw(self, collectors: frozenset[str]) -> list[Action]:
+        withdrawn = self.collectors - collectors
+        self.collectors = collectors
+        done: list[Action] = [
+            actions.Log("collectors", {"n": len(collectors), "withdrawn": sorted(withdrawn)})
+        ]
+        for session in list(self.sessions.values()):
+            if session.ticket is not None and session.ticket.issuer in withdrawn:
+                done += self._close(session, "its collector's key was withdrawn")
+        return done
+
+    def _ended(self, session: Session, event: events.Ended) -> list[Action]:
+        del self.sessions[session.number]
+        self._room.leave(session.origin, session.place)
+        facts = session.facts() | {"why": event.why}
+        noted = self._noted("failed", facts, event.now) if event.is_failure else []
+        if session.ticket is None:
+            return noted
+        if session.set_aside_bytes:  # what was not sent is the ticket's again
+            self._source.sent(session, event.sent_bytes)
+        life = {"up_bytes": session.up_bytes, "down_bytes": session.down_bytes, "why": event.why}
+        return [*noted, actions.Log("ended", session.facts() | life)]
+
+    def _end_if_done(self, now: Now) -> list[Action]:
+        if self.stopping_since_s is None or self.finished:
+            return []
+        if self.sessions and now.monotonic_s < self._drained_s + LEFT_AFTER_S:
+            return []
+        self.finished = True
+        left = {"why": f"{len(self.sessions)} sessions do not end; it ends without them"}
+        return [*([actions.Log("failed", left)] if self.sessions else []), actions.Exit()]
+
+    def _close(self, session: Session, why: str, *, reset: bool = True) -> list[Action]:
+        session.phase = Phase.ENDING
+        return [actions.Close(session.number, why, reset)]
+
+    def _close_noted(self, session: Session, why: str, now: Now) -> list[Action]:
+        return [
+            *self._noted("refused", session.facts() | {"why": why}, now),
+            *self._close(session, why),
+        ]
+
+    def _refuse(self, session: Session, status: int, text: str, now: Now) -> list[Action]:
+        noted = self._noted("refused", session.facts() | {"status": status, "why": text}, now)
+        session.phase = Phase.ENDING
+        return [*noted, actions.Refuse(session.number, status, text)]
+
+    def _noted(self, what: str, facts: dict[str, Any], now: Now) -> list[Action]:
+        """Log what strangers can bring about, so that they cannot fill the disk with it."""
+        if not self._log.take(now.monotonic_s):
+            self._unlogged += 1
+            return []
+        if self._unlogged:
+            facts = {**facts, "not_logged_before": self._unlogged}
+            self._unlogged = 0
+        return [actions.Log(what, facts)]

@@ -1,0 +1,87 @@
+"""The sessions of an agent, as its core sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datacollect.net.tickets import Ticket
+    from datacollect.transfer.agent.core.events import Asked
+    from datacollect.transfer.agent.core.room import Place
+
+
+class Phase(StrEnum):
+    """What a session waits for."""
+
+    FIRST_BYTE = "first byte"
+    HEAD = "head"
+    NONCE = "nonce"
+    DIALLING = "dialling"
+    RELAYING = "relaying"
+    TLS = "tls"
+    ENDING = "ending"
+
+
+@dataclass
+class Session:
+    """One connection, from accepting it to its end.
+
+    Attributes
+    ----------
+    number : int
+    address : str
+        Where it comes from, without the port.
+    origin : str
+        Whom it is counted for: see `datacollect.net.addresses.origin_of`.
+    place : Place
+        Where it is counted.
+    phase : Phase
+    accepted_s, since_s, active_s : float
+        When it was accepted, when the phase began, when something last moved; monotonic seconds.
+    refused_for : str or None
+        Why it cannot stay, whatever it asks for.
+    ticket : Ticket or None
+        What it was allowed by.
+    next_host : str or None
+        Where it is relayed to, by name.
+    up_bytes, down_bytes : int
+        Towards the far side, and back.
+    busy : bool
+        Whether a request over TLS is being answered.
+    set_aside_bytes : int
+        What its ticket is charged for the answer under way.
+    asked : Asked or None
+        The request whose body is being read.
+    """
+
+    number: int
+    address: str
+    origin: str
+    place: Place
+    phase: Phase
+    accepted_s: float
+    since_s: float
+    active_s: float
+    refused_for: str | None = None
+    ticket: Ticket | None = None
+    next_host: str | None = None
+    up_bytes: int = 0
+    down_bytes: int = 0
+    busy: bool = False
+    set_aside_bytes: int = 0
+    asked: Asked | None = None
+
+    def enter(self, phase: Phase, now_s: float) -> None:
+        """Begin a phase."""
+        self.phase, self.since_s, self.active_s = phase, now_s, now_s
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the log says about it."""
+        facts: dict[str, Any] = {"session": self.number, "from": self.address}
+        if self.ticket is not None:
+            facts |= {"kind": self.ticket.kind, "collection": self.ticket.collection}
+        if self.next_host is not None:
+            facts["to"] = self.next_host
+        return facts

@@ -1,0 +1,1 @@
+"""What joins an agent's core to sockets, files, threads and clocks."""

@@ -1,0 +1,215 @@
+"""What joins an agent's core to the world: clocks, sessions by number, the log."""
+
+from __future__ import annotations
+
+import errno
+import json
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from datacollect.net.safe_text import safe_text
+from datacollect.transfer.agent.core import actions, events
+from datacollect.transfer.agent.shell.loop import READABLE, Loop
+from datacollect.transfer.agent.shell.plain import PlainSession
+from datacollect.transfer.agent.shell.serving import TlsSession
+from datacollect.transfer.agent.shell.splicing import pipe_bytes
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+
+    from datacollect.transfer.agent.config.file import AgentConfig
+    from datacollect.transfer.agent.core.actions import Action
+    from datacollect.transfer.agent.core.core import AgentCore
+    from datacollect.transfer.agent.core.events import Event, Now
+    from datacollect.transfer.agent.shell.files import Folder
+    from datacollect.transfer.agent.shell.nonces import UsedNonces
+
+# Accepted in one go, before others get their turn.
+ACCEPTED_AT_ONCE = 64
+
+# Why nobody can be accepted until something else ends.
+OUT_OF_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class Shell:
+    """Tells the core what happens and has done what it says; holds no opinion of its own.
+
+    Parameters
+    ----------
+    core : AgentCore
+    config : AgentConfig
+    listener : socket.socket
+        Listening, not blocking.
+    tls : ssl.SSLContext
+    folder : Folder or None
+    nonces : UsedNonces
+    log : callable
+        Takes a line.
+    """
+
+    def __init__(
+        self,
+        core: AgentCore,
+        config: AgentConfig,
+        listener: socket.socket,
+        tls: ssl.SSLContext,
+        folder: Folder | None,
+        nonces: UsedNonces,
+        log: Callable[[str], None],
+    ) -> None:
+        self.loop = Loop(self._tick, self._failed)
+        self.tls = tls
+        self.nonces = nonces
+        self.head_s = config.limits.head_s
+        self._core = core
+        self._congestion = config.congestion
+        self._folder = folder
+        self._listener: socket.socket | None = listener
+        self._log = log
+        self._lock = threading.Lock()
+        self._sessions: dict[int, PlainSession | TlsSession] = {}
+        self._n_accepted = 0
+        self._size_bytes = 0
+        self._is_paused = False
+        self.loop.watch(listener.fileno(), READABLE, self._accept)
+
+    def run(self) -> None:
+        """Serve until the core says that all is done."""
+        self.loop.run()
+
+    def tell(self, event: Event) -> None:
+        """Tell the core what has happened, and do what it says."""
+        with self._lock:
+            todo = self._core.handle(event)
+        for action in todo:
+            self._perform(action)
+
+    def now(self) -> Now:
+        """Return this instant."""
+        return events.Now(time.monotonic(), time.time())
+
+    def forget(self, number: int) -> None:
+        """A session has released all that it held."""
+        self._sessions.pop(number, None)
+
+    def start_tls(self, number: int, connection: socket.socket) -> None:
+        """Hand a session to a thread of its own."""
+        connection.setblocking(True)
+        session = TlsSession(self, number, connection, self._folder)
+        self._sessions[number] = session
+        try:
+            threading.Thread(target=session.run, name=f"tls-{number}", daemon=True).start()
+        except RuntimeError:  # no more threads to be had
+            connection.close()
+            self.forget(number)
+            self.tell(events.Ended(self.now(), number, "no thread to be had", is_failure=True))
+
+    def tune(self, connection: socket.socket) -> None:
+        """Set what all connections have in common."""
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A peer that has vanished without a word is noticed within minutes.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._congestion is not None:
+            connection.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_CONGESTION, self._congestion.encode()
+            )
+
+    def pipe_bytes(self) -> int:
+        """Return how large pipes may be now; those of the other sessions follow."""
+        n_relays = sum(isinstance(one, PlainSession) for one in list(self._sessions.values()))
+        size_bytes = pipe_bytes(n_relays)
+        if size_bytes != self._size_bytes:
+            self._size_bytes = size_bytes
+            for session in list(self._sessions.values()):
+                if isinstance(session, PlainSession):
+                    session.resize(size_bytes)
+        return size_bytes
+
+    def tcp_facts(self, number: int) -> dict[str, Any]:
+        """Return what TCP knows of a session."""
+        session = self._sessions.get(number)
+        facts = {"collector_side": None, "far_side": None}
+        return facts if session is None else facts | session.tcp_facts()
+
+    def note(self, what: str, facts: dict[str, Any]) -> None:
+        """Write a record into the log."""
+        self._write(what, facts)
+
+    def _perform(self, action: Action) -> None:
+        if isinstance(action, actions.Log):
+            self._write(action.what, action.facts)
+        elif isinstance(action, actions.StopListening):
+            self._stop_listening()
+        elif isinstance(action, actions.Exit):
+            self.loop.finish()
+        else:
+            session = self._sessions.get(action.session)
+            if session is not None:
+                session.perform(action)
+
+    def _accept(self, _: int) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            if self._listener is None:
+                return
+            try:
+                connection, address = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in OUT_OF_ROOM:
+                    self._pause(error)
+                # Otherwise it was gone again already.
+                return
+            connection.setblocking(False)
+            with suppress(OSError):
+                self.tune(connection)
+            self._n_accepted += 1
+            number = self._n_accepted
+            try:
+                self._sessions[number] = PlainSession(self, number, connection)
+            except OSError as error:
+                connection.close()
+                self._pause(error)
+                return
+            self.tell(events.Accepted(self.now(), number, str(address[0])))
+
+    def _pause(self, error: OSError) -> None:
+        """Accept nobody until the next tick: as long as nothing is freed, each try fails."""
+        assert self._listener is not None
+        self._write("failed", {"why": f"cannot accept: {error.strerror}"})
+        self.loop.forget(self._listener.fileno())
+        self._is_paused = True
+
+    def _go_on(self) -> None:
+        if self._is_paused and self._listener is not None:
+            try:
+                self.loop.watch(self._listener.fileno(), READABLE, self._accept)
+            except OSError:  # there is still no room; the next tick tries again
+                return
+        self._is_paused = False
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            self.loop.forget(self._listener.fileno())
+            self._listener.close()
+            self._listener = None
+
+    def _tick(self) -> None:
+        self._go_on()
+        for session in list(self._sessions.values()):
+            session.tell_moved()
+        self.tell(events.Tick(self.now()))
+
+    def _failed(self, error: Exception) -> None:
+        self._write("failed", {"why": f"{type(error).__name__}: {error}"})
+
+    def _write(self, what: str, facts: dict[str, Any]) -> None:
+        shown = {
+            key: safe_text(value) if isinstance(value, str) else value
+            for key, value in facts.items()
+        }
+        self._log(json.dumps({"time_s": round(time.time(), 3), "what": what, **shown}))

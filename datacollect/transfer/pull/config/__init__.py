@@ -1,0 +1,1 @@
+"""Collection files: read, made, added to."""

@@ -1,0 +1,77 @@
+"""The fields of collection files: names, kinds, units, defaults."""
+
+from __future__ import annotations
+
+from datacollect.files.documents import COLLECTION_FORMAT
+from datacollect.files.fields import ByName, Field, Rows, Table
+from datacollect.files.kinds import ListOf, Number, Text, Whole
+from datacollect.problem.fields import HOST, LINK, NAME, SHARED
+from datacollect.transfer.sources.kinds import KINDS
+
+SOURCE = Table(
+    "the source",
+    "What is to be collected from one host.",
+    (
+        Field(
+            "files",
+            ListOf(Text(), 1),
+            "Which files, as patterns: * is anything but a slash, ** anything; all if absent.",
+        ),
+    ),
+)
+
+LIMITS = Table(
+    "the limits",
+    "What a collection may use, and how long it waits.",
+    (
+        Field(
+            "connections",
+            Whole(minimum=1, stop=1025),
+            "Most TCP connections at a time; a route of two hops takes two. Default 16.",
+            default=16,
+        ),
+        Field(
+            "in_flight_bytes",
+            Whole("bytes", minimum=2**20),
+            "Most bytes that are asked for and have not come. Default 256 MiB.",
+            default=256 * 2**20,
+        ),
+        Field(
+            "patience_s",
+            Number("seconds", positive=True),
+            "A source from which nothing comes for so long is given up. Default 60.",
+            default=60.0,
+        ),
+        Field(
+            "timeout_s",
+            Number("seconds", positive=True),
+            "How long to wait for a connection, and for each answer to begin. Default 20.",
+            default=20.0,
+        ),
+        Field(
+            "piece_bytes",
+            Whole("bytes", minimum=2**16, stop=2**24 + 1),
+            "Unit of requests, hashes and records: a power of two from 64 KiB to 16 MiB; by "
+            "default what suits the data.",
+        ),
+    ),
+)
+
+COLLECTION = Table(
+    "the collection",
+    "Which agents there are, what is fetched from them, and what is known of the links.",
+    (
+        Field("$schema", Text(), "JSON Schema of this file, for editors."),
+        Field("format", Text((COLLECTION_FORMAT,)), "Format and its version.", required=True),
+        Field("destination", NAME, "This host's name in the plan.", required=True),
+        Field("key", Text(), "File of the collector's private key.", required=True),
+        *(Field(kind.key, ByName(kind.table), kind.text, default={}) for kind in KINDS),
+        Field("sources", ByName(SOURCE), "What to collect, by host; all of all if absent."),
+        Field("limits", LIMITS, "What the collection may use."),
+        Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
+        Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),
+        Field("links", Rows(LINK), "Links, as in a problem file; measured if absent.", default=()),
+        Field("shared", Rows(SHARED), "Capacities that several links share.", default=()),
+    ),
+    remedy="`datacollect collection new` writes one",
+)

@@ -1,0 +1,193 @@
+"""Collection files: what `datacollect pull` reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.files.documents import document_name, folder_of, read_tree
+from datacollect.files.kinds import join, shown, wrong
+from datacollect.net.names import require_host_name
+from datacollect.transfer.protocol.patterns import WantedFiles
+from datacollect.transfer.pull.config.fields import COLLECTION, LIMITS
+from datacollect.transfer.sources.kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    """What to collect from one host: patterns of files, None for all."""
+
+    name: str
+    files: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a collection may use, and how long it waits; see the fields of collection files."""
+
+    connections: int = 16
+    in_flight_bytes: int = 256 * 2**20
+    patience_s: float = 60.0
+    timeout_s: float = 20.0
+    piece_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a collection file says, checked.
+
+    Attributes
+    ----------
+    destination : str
+    key : Path
+    entries : dict of str to dict
+        By the key of a kind of hosts (`datacollect.transfer.sources.kinds`), what the file says of
+        each, by name.
+    sources : dict of str to SourceEntry or None
+        None: every host that serves anything, all of it.
+    limits : Limits
+    network : dict
+        What it says of hosts, links and shared bottlenecks, as a problem file would.
+    folder : Path
+        What its paths are relative to.
+    include, exclude : tuple of str
+        Which files of all hosts are wanted this time, as patterns; include None: all.
+
+    Examples
+    --------
+    >>> tree = {
+    ...     "format": "datacollect-collection/1",
+    ...     "destination": "D",
+    ...     "key": "collector.key",
+    ...     "agents": {"S1": {"url": "https://127.0.0.1:7443", "ca": "ca.pem"}},
+    ... }
+    >>> Collection.from_dict(tree).entries["agents"]["S1"].address
+    ('127.0.0.1', 7443)
+    """
+
+    destination: str
+    key: Path
+    entries: Mapping[str, Mapping[str, Any]]
+    sources: Mapping[str, SourceEntry] | None = None
+    limits: Limits = Limits()
+    network: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Collection:
+        """Read a collection file, TOML or JSON.
+
+        Raises
+        ------
+        ProblemError
+            The message names file, place, rule, value and remedy.
+        """
+        tree = read_tree(path, COLLECTION.remedy)
+        with naming(document_name(path)):
+            return cls.from_dict(tree, folder_of(path))
+
+    @classmethod
+    def from_dict(cls, tree: Any, folder: str | PathLike[str] = ".") -> Collection:
+        """Return what the tree of a collection file says.
+
+        Raises
+        ------
+        ProblemError
+        """
+        values = COLLECTION.read(tree, "")
+        base = Path(folder)
+        destination = values["destination"]
+        require_host_name(destination, "destination")
+        entries = _entries(values, destination, base)
+        hosts = [name for each in entries.values() for name in each]
+        sources = values["sources"]
+        if sources is not None:
+            if not sources:
+                raise ProblemError(
+                    "sources: names no host; name what to collect, or leave it out for all of all"
+                )
+            sources = {
+                name: _source(name, entry, hosts, destination) for name, entry in sources.items()
+            }
+        if not hosts:
+            raise ProblemError(
+                "agents: there is nothing to collect from; `datacollect collection add` adds what "
+                "`datacollect agent init` prints on a host"
+            )
+        limits = Limits(**(values["limits"] or LIMITS.read({}, "limits")))
+        size = limits.piece_bytes
+        if size is not None and size & (size - 1):
+            raise wrong("limits.piece_bytes", "must be a power of two", size, "such as 1048576")
+        network = {key: values[key] for key in ("bandwidth_csv", "hosts", "links", "shared")}
+        _require_no_backlogs(tree.get("hosts", {}))
+        key = base / values["key"]
+        return cls(destination, key, entries, sources, limits, network, base)
+
+    @property
+    def hosts(self) -> list[str]:
+        """The names of all hosts that bytes may come from, whatever they are."""
+        return [name for each in self.entries.values() for name in each]
+
+    def patterns(self, name: str) -> tuple[str, ...] | None:
+        """Which files of a host are wanted; None: all."""
+        source = (self.sources or {}).get(name)
+        return None if source is None else source.files
+
+    def wanted(self, name: str) -> WantedFiles:
+        """Which files of a host are wanted this time."""
+        return WantedFiles(self.patterns(name), self.include, self.exclude)
+
+
+def _entries(values: Mapping[str, Any], destination: str, base: Path) -> dict[str, dict[str, Any]]:
+    """Return what the file says of hosts, by kind; no two of all share a name."""
+    seen = {destination.casefold(): f"{shown(destination)} is the destination's name"}
+    entries: dict[str, dict[str, Any]] = {}
+    for kind in KINDS:
+        entries[kind.key] = {}
+        for name, entry in values[kind.key].items():
+            place = join(kind.key, name)
+            require_host_name(name, place)
+            if name.casefold() in seen:
+                raise ProblemError(
+                    f"{place}: {seen[name.casefold()]}; give it a name of its own, in its own "
+                    "file, too"
+                )
+            seen[name.casefold()] = f"{shown(name)} is another host's name"
+            entries[kind.key][name] = kind.read(name, entry, base)
+    return entries
+
+
+def _source(
+    name: str,
+    entry: dict[str, Any],
+    hosts: Sequence[str],
+    destination: str,
+) -> SourceEntry:
+    place = join("sources", name)
+    require_host_name(name, place)
+    if name.casefold() == destination.casefold():
+        raise ProblemError(f"{place}: is the destination's name; what lies there is collected")
+    if name not in hosts:
+        hint = nearest_hint(name, hosts) or f"; add [{join('agents', name)}]"
+        kinds = " or ".join(kind.key for kind in KINDS)
+        raise ProblemError(f"{place}: must be one of the {kinds}, got {shown(name)}{hint}")
+    files = entry["files"]
+    return SourceEntry(name, None if files is None else tuple(files))
+
+
+def _require_no_backlogs(hosts: Any) -> None:
+    for name, entry in hosts.items():
+        for key in ("backlog_bytes", "release_s"):
+            if key in entry:
+                raise ProblemError(
+                    f"{join(join('hosts', name), key)}: what there is to collect is listed when "
+                    "the pull begins; leave it out"
+                )

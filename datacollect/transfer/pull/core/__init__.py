@@ -1,0 +1,1 @@
+"""The collector's mind: events in, actions out. No clock, no sockets, no disk."""

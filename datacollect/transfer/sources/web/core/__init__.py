@@ -1,0 +1,1 @@
+"""What answers of web servers prove: events in, actions out. No clock, no sockets."""

@@ -1,0 +1,384 @@
+"""The core of a session with another server: events in, actions out. No clock, no sockets.
+
+One request is under way at a time: not every server, and not every proxy before one, knows what to
+do with more. Its copy by `copy.deepcopy` goes on as the original would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import h11
+
+from datacollect.errors import ProblemError
+from datacollect.net.safe_text import safe_text
+from datacollect.transfer.sources.web.core.evidence import (
+    Told,
+    by_first_byte,
+    by_range,
+    by_whole,
+    settled,
+)
+from datacollect.transfer.sources.web.core.heads import TOO_MANY, Head, head_of, wait_s
+from datacollect.transfer.sources.web.core.messages import (
+    Action,
+    Answer,
+    AskRange,
+    AskSize,
+    Connect,
+    Connected,
+    Disconnect,
+    Event,
+    Fail,
+    Fill,
+    Filled,
+    Greet,
+    Lost,
+    Received,
+    Send,
+    Take,
+    Worth,
+)
+from datacollect.transfer.sources.web.core.refusals import endless_head
+from datacollect.transfer.sources.web.core.urls import Origin, Target, redirected
+
+if TYPE_CHECKING:
+    from datacollect.transfer.sources.web.core.redirects import RedirectRule
+
+MOST_HEAD_BYTES = 64 * 1024
+# By which status h11 would have a server answer such a head.
+HEAD_TOO_LONG = 431
+MOST_REDIRECTS = 5
+# A range comes in so many answers at most, where the server sends less at a time than it is asked.
+MOST_PARTS = 1024
+# What an answer that is of no use may say, before the connection is rather closed.
+MOST_NEEDLESS_BYTES = 16 * 1024
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class WebCore:
+    """Ask a server for ranges of files, and judge what it answers.
+
+    Tell it `AskRange` or `AskSize`, then what happens, until it says `Answer` or `Fail`; after
+    `Fail` it is of no use any more.
+
+    Parameters
+    ----------
+    rule : RedirectRule
+    agent : str
+        What this program calls itself.
+    """
+
+    def __init__(self, rule: RedirectRule, agent: str = "datacollect") -> None:
+        self._rule, self._agent = rule, agent
+        self._asked: AskRange | AskSize | None = None
+        self._target: Target | None = None
+        self._connected_to: Origin | None = None
+        self._view: h11.Connection | None = None
+        self._n_redirects = 0
+        self._moved: dict[str, Target] = {}
+        self._is_from_memory = False
+        self._first_told: Told | None = None  # then the size is asked for without a range
+        self._is_first_use = True
+        self._has_heard = False
+        self._answer: Answer | None = None
+        # Of a range: what has come, where the answer under way ends, answers so far.
+        self._taken = self._part_end = self._n_parts = self._needless = 0
+        self._begins = b""
+        self._is_bare = False  # the answer under way: of a known length, not in chunks
+        self._ends = False  # the connection, after the answer under way
+
+    def handle(self, event: Event) -> list[Action]:
+        """Return what to do after an event."""
+        match event:
+            case AskRange() | AskSize():
+                self._asked = event
+                return self._begin()
+            case Greet(origin):
+                self._connected_to = origin
+                return [Connect(origin)]
+            case Connected():
+                self._is_first_use = True
+                self._view = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD_BYTES)
+                return self._send() if self._asked is not None else []
+            case Received():
+                return self._received(event)
+            case Filled(n_bytes):
+                return self._filled(n_bytes)
+            case Lost(why, is_late):
+                if self._asked is None:
+                    return self._disconnect()
+                again = [] if is_late else self._asked_again()
+                return again or [*self._disconnect(), Fail(why)]
+
+    # Asking -----------------------------------------------------------------------------------
+
+    def _begin(self) -> list[Action]:
+        assert self._asked is not None
+        self._n_redirects = self._n_parts = self._taken = 0
+        self._first_told = None
+        return self._ask_where_it_is()
+
+    def _ask_where_it_is(self) -> list[Action]:
+        assert self._asked is not None
+        moved = self._moved.get(self._asked.path)
+        self._is_from_memory = moved is not None
+        return self._ask(moved or self._asked.target)
+
+    def _ask(self, target: Target) -> list[Action]:
+        """Ask for a target, over the connection that is there if it leads to its server."""
+        assert self._asked is not None
+        self._target = target
+        self._answer, self._needless, self._has_heard, self._begins = None, 0, False, b""
+        if self._connected_to == target.origin and self._view is not None:
+            return self._send()
+        actions = self._disconnect()
+        self._connected_to = target.origin
+        return [*actions, Connect(target.origin, target.origin != self._asked.target.origin)]
+
+    def _send(self) -> list[Action]:
+        assert self._target is not None
+        assert self._view is not None
+        if self._view.our_state is h11.DONE:
+            self._is_first_use = False
+            self._view.start_next_cycle()
+        headers = [
+            ("Host", self._target.origin.authority),
+            ("User-Agent", self._agent),
+            ("Accept", "*/*"),
+            ("Accept-Encoding", "identity"),
+            *self._range_headers(),
+        ]
+        if self._target.authorization is not None:
+            headers.append(("Authorization", self._target.authorization))
+        request = h11.Request(method="GET", target=self._target.path, headers=headers)
+        data = (self._view.send(request) or b"") + (self._view.send(h11.EndOfMessage()) or b"")
+        return [Send(data)]
+
+    def _range_headers(self) -> list[tuple[str, str]]:
+        asked = self._asked
+        if not isinstance(asked, AskRange):
+            return [] if self._first_told is not None else [("Range", "bytes=0-0")]
+        rest = self._rest(asked)
+        last = rest.offset_bytes + rest.n_bytes - 1
+        headers = [("Range", f"bytes={rest.offset_bytes}-{last}")]
+        # Where the hash decides, nodes of a farm may call the same bytes by other names.
+        if asked.version.strong_etag is not None and asked.version.sha256 is None:
+            headers.append(("If-Range", asked.version.strong_etag))
+        return headers
+
+    def _rest(self, asked: AskRange) -> AskRange:
+        """Return what of a range has yet to come."""
+        if not self._taken:
+            return asked
+        return replace(
+            asked,
+            offset_bytes=asked.offset_bytes + self._taken,
+            n_bytes=asked.n_bytes - self._taken,
+        )
+
+    # Answers ----------------------------------------------------------------------------------
+
+    def _received(self, event: Received) -> list[Action]:
+        if self._view is None or self._asked is None:
+            return self._disconnect()  # nothing was asked
+        if not event.data and (again := self._asked_again()):
+            return again
+        self._has_heard = True
+        actions: list[Action] = []
+        try:
+            self._view.receive_data(event.data)
+            while self._view is not None:
+                match self._view.next_event():
+                    case h11.Response() as response:
+                        actions += self._head(response, event.now_unix_s)
+                    case h11.Data(data=data):
+                        actions += self._body(bytes(data))
+                    case h11.EndOfMessage():
+                        actions += self._done()
+                        break
+                    case h11.InformationalResponse():
+                        continue
+                    case h11.ConnectionClosed():
+                        actions += [*self._disconnect(), Fail("the server ends the connection")]
+                    case _:
+                        break
+        except h11.RemoteProtocolError as error:
+            if self._answer is not None and not self._wants_body:
+                return [*self._disconnect(), self._answered()]
+            if error.error_status_hint == HEAD_TOO_LONG:
+                # Each try would cost as much again, however small the file is.
+                return [*self._disconnect(), self._refused(endless_head(MOST_HEAD_BYTES))]
+            why = f"the server's answer is cut short, or no HTTP: {safe_text(str(error))}"
+            return [*self._disconnect(), Fail(why)]
+        return actions + self._fill()
+
+    def _fill(self) -> list[Action]:
+        """Have the rest of a range put where it belongs, where it comes as it is."""
+        asked, view = self._asked, self._view
+        if not (self._is_bare and self._wants_body and isinstance(asked, AskRange)):
+            return []
+        if view is None or view.their_state is not h11.SEND_BODY or self._taken >= self._part_end:
+            return []
+        return [Fill(self._part_end - self._taken)]
+
+    def _filled(self, n_bytes: int) -> list[Action]:
+        """Go on behind what has come past HTTP."""
+        asked = self._asked
+        if not isinstance(asked, AskRange) or self._view is None:
+            return self._disconnect()
+        self._taken += n_bytes
+        if self._taken < self._part_end:
+            return self._cut_short(asked)
+        # What HTTP has not seen it cannot count: the next answer has a view of its own.
+        self._view = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD_BYTES)
+        self._is_first_use = False
+        return self._part_is_there(asked, can_go_on=not self._ends)
+
+    def _head(self, response: h11.Response, now_unix_s: float) -> list[Action]:
+        assert self._target is not None
+        assert self._asked is not None
+        head = head_of(response)
+        if head.status in REDIRECTS and "location" in head.headers:
+            return self._redirect(head.headers["location"])
+        if (wait := wait_s(head, now_unix_s)) is not None:
+            is_asked = head.status == TOO_MANY or "retry-after" in head.headers
+            asks = f", and asks to wait {wait:g} s" if is_asked else ""
+            why = f"the server cannot now ({head.status}){asks}"
+            return [*self._disconnect(), Fail(why, wait, head.status, is_asked)]
+        if self._is_from_memory and head.status in (401, 403, 404, 410):
+            # Where it led on may have been for a while only: ask where it leads by now.
+            self._moved.pop(self._asked.path)
+            return [*self._disconnect(), *self._ask_where_it_is()]
+        if isinstance(self._asked, AskSize):
+            return self._size_head(self._asked, head, now_unix_s)
+        self._answer = by_range(self._rest(self._asked), head, self._target, now_unix_s)
+        self._part_end = self._taken + self._answer.n_bytes
+        self._is_bare = head.length is not None and "transfer-encoding" not in head.headers
+        closes = "close" in head.headers.get("connection", "").lower()
+        self._ends = closes or response.http_version < b"1.1"
+        return [] if self._wants_body else self._needless_body(head)
+
+    def _size_head(self, asked: AskSize, head: Head, now_unix_s: float) -> list[Action]:
+        """Judge what a head tells of a file's size; ask in another way where that is no proof."""
+        assert self._target is not None
+        if self._first_told is not None:
+            answer = settled(self._first_told, by_whole(asked, head, self._target, now_unix_s))
+            # The head has told: all that follows it may be large.
+            return [*self._disconnect(), self._answered(self._described(answer, head))]
+        told = by_first_byte(asked, head, self._target, now_unix_s)
+        is_enough = told.is_proof and not (asked.is_doubted and told.may_be_doubted)
+        if not (is_enough or asked.is_probe):
+            self._first_told = told
+            return [*self._disconnect(), *self._ask(self._target)]
+        self._answer = self._described(told.answer, head)
+        return self._needless_body(head)
+
+    def _described(self, answer: Answer, head: Head) -> Answer:
+        """Return an answer with what tells pages from files."""
+        assert self._target is not None
+        assert self._asked is not None
+        landed = None if self._target == self._asked.target else self._target
+        version = answer.version if answer.worth is Worth.GOOD else head.version
+        return replace(answer, version=version, landed=landed, is_html=head.is_html)
+
+    def _needless_body(self, head: Head) -> list[Action]:
+        """Let a body pass that is of no use, unless it is long: then end the connection."""
+        if head.length is not None and head.length <= MOST_NEEDLESS_BYTES:
+            return []
+        return [*self._disconnect(), self._answered()]
+
+    def _redirect(self, location: str) -> list[Action]:
+        assert self._target is not None
+        assert self._asked is not None
+        self._n_redirects += 1
+        try:
+            if self._n_redirects > MOST_REDIRECTS:
+                raise ProblemError(f"the server leads on more than {MOST_REDIRECTS} times")
+            target = redirected(self._target, location)
+            why = self._rule.why_not(self._target.origin, target.origin)
+            if why is not None and target.origin != self._asked.target.origin:
+                raise ProblemError(why)
+        except ProblemError as error:
+            return [*self._disconnect(), self._refused(str(error))]
+        self._is_from_memory = False
+        return [*self._disconnect(), *self._ask(target)]
+
+    @property
+    def _wants_body(self) -> bool:
+        is_good = self._answer is not None and self._answer.worth is Worth.GOOD
+        return is_good and isinstance(self._asked, AskRange)
+
+    def _body(self, data: bytes) -> list[Action]:
+        asked = self._asked
+        if self._wants_body and isinstance(asked, AskRange):
+            self._taken += len(data)
+            if self._taken > self._part_end:
+                why = f"the server was asked for {asked.n_bytes} bytes, and sends more"
+                return [*self._disconnect(), Fail(why)]
+            return [Take(data)]
+        self._begins = self._begins or data[:1]
+        self._needless += len(data)
+        if self._needless > MOST_NEEDLESS_BYTES:
+            return [*self._disconnect(), self._answered()]
+        return []
+
+    def _done(self) -> list[Action]:
+        asked, view = self._asked, self._view
+        can_go_on = view is not None and view.our_state is h11.DONE and view.their_state is h11.DONE
+        if self._wants_body and isinstance(asked, AskRange):
+            if self._taken < self._part_end:
+                return self._cut_short(asked)
+            return self._part_is_there(asked, can_go_on=can_go_on)
+        answer = self._answered()
+        return [answer] if can_go_on else [*self._disconnect(), answer]
+
+    def _part_is_there(self, asked: AskRange, *, can_go_on: bool) -> list[Action]:
+        """Answer, or ask for the rest of a range of which the server has sent a part."""
+        gone = [] if can_go_on else self._disconnect()
+        if self._taken == asked.n_bytes:
+            return [*gone, self._answered(Answer(Worth.GOOD))]
+        self._n_parts += 1
+        if self._n_parts >= MOST_PARTS:
+            why = (
+                f"the server sends {self._taken // self._n_parts} bytes at a time, where "
+                f"{asked.n_bytes} were asked for; write a smaller piece_bytes in [limits]"
+            )
+            return [*gone, self._refused(why)]
+        assert self._target is not None
+        return [*gone, *self._ask(self._target)]
+
+    def _cut_short(self, asked: AskRange) -> list[Action]:
+        why = f"the server was asked for {asked.n_bytes} bytes, and ends after {self._taken}"
+        return [*self._disconnect(), Fail(why)]
+
+    def _answered(self, answer: Answer | None = None) -> Answer:
+        answer = answer or self._answer
+        assert answer is not None
+        assert self._asked is not None
+        if answer.worth is Worth.GOOD and self._target not in (None, self._asked.target):
+            self._moved[self._asked.path] = self._target
+        else:  # where it led on may have been for a while only
+            self._moved.pop(self._asked.path, None)
+        if self._begins:
+            answer = replace(answer, begins=self._begins)
+        self._answer = self._asked = None
+        return answer
+
+    def _refused(self, why: str) -> Answer:
+        return self._answered(Answer(Worth.REFUSED, why))
+
+    # Ends -------------------------------------------------------------------------------------
+
+    def _disconnect(self) -> list[Action]:
+        if self._connected_to is None:
+            return []
+        self._connected_to = self._view = None
+        return [Disconnect()]
+
+    def _asked_again(self) -> list[Action]:
+        """Ask once more where a connection ends that has answered before, and has not now."""
+        if self._has_heard or self._is_first_use or self._target is None:
+            return []
+        return [*self._disconnect(), *self._ask(self._target)]

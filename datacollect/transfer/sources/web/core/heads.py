@@ -1,0 +1,84 @@
+"""Heads of answers: status and headers, and what can be read off them."""
+
+from __future__ import annotations
+
+import re
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from datacollect.transfer.sources.web.core.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import h11
+
+# To wait where a server says that it cannot now, and not how long.
+BUSY_S, LONGEST_RETRY_S = 2.0, 24 * 3600.0
+TOO_MANY = 429
+BUSY = (408, 425, TOO_MANY, 502, 503, 504)
+_HTML = ("text/html", "application/xhtml+xml")
+
+
+class Head(NamedTuple):
+    """Status and headers of an answer, names in lowercase."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    @property
+    def length(self) -> int | None:
+        """Bytes of the body, where it says so, and nothing else says where it ends."""
+        if "transfer-encoding" in self.headers:
+            return None
+        text = self.headers.get("content-length", "")
+        return int(text) if re.fullmatch(r"\d{1,19}", text, re.ASCII) else None
+
+    @property
+    def version(self) -> Version:
+        """Which version it is of."""
+        return Version(self.headers.get("etag"), self.headers.get("last-modified"))
+
+    @property
+    def is_html(self) -> bool:
+        """Whether it calls itself a page.
+
+        >>> Head(200, {"content-type": "Text/HTML; charset=utf-8"}).is_html
+        True
+        """
+        media_type = self.headers.get("content-type", "").partition(";")[0]
+        return media_type.strip().lower() in _HTML
+
+    @property
+    def encoding(self) -> str | None:
+        """How the body is encoded; None: not at all."""
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        return None if encoding in ("", "identity") else encoding
+
+
+def head_of(response: h11.Response) -> Head:
+    """Return an answer's head; headers given twice have both values, which fit nothing."""
+    found: dict[str, str] = {}
+    for name, value in response.headers:
+        key = name.decode("ascii", "replace")
+        text = re.sub(r"\s+", " ", value.decode("latin-1"))
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return Head(response.status_code, found)
+
+
+def wait_s(head: Head, now_unix_s: float) -> float | None:
+    """Return how long to leave a server alone; None where it does not ask for that.
+
+    >>> wait_s(Head(503, {"retry-after": "30"}), 0.0), wait_s(Head(200, {}), 0.0)
+    (30.0, None)
+    """
+    if head.status not in BUSY:
+        return None
+    text = head.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d+", text, re.ASCII):
+        return min(float(text), LONGEST_RETRY_S)  # however many digits: infinite at most
+    try:
+        later_s = parsedate_to_datetime(text).timestamp() - now_unix_s
+    except (TypeError, ValueError, OverflowError):
+        return BUSY_S
+    return min(max(later_s, 0.0), LONGEST_RETRY_S)

@@ -1,0 +1,68 @@
+"""Why files of other servers cannot be had, in words, each with what to do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from datacollect.net.safe_text import safe_text
+from datacollect.transfer.sources.web.core.urls import expiry_unix_s
+
+if TYPE_CHECKING:
+    from datacollect.transfer.sources.web.core.heads import Head
+    from datacollect.transfer.sources.web.core.urls import Target
+
+NO_RANGES = "sends whole files only: it must know ranges (Accept-Ranges: bytes)"
+LET_IN = "name a user and a password in its URL, or have URLs signed"
+
+
+def not_allowed(status: int, target: Target, now_unix_s: float) -> str:
+    """Say that a server does not give a file, and whether its URL has expired."""
+    expires_s = expiry_unix_s(target)
+    if expires_s is not None and expires_s <= now_unix_s:
+        when = datetime.fromtimestamp(expires_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"its URL expired at {when} ({status}); have it signed anew"
+    if "?" in target.path:
+        return (
+            f"the server does not let us have it ({status}): its URL may have expired, or be for "
+            "another method than GET; have it signed anew"
+        )
+    return f"the server does not let us have it ({status})"
+
+
+def moved_without_a_word(head: Head) -> str:
+    """Say that a server has a file elsewhere, and does not say where: S3, by a wrong region."""
+    region = head.headers.get("x-amz-bucket-region")
+    named = "" if region is None else f": {safe_text(region)}"
+    return (
+        f"the server has it elsewhere ({head.status}), and does not say where; where it is an "
+        f"object store, the region of the bucket belongs in its URL{named}"
+    )
+
+
+def encoded(head: Head, encoding: str) -> str:
+    """Say that a server sends a file encoded: compressed as it is sent, or stored so."""
+    etag, vary = head.headers.get("etag", ""), head.headers.get("vary", "").lower()
+    how = f"the server sends it encoded ({safe_text(encoding)}), though it was asked not to"
+    if etag.startswith("W/") or "accept-encoding" in vary or head.length is None:
+        return f"{how}: it compresses what it sends; turn compression off for these files"
+    return (
+        f"{how}: it is stored so; give the bytes and the sha256 of what is stored in a manifest, "
+        "which prove it"
+    )
+
+
+def endless_head(most_bytes: int) -> str:
+    """Say that the head of an answer is longer than any that is meant."""
+    return (
+        f"the head of the server's answer has no end within {most_bytes:,} bytes: no web server "
+        "means that; look at what stands between (a proxy, a page of errors)"
+    )
+
+
+def login_page(target: Target) -> str:
+    """Say that a page has come instead of a file."""
+    return (
+        f"a login page? The server leads on to {target.shown}, which is HTML, instead of the file; "
+        f"{LET_IN}. If it is the file, give its bytes and sha256 in a manifest"
+    )

@@ -1,0 +1,1 @@
+"""The destination folder: opened, walked and synced without ever leaving it."""

@@ -1,0 +1,85 @@
+"""Getting written files onto the disk: each by itself, or where they are many all at once."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Sequence
+
+    from datacollect.transfer.store.folder.paths import Folders
+
+# About 1900 files a second can be synced one by one; a file system syncs all of them in one go.
+MANY = 64
+
+
+def sync_files(folder_fd: int, names: Collection[int], whole: Container[int] = frozenset()) -> None:
+    """Make sure that files of a folder, and their names there, outlast a loss of power.
+
+    Files that are gone need not. Of those that are `whole` modes and times do, too. Many are synced
+    by one ``syncfs``, which puts all that was written to the file system before, data, sizes and
+    names, on disk, as an ``fsync`` of each would. From Linux 5.8 on it tells of any write that has
+    failed since the folder was opened; before, it could be silent of such, and is not used.
+    """
+    if not names:
+        return
+    if len(names) > MANY and _syncfs(folder_fd):
+        return
+    for name in names:
+        with suppress(FileNotFoundError):
+            fd = os.open(str(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
+            try:
+                if name in whole:
+                    os.fsync(fd)
+                else:
+                    os.fdatasync(fd)
+            finally:
+                os.close(fd)
+    os.fsync(folder_fd)
+
+
+def sync_placed(folders: Folders, source: str, paths: Sequence[str]) -> None:
+    """Make sure that files under their final names outlast a loss of power."""
+    if len(paths) > MANY and _syncfs(folders.open((source,), make=False)):
+        return
+    for path in paths:
+        *above, last = (source, *path.split("/"))
+        folder_fd = folders.open(tuple(above), make=False)
+        fd = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        folders.changed.add(tuple(above))
+    folders.sync()
+
+
+def tells_failures(release: str) -> bool:
+    """Whether ``syncfs`` of this kernel tells of writes that failed (syncfs(2), 2020).
+
+    >>> [tells_failures(text) for text in ("5.7.19", "5.8.0-rc1", "6.18", "4.19.0-27-amd64", "?")]
+    [False, True, True, False, False]
+    """
+    found = re.match(r"(\d+)\.(\d+)", release)
+    return found is not None and (int(found[1]), int(found[2])) >= (5, 8)
+
+
+@cache
+def _libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _syncfs(fd: int) -> bool:
+    """Sync a whole file system; False where the system cannot, or would not tell of failures."""
+    syncfs = getattr(_libc(), "syncfs", None)
+    if syncfs is None or not tells_failures(os.uname().release):
+        return False
+    if syncfs(fd) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return True

@@ -1,0 +1,1 @@
+"""What a collection remembers across its starts, in SQLite."""
