@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from datacollect.explanation.explain import explain
     from datacollect.explanation.findings import Explanation
     from datacollect.flow.optimum import lower_bound
-    from datacollect.measurement.estimates import estimate, perturb, perturb_random
+    from datacollect.measurement.estimates import estimate
     from datacollect.measurement.iperf3 import samples_from_iperf3
+    from datacollect.measurement.perturbed import perturb, perturb_random
     from datacollect.measurement.samples import read_samples
     from datacollect.methods.best_path import best_path
     from datacollect.methods.comparison import Comparison, compare
@@ -69,8 +70,9 @@ _HOMES = {
         "SolverUnavailableError",
         "TimeLimitError",
     ),
-    "measurement.estimates": ("estimate", "perturb", "perturb_random"),
+    "measurement.estimates": ("estimate",),
     "measurement.iperf3": ("samples_from_iperf3",),
+    "measurement.perturbed": ("perturb", "perturb_random"),
     "measurement.samples": ("read_samples",),
     "explanation.explain": ("explain",),
     "explanation.findings": ("Explanation",),

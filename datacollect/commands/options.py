@@ -150,18 +150,12 @@ def deadline_seconds(deadline: str | None, problem: Problem) -> float | None:
     """Return the option --deadline in seconds from the problem's start."""
     if deadline is None:
         return None
-    if not is_clock_time(deadline):
-        try:
-            return float(deadline)
-        except ValueError:
-            found: float = Number("seconds").read(deadline, "--deadline")
-            return found
-    from datacollect.problem.calendar import seconds
+    from datacollect.methods.options.arguments import deadline_in_seconds
 
-    found = seconds(deadline, problem.clock, "--deadline")
-    if found <= 0:
-        raise ProblemError(f"--deadline must lie after the start, got {deadline!r}")
-    return found
+    try:
+        return float(deadline)
+    except ValueError:
+        return deadline_in_seconds(deadline, problem, "--deadline")
 
 
 Version = Annotated[

@@ -12,6 +12,8 @@ from datacollect.methods.options.names import FAIR_METHODS
 from datacollect.schedule.data.transfers import Bottleneck, bottleneck_tree
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from datacollect.explanation.excess import Excess
     from datacollect.explanation.plan_limits import Limit
     from datacollect.explanation.relaxations import Advice
@@ -202,6 +204,34 @@ class Explanation:
             + html_of_rows("What binds when", ("from", "to", "rate", "what"), rows)
             + html_of_text(self.text)
         )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return what binds when, if all is coordinated, as a table.
+
+        Returns
+        -------
+        DataFrame
+            A row for each of `binds`: from_s, to_s, rate_bytes_per_s, kind, hosts (tuple of names)
+            and text of the bottleneck.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.explain(problem).to_dataframe()[["from_s", "to_s", "kind"]].to_dict("records")
+        [{'from_s': 0.0, 'to_s': 2.0, 'kind': 'destination'}]
+        """
+        import pandas as pd
+
+        rows = [
+            (
+                *(each.from_s, each.to_s, each.rate_bytes_per_s),
+                *(each.bottleneck.kind, each.bottleneck.hosts, each.bottleneck.text),
+            )
+            for each in self.binds
+        ]
+        columns = ["from_s", "to_s", "rate_bytes_per_s", "kind", "hosts", "text"]
+        return pd.DataFrame(rows, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that ``datacollect explain --json`` prints.

@@ -10,12 +10,20 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from typing import TypeAlias
 
 # What `Whole` and `Number` of `datacollect.files.kinds` count, where a text may say the unit.
 BYTES = "bytes"
 SECONDS = "seconds"
 BYTES_PER_S = "bytes per second"
 PRICE = "currency per 10^9 bytes"
+
+# What public functions take: numbers in the unit that the argument's name says, or texts with one.
+Bytes: TypeAlias = float | str
+WholeBytes: TypeAlias = int | str
+Seconds: TypeAlias = float | str
+BytesPerS: TypeAlias = float | str
+Price: TypeAlias = float | str
 
 _POWERS = {
     **{prefix: 1000**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P", "E"))},

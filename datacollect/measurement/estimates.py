@@ -1,4 +1,4 @@
-"""From measurements to bandwidths: estimates from samples, and estimates gone wrong.
+"""From measurements to bandwidths: estimates from samples.
 
 `datacollect.measurement.samples` says what a table of samples is.
 """
@@ -13,24 +13,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint
+from datacollect.files.kinds import Number, Whole
 from datacollect.measurement.unlike import kinds_in_words, of_one_kind
+from datacollect.problem.fields import COUNTED
 from datacollect.problem.numbers import numbers_of
+from datacollect.problem.with_units import DURATION, RANGE, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy.typing as npt
     import pandas as pd
 
     from datacollect.files.choices import Estimator
+    from datacollect.files.quantities import Seconds
     from datacollect.numbers.arrays import FloatArray, IntArray
-    from datacollect.problem.problem import Problem
 
 # Ways that scenarios know, too: probes of a simulation are taken within minutes, and do not age.
 AGELESS_WAYS = ("ewma", "mean", "last", "median", "quantile")
 WAYS = ("recent", *AGELESS_WAYS)
 
 DAY_S = 86_400.0
+
+# An instant on any clock: it may lie before 0.
+_ANY_INSTANT = Number("seconds", signed=True)
+# What columns of samples count, where cells may be texts with units.
+_COUNTED: dict[str, Number | Whole] = {
+    "bandwidth_bytes_per_s": COUNTED["bandwidth_bytes_per_s"],
+    "time_s": _ANY_INSTANT,
+    "bytes": RANGE,
+    "duration_s": DURATION,
+}
 
 # A power of 2 beyond all numbers of samples.
 _SCALE = 64
@@ -40,11 +52,11 @@ def estimate(
     samples: pd.DataFrame,
     how: Estimator | None = None,
     *,
-    half_life_s: float = DAY_S,
+    half_life_s: Seconds = DAY_S,
     a: float | None = None,
     quantile: float = 0.25,
     streams: int | None = None,
-    now_s: float | None = None,
+    now_s: Seconds | None = None,
     daily: Sequence[str] | None = None,
     timezone: str | None = None,
 ) -> pd.DataFrame:
@@ -53,7 +65,8 @@ def estimate(
     Parameters
     ----------
     samples : DataFrame
-        From `read_samples`, `samples_from_iperf3`, or made by hand.
+        From `read_samples`, `samples_from_iperf3`, or made by hand; bandwidths, bytes and times may
+        be texts with units then.
     how : {"recent", "ewma", "mean", "last", "median", "quantile"}, optional
         ``"recent"``, the default: the mean in which samples weigh half as much for each
         `half_life_s` by which they are older than the pair's newest: Σ wᵢ·yᵢ / Σ wᵢ with
@@ -68,8 +81,8 @@ def estimate(
         duration_s), as one long transfer in parts would have it.
         ``"last"``: the newest sample. ``"median"``. ``"quantile"``: a low quantile, for plans that
         must not promise too much.
-    half_life_s : float
-        For ``"recent"``, > 0.
+    half_life_s : float or str
+        For ``"recent"``, > 0: seconds, or a text such as ``"6 h"``.
     a : float, optional
         Weight of the past in ``"ewma"``, 0 <= a < 1; by default 0.9.
     quantile : float
@@ -78,8 +91,8 @@ def estimate(
         Only tests with so many connections count. Without it, where a pair was measured in several
         ways, the one counts that most pairs were measured in: tests of unlike protocols or numbers
         of connections, or both ways at once, are never averaged.
-    now_s : float, optional
-        Instant from which ages count; by default the newest sample's.
+    now_s : float or str, optional
+        Instant from which ages count, on the samples' clock; by default the newest sample's.
     daily : sequence of str, optional
         Hours of the day at which periods start, ``["08:00", "20:00"]``: an estimate for each, of
         the samples that were taken then. A problem's ``daily_periods``.
@@ -121,6 +134,8 @@ def estimate(
     ... )
     >>> float(estimate(samples)["bandwidth_bytes_per_s"].iloc[0])  # weights 1/3 and 2/3
     2000000.0
+    >>> float(estimate(samples, half_life_s="12 h")["bandwidth_bytes_per_s"].iloc[0])  # 1/5, 4/5
+    2200000.0
     >>> float(estimate(samples, "quantile")["bandwidth_bytes_per_s"].iloc[0])
     1375000.0
     """
@@ -140,6 +155,8 @@ def estimate(
         raise ProblemError(f"a must be >= 0 and < 1, got {a!r}; the paper's is 0.9")
     if not 0 <= quantile <= 1:
         raise ProblemError(f"quantile must be between 0 and 1, got {quantile!r}")
+    half_life_s = in_units(half_life_s, DURATION, "half_life_s")
+    now_s = in_units(now_s, _ANY_INSTANT, "now_s")
     if not (math.isfinite(half_life_s) and half_life_s > 0):
         raise ProblemError(f"half_life_s must be > 0 and finite, got {half_life_s!r}")
     _checked_samples(samples)
@@ -197,100 +214,6 @@ def estimate(
     return found
 
 
-def perturb(
-    problem: Problem,
-    factor: npt.ArrayLike,
-    links: Iterable[tuple[str, str]] | npt.NDArray[Any] | None = None,
-) -> Problem:
-    """Return the problem with the bandwidths of some links multiplied by factors.
-
-    What if the estimates are wrong? Plan with them, judge with the perturbed problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    factor : array_like
-        One number, or one per chosen link in the order of `links`; >= 0. It applies to all
-        periods.
-    links : iterable of (from, to), or ndarray, optional
-        Pairs of names, indices of links, or a mask of shape (n_links,); by default all links.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ProblemError
-        There is no such link, or a factor is negative or not finite.
-
-    Examples
-    --------
-    >>> from datacollect.problem.problem import Problem
-    >>> problem = Problem.from_matrix(["S", "D"], [[0, 8.0], [0, 0]], [10, 0], "D")
-    >>> perturb(problem, 0.5, [("S", "D")]).bandwidth_bytes_per_s.tolist()
-    [[4.0]]
-    """
-    chosen = _chosen_links(problem, links)
-    factors = np.asarray(factor, dtype=float)
-    if factors.ndim and factors.shape != chosen.shape:
-        raise ProblemError(
-            f"factor must be a number or one per chosen link ({len(chosen)}), got shape "
-            f"{factors.shape}"
-        )
-    if not (np.isfinite(factors) & (factors >= 0)).all():
-        raise ProblemError(f"factor must be >= 0 and finite, got {factor!r}")
-    bandwidth = problem.bandwidth_bytes_per_s.copy()
-    bandwidth[:, chosen] *= factors
-    return problem.replace(bandwidth_bytes_per_s=bandwidth)
-
-
-def perturb_random(
-    problem: Problem,
-    sigma: float,
-    *,
-    seed: int,
-    links: Iterable[tuple[str, str]] | npt.NDArray[Any] | None = None,
-) -> Problem:
-    """Return the problem with lognormal noise on the bandwidths of some links.
-
-    Each link's bandwidth is multiplied by exp(sigma·z), z standard normal: the median factor is
-    1, and twice as much is as likely as half as much.
-
-    Parameters
-    ----------
-    problem : Problem
-    sigma : float
-        Standard deviation of the factor's logarithm, >= 0; for small values about the relative
-        error. With 0.2 about 31 % of the links move by more than 20 %, see `estimate`.
-    seed : int
-        The same seed gives the same noise.
-    links : iterable of (from, to), or ndarray, optional
-        Pairs of names, indices of links, or a mask of shape (n_links,); by default all links.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ProblemError
-        There is no such link, or `sigma` is negative or not finite.
-
-    Examples
-    --------
-    >>> from datacollect.problem.problem import Problem
-    >>> problem = Problem.from_matrix(["S", "D"], [[0, 8.0], [0, 0]], [10, 0], "D")
-    >>> perturb_random(problem, 0.0, seed=1).bandwidth_bytes_per_s.tolist()
-    [[8.0]]
-    """
-    if not (math.isfinite(sigma) and sigma >= 0):
-        raise ProblemError(f"sigma must be >= 0 and finite, got {sigma!r}")
-    chosen = _chosen_links(problem, links)
-    z = np.random.default_rng(seed).standard_normal(len(chosen))
-    return perturb(problem, np.exp(sigma * z), chosen)
-
-
 # Estimates ----------------------------------------------------------------------------------
 
 
@@ -308,7 +231,7 @@ def _checked_samples(samples: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
             raise ProblemError(f"samples, row {row}: {column} must be a host's name, got nothing")
     arrays = []
     for column in ("bandwidth_bytes_per_s", "time_s"):
-        values = numbers_of(samples[column], f"samples: {column}")
+        values = numbers_of(samples[column], f"samples: {column}", _COUNTED[column])
         good = np.isfinite(values) & ((column == "time_s") | (values >= 0))
         if not good.all():
             row = int(np.argmin(good))
@@ -342,7 +265,7 @@ def _bytes_over_time(samples: pd.DataFrame, order: IntArray, first: IntArray) ->
                 f'samples: column {column} is missing, which how = "mean" needs: all bytes over '
                 'all seconds; add it, or use "median"'
             )
-        values = numbers_of(samples[column], f"samples: {column}")
+        values = numbers_of(samples[column], f"samples: {column}", _COUNTED[column])
         least = 0 if column == "bytes" else np.nextafter(0, 1)
         good = np.isfinite(values) & (values >= least)
         if not good.all():
@@ -398,47 +321,6 @@ def _quantiles(y: FloatArray, first: IntArray, n_samples: IntArray, quantile: fl
     step = y[first + high] - y[first + low]
     quantiles: FloatArray = y[first + low] + (position - low) * step
     return quantiles
-
-
-def _chosen_links(
-    problem: Problem, links: Iterable[tuple[str, str]] | npt.NDArray[Any] | None
-) -> IntArray:
-    if links is None:
-        return np.arange(problem.n_links)
-    if isinstance(links, np.ndarray) and links.dtype == bool:
-        if links.shape != (problem.n_links,):
-            raise ProblemError(
-                f"links: a mask must have shape ({problem.n_links},), got {links.shape}"
-            )
-        return np.flatnonzero(links)
-    if isinstance(links, np.ndarray) and links.dtype.kind in "iu":
-        chosen = links.astype(np.int64).ravel()
-        bad = (chosen < 0) | (chosen >= problem.n_links)
-        if bad.any():
-            raise ProblemError(
-                f"links: an index must lie in 0 ... {problem.n_links - 1}, "
-                f"got {chosen[np.argmax(bad)]}"
-            )
-    else:
-        chosen = np.array([_link_index(problem, pair) for pair in links], dtype=np.int64)
-    if len(np.unique(chosen)) < len(chosen):
-        raise ProblemError("links: a link is given twice; give each once, with one factor")
-    return chosen
-
-
-def _link_index(problem: Problem, pair: object) -> int:
-    if not (isinstance(pair, tuple | list) and len(pair) == 2):
-        raise ProblemError(f"links: must hold pairs (from, to) of names, got {pair!r}")
-    for name in pair:
-        if name not in problem.host_index:
-            raise ProblemError(
-                f"links: unknown host {name!r}" + nearest_hint(str(name), problem.names)
-            )
-    a, b = pair
-    found = int(problem.link_indices(problem.host_index[a], problem.host_index[b]))
-    if found < 0:
-        raise ProblemError(f"links: the problem has no link {a!r} -> {b!r}")
-    return found
 
 
 def _listed(columns: Iterable[Any]) -> str:

@@ -17,7 +17,12 @@ from datacollect.methods.fair.transfers import MAX_MIN_FAIR, AllAtOnce, RouteJob
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
-from datacollect.methods.options.arguments import HYSTERESIS, default_chunk_s, require_shape
+from datacollect.methods.options.arguments import (
+    HYSTERESIS,
+    default_chunk_s,
+    require_shape,
+    shape_in_seconds,
+)
 from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT, VIA_RELAY
 from datacollect.methods.options.of_methods import BestPathOptions
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
@@ -27,6 +32,7 @@ from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from datacollect.files.choices import First, Solver
+    from datacollect.files.quantities import Seconds
     from datacollect.flow.network.pools import Pool
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.problem import Problem
@@ -36,8 +42,8 @@ if TYPE_CHECKING:
 def best_path(
     problem: Problem,
     *,
-    slot_s: float | None = None,
-    chunk_s: float | None = None,
+    slot_s: Seconds | None = None,
+    chunk_s: Seconds | None = None,
     hysteresis: float = HYSTERESIS,
     first: First = VIA_DIRECT,
     solver: Solver = "auto",
@@ -57,11 +63,12 @@ def best_path(
     Parameters
     ----------
     problem : Problem
-    slot_s : float, optional
-        Relays store and forward in slots of this many seconds.
-    chunk_s : float, optional
-        Relays forward what they received this many seconds ago; default: 1/1000 of the lower
-        bound, or less where bandwidths change often: pipelines drain at each change.
+    slot_s : float or str, optional
+        Relays store and forward in slots of this many seconds, or of a time such as ``"5 min"``.
+    chunk_s : float or str, optional
+        Relays forward what they received this long ago, in seconds or a text; default:
+        1/1000 of the lower bound, or less where bandwidths change often: pipelines drain at each
+        change.
     hysteresis : float
         At least 1.
     first : {"direct", "relay"}
@@ -103,7 +110,8 @@ def best_path(
     >>> dc.best_path(problem).routes[0].hosts
     ('S', 'K', 'D')
     """
-    options = BestPathOptions(slot_s, chunk_s, hysteresis, first, solver, derate)
+    shape = shape_in_seconds(slot_s, chunk_s)
+    options = BestPathOptions(*shape, hysteresis, first, solver, derate)
     return judged(problem, partial(best_path_candidate, options=options, budget=Budget(solver)))
 
 

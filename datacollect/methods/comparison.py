@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import InfeasibleError
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import plan
+from datacollect.methods.options.arguments import shape_in_seconds
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, DIRECT, EARLY
 from datacollect.methods.options.of_methods import (
     BestPathOptions,
     CoordinatedOptions,
     DirectOptions,
 )
+from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.transfers import bottleneck_tree
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
 from datacollect.solvers.budget import Budget
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.files.choices import Finish, Solver
+    from datacollect.files.quantities import Seconds
     from datacollect.methods.options.of_methods import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.transfers import Bottleneck
@@ -69,6 +72,24 @@ class Comparison:
             for schedule in self.schedules.values()
         ).set_axis(pd.Index(list(self.schedules), name="method"))
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the methods as a table: the same as the attribute `table`.
+
+        Returns
+        -------
+        DataFrame
+            A row per method that has a schedule, which is the index: makespan_s, over_lower_bound,
+            n_routes, n_transfers, peak_storage_bytes, plan_time_s.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.compare(problem).to_dataframe()["makespan_s"].to_dict()
+        {'direct': 2.0, 'best-path': 2.0, 'coordinated': 2.0}
+        """
+        return self.table
+
     @property
     def advised(self) -> Schedule | None:
         """The plan about which advice may be given: none where direct, the alternative, failed."""
@@ -94,6 +115,11 @@ class Comparison:
 
     def __hash__(self) -> int:
         return hash((self.lower_bound_s, self.bottleneck, *self.schedules.values()))
+
+    def __repr__(self) -> str:
+        found = [f"{name} {plan.makespan_s:g} s" for name, plan in self.schedules.items()]
+        found += [f"{name} none" for name in self.errors]
+        return f"<Comparison: {', '.join(found)}, lower bound {self.lower_bound_s:g} s>"
 
     def _repr_html_(self) -> str:
         """Show the comparison in a notebook."""
@@ -142,11 +168,11 @@ class Comparison:
 def compare(
     problem: Problem,
     *,
-    slot_s: float | None = None,
-    chunk_s: float | None = None,
+    slot_s: Seconds | None = None,
+    chunk_s: Seconds | None = None,
     finish: Finish = EARLY,
     solver: Solver = "auto",
-    time_limit_s: float | None = None,
+    time_limit_s: Seconds | None = None,
     derate: float = 1.0,
 ) -> Comparison:
     """Plan with every method.
@@ -154,19 +180,20 @@ def compare(
     Parameters
     ----------
     problem : Problem
-    slot_s : float, optional
-        Store and forward in slots of this many seconds; without it, plans are pipelined.
-    chunk_s : float, optional
-        Pipelined: a relay forwards what it received this many seconds ago; default: 1/1000 of the
-        lower bound, or less where bandwidths change often. Both shape relayed routes of best-path
-        too, and mean nothing to direct.
+    slot_s : float or str, optional
+        Store and forward in slots of this many seconds, or of a time such as ``"5 min"``; without
+        it, plans are pipelined.
+    chunk_s : float or str, optional
+        Pipelined: a relay forwards what it received this long ago, in seconds or a text; default:
+        1/1000 of the lower bound, or less where bandwidths change often. Both shape relayed routes
+        of best-path too, and mean nothing to direct.
     finish : {"early", "together"}
         Of coordinated: sources that do not bind finish as early as capacities allow, or with the
         last.
     solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
         Who solves flows and linear programs; auto takes the fastest that is installed.
-    time_limit_s : float, optional
-        Stop the coordinated method after this many seconds.
+    time_limit_s : float or str, optional
+        Stop the coordinated method after this many seconds, or after a time such as ``"1 h"``.
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1, by every method.
 
@@ -193,6 +220,8 @@ def compare(
     >>> dc.compare(problem).table["makespan_s"].round(2).to_dict()
     {'direct': 4.0, 'best-path': 4.0, 'coordinated': 2.0}
     """
+    slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
+    time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
     optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
     every: dict[str, MethodOptions] = {
         DIRECT: DirectOptions(solver=solver, derate=derate),

@@ -19,6 +19,7 @@ from datacollect.methods.options.arguments import require_positive
 from datacollect.methods.options.names import DIRECT
 from datacollect.methods.options.of_methods import DirectOptions
 from datacollect.methods.timing.slots import require_slots
+from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.contents import HEURISTIC
 from datacollect.schedule.data.transfers import Turns
 from datacollect.solvers.budget import Budget
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from datacollect.files.choices import Solver
+    from datacollect.files.quantities import Seconds
     from datacollect.methods.fair.transfers import Turn
     from datacollect.numbers.arrays import BoolArray
     from datacollect.problem.problem import Problem
@@ -41,7 +43,7 @@ def direct(
     *,
     order: Sequence[str] | None = None,
     at_a_time: int | None = None,
-    time_slot_s: float | None = None,
+    time_slot_s: Seconds | None = None,
     solver: Solver = "auto",
     derate: float = NOT_DERATED,
 ) -> Schedule:
@@ -57,9 +59,9 @@ def direct(
         problem's order. Without `at_a_time`, one after another.
     at_a_time : int, optional
         So many hosts send at once; when one ends, the next in order begins.
-    time_slot_s : float, optional
-        With `at_a_time`: hosts take turns of this length, in order and round
-        again; the next slot's hosts wait for its start.
+    time_slot_s : float or str, optional
+        With `at_a_time`: hosts take turns of this length, in seconds or a text such as
+        ``"5 min"``, in order and round again; the next slot's hosts wait for its start.
     solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
         For the lower bound that the schedule reports.
     derate : float
@@ -89,7 +91,11 @@ def direct(
     (3.0, 4.0)
     """
     options = DirectOptions(
-        None if order is None else tuple(order), at_a_time, time_slot_s, solver, derate
+        None if order is None else tuple(order),
+        at_a_time,
+        in_units(time_slot_s, DURATION, "time_slot_s"),
+        solver,
+        derate,
     )
     return judged(problem, partial(direct_candidate, options=options, budget=Budget(solver)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +12,10 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 IndexArray: TypeAlias = npt.NDArray[np.int32]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# What becomes an array once its texts with units are numbers. Type checkers know the items of a
+# list with texts and numbers side by side as objects.
+InUnitsLike: TypeAlias = npt.ArrayLike | Sequence[Any]
 
 
 def ranges(first: IntArray, counts: IntArray) -> IntArray:

@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import Clock
-from datacollect.files.kinds import Number
-from datacollect.files.quantities import BYTES, BYTES_PER_S, SECONDS
 from datacollect.problem.calendar import recurring, windows_of_contents
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.contents import ProblemContents
+from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import (
     LIMITS,
     by_period,
@@ -26,13 +25,14 @@ from datacollect.problem.host_limits import (
 from datacollect.problem.numbers import one_per_host
 from datacollect.problem.rules import index_of_names, whole_backlogs
 from datacollect.problem.windows import windows_of
-from datacollect.problem.with_units import UNITS_OF, in_units
+from datacollect.problem.with_units import in_units, values_in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray
+    from datacollect.files.quantities import Seconds
+    from datacollect.numbers.arrays import BoolArray, FloatArray, IndexArray, InUnitsLike
     from datacollect.problem.host_limits import HourlyRate
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
     from datacollect.problem.windows import OpenLinks, Window
@@ -45,7 +45,7 @@ def contents_of_hosts(
     *,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
-    periods_s: Sequence[float] | None = None,
+    periods_s: Sequence[Seconds] | None = None,
     start: str | datetime | None = None,
     timezone: str | None = None,
 ) -> ProblemContents:
@@ -101,9 +101,9 @@ _Part = TypeVar("_Part", "Host", "Link")
 
 def _in_units(part: _Part, where: str) -> _Part:
     """Return a host or a link with numbers where it has texts with units."""
-    changed = {
-        key: in_units(value, of, f"{where}: {key}")
-        for key, of in UNITS_OF.items()
+    changed: dict[str, Any] = {
+        key: in_units(value, kind, f"{where}: {key}")
+        for key, kind in COUNTED.items()
         # Limits may be texts of hours, too.
         if key not in LIMITS and isinstance(value := getattr(part, key, None), str | list | tuple)
     }
@@ -139,16 +139,16 @@ def _rates_of_links(links: Sequence[Link]) -> dict[str, Any]:
 
 def contents_of_matrix(
     names: Sequence[str],
-    bandwidth_bytes_per_s: npt.ArrayLike,
-    backlog_bytes: npt.ArrayLike,
+    bandwidth_bytes_per_s: InUnitsLike,
+    backlog_bytes: InUnitsLike,
     destination: str,
     *,
-    limits: Mapping[str, npt.ArrayLike],
-    periods_s: npt.ArrayLike | None = None,
+    limits: Mapping[str, InUnitsLike],
+    periods_s: InUnitsLike | None = None,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
     most_connections: npt.ArrayLike | None = None,
-    rates: Mapping[str, npt.ArrayLike | None] | None = None,
+    rates: Mapping[str, InUnitsLike | None] | None = None,
 ) -> ProblemContents:
     """Bring a matrix of bandwidth into columns, see `Problem.from_matrix`.
 
@@ -184,8 +184,9 @@ def contents_of_matrix(
     """
     names = tuple(names)
     n = len(names)
-    given_rates = in_units(bandwidth_bytes_per_s, BYTES_PER_S, "bandwidth_bytes_per_s")
-    matrix = np.asarray(given_rates, dtype=float)
+    said = {"bandwidth_bytes_per_s": bandwidth_bytes_per_s, "backlog_bytes": backlog_bytes}
+    said = values_in_units({**said, **limits}, COUNTED)
+    matrix = np.asarray(said["bandwidth_bytes_per_s"], dtype=float)
     starts = _starts(periods_s)
     if matrix.ndim == 2:
         matrix = matrix[np.newaxis]
@@ -197,15 +198,15 @@ def contents_of_matrix(
     used = _off_diagonal_nonzero(matrix)
     number = np.arange(n, dtype=np.int32)
     given: dict[str, Any] = {
-        key: by_period(key, in_units(value, UNITS_OF[key], key), len(starts), n)
+        key: by_period(key, said[key], len(starts), n)
         if key in LIMITS
-        else one_per_host(key, in_units(value, UNITS_OF[key], key), n)
-        for key, value in limits.items()
+        else one_per_host(key, said[key], n)
+        for key in limits
     }
     return ProblemContents(
         names=names,
         destination=destination,
-        backlog_bytes=whole_backlogs(names, in_units(backlog_bytes, BYTES, "backlog_bytes")),
+        backlog_bytes=whole_backlogs(names, said["backlog_bytes"]),
         link_from=_read_only(np.repeat(number, used.sum(axis=1))),
         link_to=_read_only(np.broadcast_to(number, (n, n))[used]),
         bandwidth_bytes_per_s=_read_only(matrix[:, used]),
@@ -215,7 +216,7 @@ def contents_of_matrix(
         most_connections=None
         if most_connections is None
         else one_per_host("most_connections", most_connections, n),
-        **_rates_of_pairs(rates or {}, used),
+        **_rates_of_pairs(values_in_units(rates or {}, COUNTED), used),
         **given,
     )
 
@@ -228,8 +229,6 @@ def _rates_of_pairs(rates: Mapping[str, npt.ArrayLike | None], used: BoolArray) 
 
 
 def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
-    if key in UNITS_OF:
-        values = in_units(values, UNITS_OF[key], key)
     matrix = np.asarray(values, dtype=float)
     if matrix.shape not in ((), used.shape):
         raise ProblemError(
@@ -238,10 +237,10 @@ def _of_pairs(key: str, values: npt.ArrayLike, used: BoolArray) -> FloatArray:
     return np.broadcast_to(matrix, used.shape)[used]
 
 
-def _starts(periods_s: npt.ArrayLike | None) -> FloatArray:
+def _starts(periods_s: InUnitsLike | None) -> FloatArray:
     if periods_s is None:
         return np.zeros(1)
-    return np.asarray(in_units(periods_s, SECONDS, "periods_s"), dtype=float)
+    return np.asarray(in_units(periods_s, COUNTED["periods_s"], "periods_s"), dtype=float)
 
 
 def _host_indices(index: Mapping[str, int], names: Sequence[str], what: str) -> IndexArray:
@@ -262,8 +261,8 @@ def _forecast(link: Link, n_periods: int) -> FloatArray:
 def _limit(host: Host, key: str, n_periods: int) -> FloatArray | HourlyRate:
     said, place = getattr(host, key), f"host {host.name!r}: {key}"
     if isinstance(said, str) and has_hours(said):
-        return hourly_rate(said, place, Number("bytes per second"))
-    return _per_period(in_units(said, BYTES_PER_S, place), place, n_periods)
+        return hourly_rate(said, place, COUNTED[key])
+    return _per_period(in_units(said, COUNTED[key], place), place, n_periods)
 
 
 def _per_period(given: Any, place: str, n_periods: int) -> FloatArray:

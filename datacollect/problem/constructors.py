@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from datacollect.files.quantities import Seconds, WholeBytes
+    from datacollect.numbers.arrays import InUnitsLike
     from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 
 
@@ -37,7 +39,7 @@ class ProblemConstructors(ProblemContents):
         *,
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
-        periods_s: Sequence[float] | None = None,
+        periods_s: Sequence[Seconds] | None = None,
         start: str | datetime | None = None,
         timezone: str | None = None,
     ) -> Self:
@@ -55,9 +57,9 @@ class ProblemConstructors(ProblemContents):
             Capacities that several of the links use together.
         held : iterable of Held, optional
             What lies elsewhere already, of sources' backlogs.
-        periods_s : sequence of float, optional
-            Starts of the forecast's periods in seconds, the first 0; links then have a bandwidth
-            for each, or one for all.
+        periods_s : sequence of float or str, optional
+            Starts of the forecast's periods in seconds, or with units, the first 0; links then
+            have a bandwidth for each, or one for all.
         start, timezone : str, optional
             Clock time of 0 s, and the IANA name of its zone, as in files: what windows (``open``)
             need.
@@ -98,20 +100,20 @@ class ProblemConstructors(ProblemContents):
     def from_matrix(
         cls,
         names: Sequence[str],
-        bandwidth_bytes_per_s: npt.ArrayLike,
-        backlog_bytes: npt.ArrayLike,
+        bandwidth_bytes_per_s: InUnitsLike,
+        backlog_bytes: InUnitsLike,
         destination: str,
         *,
-        release_s: npt.ArrayLike = 0.0,
-        storage_bytes: npt.ArrayLike = math.inf,
-        uplink_bytes_per_s: npt.ArrayLike = math.inf,
-        downlink_bytes_per_s: npt.ArrayLike = math.inf,
-        periods_s: npt.ArrayLike | None = None,
+        release_s: InUnitsLike = 0.0,
+        storage_bytes: InUnitsLike = math.inf,
+        uplink_bytes_per_s: InUnitsLike = math.inf,
+        downlink_bytes_per_s: InUnitsLike = math.inf,
+        periods_s: InUnitsLike | None = None,
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
         most_connections: npt.ArrayLike | None = None,
-        per_connection_bytes_per_s: npt.ArrayLike | None = None,
-        capacity_bytes_per_s: npt.ArrayLike | None = None,
+        per_connection_bytes_per_s: InUnitsLike | None = None,
+        capacity_bytes_per_s: InUnitsLike | None = None,
         competitors: npt.ArrayLike | None = None,
     ) -> Self:
         """Build a problem from a bandwidth matrix.
@@ -259,11 +261,11 @@ class ProblemConstructors(ProblemContents):
     def from_dataframe(
         cls,
         links: pd.DataFrame,
-        backlog_bytes: Mapping[str, int | str] | pd.Series[Any],
+        backlog_bytes: Mapping[str, WholeBytes] | pd.Series[Any],
         destination: str,
         *,
         hosts: pd.DataFrame | None = None,
-        periods_s: npt.ArrayLike | None = None,
+        periods_s: InUnitsLike | None = None,
         shared: Iterable[SharedBottleneck] = (),
         held: Iterable[Held] = (),
     ) -> Self:
@@ -280,18 +282,21 @@ class ProblemConstructors(ProblemContents):
             0; then a row per link and period). A pair without a row is no link. What `estimate`
             returns fits as it is. Square: index and columns are hosts' names,
             row = from, column = to, bytes per second; NaN or 0 is no link, the diagonal is ignored.
-        backlog_bytes : mapping or Series
+            Where columns are named as keys of files, and in square tables, cells may be texts with
+            units: ``"10 Mbit/s"``.
+        backlog_bytes : mapping of str to int or str, or Series
             Bytes that each host holds, by name, numbers or texts as ``"1 TB"``; 0 where not given.
         destination : str
             The host that collects.
         hosts : DataFrame, optional
             Indexed by host's name, with any of the columns ``release_s``, ``storage_bytes``,
             ``uplink_bytes_per_s``, ``downlink_bytes_per_s``, ``most_connections``, ``latitude``,
-            ``longitude``; NaN is the default of `Host`. Cells of uplinks and downlinks may be lists
-            with one number per period. It lists all hosts, in their order. Without it hosts are all
-            names in links and backlogs: in the order of a square table, sorted otherwise.
+            ``longitude``; NaN is the default of `Host`. Cells may be texts with units; of uplinks
+            and downlinks lists with one number per period. It lists all hosts, in their order.
+            Without it hosts are all names in links and backlogs: in the order of a square table,
+            sorted otherwise.
         periods_s : array_like, shape (n_periods,), optional
-            Starts of the forecast's periods in seconds, the first 0.
+            Starts of the forecast's periods in seconds, or texts with units, the first 0.
         shared : iterable of SharedBottleneck, optional
             Capacities that several of the links use together.
         held : iterable of Held, optional
@@ -313,6 +318,11 @@ class ProblemConstructors(ProblemContents):
         >>> links = pd.DataFrame({"from": ["S"], "to": ["D"], "bandwidth_mbit_per_s": [2.5]})
         >>> dc.Problem.from_dataframe(links, {"S": 10**6}, "D").total_bytes
         1000000
+        >>> links = pd.DataFrame(
+        ...     {"from": ["S"], "to": ["D"], "bandwidth_bytes_per_s": ["10 Mbit/s"]}
+        ... )
+        >>> dc.Problem.from_dataframe(links, {"S": "1 GB"}, "D").bandwidth_bytes_per_s.tolist()
+        [[1250000.0]]
         """
         from datacollect.problem.tables import contents_of_table
 
@@ -333,7 +343,7 @@ class ProblemConstructors(ProblemContents):
         graph: nx.DiGraph[str],
         destination: str | None = None,
         *,
-        backlog: str | Mapping[str, int | str] | None = None,
+        backlog: str | Mapping[str, WholeBytes] | None = None,
         capacity: str | None = None,
     ) -> Self:
         """Build a problem from a directed graph.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from datacollect.files.clock import Clock
-    from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IndexArray, IntArray, InUnitsLike
     from datacollect.problem.hosts import DailyPeriods, Held, SharedBottleneck
     from datacollect.problem.manifest import Files
 
@@ -65,21 +65,21 @@ class ProblemChanges(TypedDict, total=False):
 
     names: Sequence[str]
     destination: str
-    backlog_bytes: npt.ArrayLike
-    release_s: npt.ArrayLike
-    storage_bytes: npt.ArrayLike
-    uplink_bytes_per_s: npt.ArrayLike
-    downlink_bytes_per_s: npt.ArrayLike
+    backlog_bytes: InUnitsLike
+    release_s: InUnitsLike
+    storage_bytes: InUnitsLike
+    uplink_bytes_per_s: InUnitsLike
+    downlink_bytes_per_s: InUnitsLike
     link_from: npt.ArrayLike
     link_to: npt.ArrayLike
-    bandwidth_bytes_per_s: npt.ArrayLike
-    periods_s: npt.ArrayLike
-    price_per_gb: npt.ArrayLike | None
+    bandwidth_bytes_per_s: InUnitsLike
+    periods_s: InUnitsLike
+    price_per_gb: InUnitsLike | None
     shared: Sequence[SharedBottleneck]
     held: Sequence[Held]
     most_connections: npt.ArrayLike | None
-    per_connection_bytes_per_s: npt.ArrayLike | None
-    capacity_bytes_per_s: npt.ArrayLike | None
+    per_connection_bytes_per_s: InUnitsLike | None
+    capacity_bytes_per_s: InUnitsLike | None
     competitors: npt.ArrayLike | None
     clock: Clock | None
     daily: DailyPeriods | None

@@ -24,6 +24,7 @@ from datacollect.files.kinds import (
 from datacollect.problem.contents import FILE_TOLERANCE
 from datacollect.problem.host_limits import HostRate
 from datacollect.problem.windows import Windows
+from datacollect.problem.with_units import BANDWIDTH, CAPACITY, INSTANT, RANGE, counted_fields
 
 UNLIMITED = "leave it out for unlimited"
 NONE = "leave it out for 0"
@@ -31,10 +32,7 @@ NAME = Text()
 PAIR = ListOf(NAME, 2, 2, 'must be a pair ["from", "to"]')
 SOURCE_NAME = "Whose backlog the data are part of."
 BYTES_RANGE = "First byte of the range, counted within the source's backlog."
-
-
-def _bandwidth(remedy: str = "use 0 for no capacity") -> Number:
-    return Number("bytes per second", remedy=remedy)
+_HOST_RATE = replace(BANDWIDTH, remedy=UNLIMITED)
 
 
 HOST = Table(
@@ -62,13 +60,13 @@ HOST = Table(
         ),
         Field(
             "uplink_bytes_per_s",
-            _bandwidth(UNLIMITED),
+            _HOST_RATE,
             "What all links out of the host carry together, in bytes per second; unlimited if "
             "absent.",
         ),
         Field(
             "downlink_bytes_per_s",
-            _bandwidth(UNLIMITED),
+            _HOST_RATE,
             "What all links into the host carry together, in bytes per second; unlimited if "
             "absent.",
         ),
@@ -95,7 +93,7 @@ HOST = Table(
 
 _CAPACITY = Field(
     "capacity_bytes_per_s",
-    Number("bytes per second", positive=True, remedy="leave it out where it is not known"),
+    CAPACITY,
     "What all connections together get, ours and others', in bytes per second: n of ours get "
     "capacity n / (n + competitors).",
 )
@@ -110,7 +108,7 @@ _COMPETITORS = Field(
 RATES = (
     Field(
         "per_connection_bytes_per_s",
-        Number("bytes per second", positive=True, remedy="leave it out where it is not known"),
+        CAPACITY,
         "What one connection gets at most, however idle the wire, in bytes per second.",
     ),
     _CAPACITY,
@@ -125,7 +123,7 @@ LINK = Table(
         Field("to", NAME, "Host that receives.", required=True),
         Field(
             "bandwidth_bytes_per_s",
-            Forecast(_bandwidth()),
+            Forecast(BANDWIDTH),
             "Available bandwidth in bytes per second: a number, or with periods_s a list of one "
             "number per period; 0 means no capacity.",
             required=True,
@@ -147,7 +145,7 @@ SHARED = Table(
         Field("name", NAME, "Unique name of the bottleneck.", required=True),
         Field(
             "bandwidth_bytes_per_s",
-            _bandwidth(),
+            BANDWIDTH,
             "What its links carry together, in bytes per second.",
             required=True,
         ),
@@ -173,10 +171,13 @@ HELD = Table(
             required=True,
         ),
         Field("source", NAME, SOURCE_NAME, required=True),
-        Field("offset_bytes", Whole("bytes"), BYTES_RANGE, required=True),
-        Field("bytes", Whole("bytes"), "Length of the range in bytes.", required=True),
+        Field("offset_bytes", RANGE, BYTES_RANGE, required=True),
+        Field("bytes", RANGE, "Length of the range in bytes.", required=True),
     ),
 )
+
+# What numbers of hosts, links and starts of periods count, wherever else than in files they stand.
+COUNTED = {**counted_fields(HOST, LINK), "periods_s": INSTANT, "measured_s": INSTANT}
 
 _BY_TIME = (
     "in bytes per second: a number, with periods a list of one per period, or with start rates "
@@ -200,7 +201,7 @@ def _by_time(field: Field) -> Field:
     """Return a field of hosts as problems have it: limits may change by time there."""
     if field.name not in _HOST_FIELDS:
         return field
-    rates = HostRate(_bandwidth(UNLIMITED))
+    rates = HostRate(_HOST_RATE)
     return replace(field, kind=rates, description=_HOST_FIELDS[field.name])
 
 

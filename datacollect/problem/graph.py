@@ -12,16 +12,18 @@ import numpy as np
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.problem.building import contents_of_hosts
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
+from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import LIMITS
 from datacollect.problem.hosts import Held, Host, Link, SharedBottleneck
 from datacollect.problem.places import PLACE_COLUMNS
-from datacollect.problem.with_units import UNITS_OF, in_units
+from datacollect.problem.with_units import in_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import networkx as nx
 
+    from datacollect.files.quantities import WholeBytes
     from datacollect.numbers.arrays import IndexArray
     from datacollect.problem.contents import ProblemContents
 
@@ -42,7 +44,7 @@ def contents_of_graph(
     graph: nx.DiGraph[Any],
     destination: str | None = None,
     *,
-    backlog: str | Mapping[str, int | str] | None = None,
+    backlog: str | Mapping[str, WholeBytes] | None = None,
     capacity: str | None = None,
 ) -> ProblemContents:
     """Bring a directed graph into columns.
@@ -89,7 +91,7 @@ def contents_of_graph(
 
 
 def _with_backlogs(
-    nodes: Iterable[tuple[Any, Mapping[str, Any]]], backlog: str | Mapping[str, int | str] | None
+    nodes: Iterable[tuple[Any, Mapping[str, Any]]], backlog: str | Mapping[str, WholeBytes] | None
 ) -> list[tuple[Any, Mapping[str, Any]]]:
     """Return nodes with the backlogs that are given by name, or stand in an attribute."""
     listed = list(nodes)
@@ -282,7 +284,7 @@ def _link_of_edge(tail: Any, head: Any, data: Mapping[str, Any]) -> Link:
 
 def _plain(value: Any, key: str, where: str) -> Any:
     """Return an attribute with numbers where it has texts with units."""
-    return in_units(value, UNITS_OF[key], f"{where}: {key}") if key in UNITS_OF else value
+    return in_units(value, COUNTED[key], f"{where}: {key}") if key in COUNTED else value
 
 
 def _require_number(value: Any, where: str) -> None:

@@ -23,7 +23,7 @@ from datacollect.problem.windows import padded
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from datacollect.files.kinds import Schema
+    from datacollect.files.kinds import Kind, Schema
     from datacollect.numbers.arrays import FloatArray, IntArray
     from datacollect.problem.contents import ProblemContents
 
@@ -80,7 +80,7 @@ def has_hours(text: str) -> bool:
     return _HAS_HOUR.search(text) is not None
 
 
-def hourly_rate(text: str, place: str, number: Number) -> HourlyRate:
+def hourly_rate(text: str, place: str, number: Kind) -> HourlyRate:
     """Read rates by hours of the day: commas or semicolons separate them.
 
     Raises

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from datacollect.files.units import counted
+from datacollect.problem.with_units import BANDWIDTH, CAPACITY, RANGE, in_units
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from datacollect.files.quantities import Bytes, BytesPerS, Price, Seconds, WholeBytes
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
     from datacollect.problem.windows import OpenLinks
 
@@ -25,13 +29,13 @@ class Host:
     ----------
     name : str
         Unique, not empty.
-    backlog_bytes : int
+    backlog_bytes : int or str
         Bytes that it holds at its release time and that must reach the destination.
-    release_s : float
+    release_s : float or str
         Instant from which its backlog may leave.
-    storage_bytes : int or float
+    storage_bytes : float or str
         Room for other hosts' data; infinite by default; 0: never a store-and-forward relay.
-    uplink_bytes_per_s, downlink_bytes_per_s : float, sequence of float, or str
+    uplink_bytes_per_s, downlink_bytes_per_s : float, str, or sequence of these
         What all links out of it, or into it, carry together; infinite by default. One number per
         period of the problem's ``periods_s``, or rates from hours of the day on, every day:
         ``"08:00 10 Mbit/s, 20:00 1 Gbit/s"``, for which the problem needs a start.
@@ -44,11 +48,11 @@ class Host:
     """
 
     name: str
-    backlog_bytes: int | str = 0
-    release_s: float | str = 0.0
-    storage_bytes: float | str = math.inf
-    uplink_bytes_per_s: float | Sequence[float | str] | str = math.inf
-    downlink_bytes_per_s: float | Sequence[float | str] | str = math.inf
+    backlog_bytes: WholeBytes = 0
+    release_s: Seconds = 0.0
+    storage_bytes: Bytes = math.inf
+    uplink_bytes_per_s: BytesPerS | Sequence[BytesPerS] = math.inf
+    downlink_bytes_per_s: BytesPerS | Sequence[BytesPerS] = math.inf
     most_connections: float = math.inf
     latitude: float | None = None
     longitude: float | None = None
@@ -65,24 +69,25 @@ class Link:
     ----------
     from_host, to_host : str
         Names of two different hosts.
-    bandwidth_bytes_per_s : float or sequence of float
+    bandwidth_bytes_per_s : float, str, or sequence of these
         One number, or one per period of the problem's ``periods_s``; 0 means no capacity.
-    price_per_gb : float
+    price_per_gb : float or str
         Price per 10^9 bytes in any currency.
-    per_connection_bytes_per_s, capacity_bytes_per_s, competitors : float, optional
+    per_connection_bytes_per_s, capacity_bytes_per_s : float or str, optional
         How the rate grows with connections, see `datacollect.problem.connection_rates`: what one
-        gets at most, what all get together, how many are others'. The bandwidth is then what one
-        connection gets. All None: a constant.
+        gets at most, what all get together. The bandwidth is then what one connection gets.
+    competitors : float, optional
+        How many connections are others'. All three None: a constant.
     open : str or sequence of str, optional
         When it carries data: ``"Mo-Fr 20:00-06:00"``; always by default.
     """
 
     from_host: str
     to_host: str
-    bandwidth_bytes_per_s: float | str | Sequence[float | str]
-    price_per_gb: float | str = 0.0
-    per_connection_bytes_per_s: float | str | None = None
-    capacity_bytes_per_s: float | str | None = None
+    bandwidth_bytes_per_s: BytesPerS | Sequence[BytesPerS]
+    price_per_gb: Price = 0.0
+    per_connection_bytes_per_s: BytesPerS | None = None
+    capacity_bytes_per_s: BytesPerS | None = None
     competitors: float | None = None
     open: str | Sequence[str] | None = None
 
@@ -95,13 +100,25 @@ class SharedBottleneck:
     ----------
     name : str
         Unique among shared bottlenecks.
-    bandwidth_bytes_per_s : float
-        What its links carry together.
+    bandwidth_bytes_per_s : float or str
+        What its links carry together; a text has its unit: ``"10 Gbit/s"``.
     links : sequence of (str, str)
         Pairs (from, to); each must be a link of the problem.
-    capacity_bytes_per_s, competitors : float, optional
-        Of a wire that gives to each connection: what all get together, how many are others'. The
-        bandwidth is then what a single connection of ours gets. Both None: a constant.
+    capacity_bytes_per_s : float or str, optional
+        Of a wire that gives to each connection: what all get together. The bandwidth is then what
+        a single connection of ours gets.
+    competitors : float, optional
+        How many connections are others'. Both None: a constant.
+
+    Raises
+    ------
+    ProblemError
+        A text is no rate.
+
+    Examples
+    --------
+    >>> SharedBottleneck("uplink", "8 kbit/s", [("S", "D"), ("T", "D")])
+    <SharedBottleneck 'uplink': 1000 bytes/s, 2 links>
     """
 
     name: str
@@ -109,6 +126,32 @@ class SharedBottleneck:
     links: Sequence[tuple[str, str]]
     capacity_bytes_per_s: float | None = None
     competitors: float | None = None
+
+    # Written out, since attributes are numbers where arguments may be texts.
+    def __init__(
+        self,
+        name: str,
+        bandwidth_bytes_per_s: BytesPerS,
+        links: Sequence[tuple[str, str]],
+        capacity_bytes_per_s: BytesPerS | None = None,
+        competitors: float | None = None,
+    ) -> None:
+        where = f"shared bottleneck {name!r}"
+        vars(self).update(
+            name=name,
+            bandwidth_bytes_per_s=in_units(
+                bandwidth_bytes_per_s, BANDWIDTH, f"{where}: bandwidth_bytes_per_s"
+            ),
+            links=links,
+            capacity_bytes_per_s=in_units(
+                capacity_bytes_per_s, CAPACITY, f"{where}: capacity_bytes_per_s"
+            ),
+            competitors=competitors,
+        )
+
+    def __repr__(self) -> str:
+        links = counted(len(self.links), "link")
+        return f"<SharedBottleneck {self.name!r}: {self.bandwidth_bytes_per_s:g} bytes/s, {links}>"
 
 
 @dataclass(frozen=True)
@@ -142,14 +185,34 @@ class Held:
         Where it lies; at the destination it counts as collected.
     source : str
         Whose backlog it is part of.
-    offset_bytes, n_bytes : int
-        The range within the source's backlog.
+    offset_bytes, n_bytes : int or str
+        The range within the source's backlog; a text has its unit: ``"10 GB"``.
+
+    Raises
+    ------
+    ProblemError
+        A text is no whole number of bytes.
+
+    Examples
+    --------
+    >>> Held("D", "S", 0, "5 kB")
+    Held(host='D', source='S', offset_bytes=0, n_bytes=5000)
     """
 
     host: str
     source: str
     offset_bytes: int
     n_bytes: int
+
+    # Written out, since attributes are numbers where arguments may be texts.
+    def __init__(
+        self, host: str, source: str, offset_bytes: WholeBytes, n_bytes: WholeBytes
+    ) -> None:
+        if isinstance(offset_bytes, str) or isinstance(n_bytes, str):
+            where = f"held data of {source!r} at {host!r}"
+            offset_bytes = in_units(offset_bytes, RANGE, f"{where}: offset_bytes")
+            n_bytes = in_units(n_bytes, RANGE, f"{where}: n_bytes")
+        vars(self).update(host=host, source=source, offset_bytes=offset_bytes, n_bytes=n_bytes)
 
 
 class HeldColumns(NamedTuple):

@@ -17,13 +17,16 @@ from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.constructors import ProblemConstructors
 from datacollect.problem.copies import copied, settle, with_rates
 from datacollect.problem.extreme_rates import require_possible_rates
+from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.questions import ProblemQuestions
+from datacollect.problem.with_units import INSTANT, in_units, values_in_units
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+    from datacollect.files.quantities import Seconds
     from datacollect.numbers.arrays import IntArray
     from datacollect.problem.contents import ProblemChanges
 
@@ -155,7 +158,8 @@ class Problem(ProblemConstructors, ProblemQuestions):
         Parameters
         ----------
         **changes
-            New values by the attributes' names, with the attributes' units.
+            New values by the attributes' names, with the attributes' units; or texts with
+            their own, as in files.
 
         Returns
         -------
@@ -173,11 +177,13 @@ class Problem(ProblemConstructors, ProblemQuestions):
         >>> problem = Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
         >>> problem.replace(backlog_bytes=[20, 0]).total_bytes
         20
+        >>> problem.replace(backlog_bytes=["6 TB", 0], storage_bytes="1 GiB").total_bytes
+        6000000000000
         """
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Problem has no attribute {name!r}{nearest_hint(name, known)}")
-        values: dict[str, Any] = {**changes}
+        values = values_in_units(changes, COUNTED)
         given = {"periods_s", "bandwidth_bytes_per_s"}
         # A limit that is constant is so on all days that are yet to be listed.
         given |= {key for key in LIMITS if key in values and varies(values[key])}
@@ -188,7 +194,7 @@ class Problem(ProblemConstructors, ProblemQuestions):
         settle(other, values.keys())
         return other
 
-    def until(self, at_s: float) -> Problem:
+    def until(self, at_s: Seconds) -> Problem:
         """Return the problem with daily periods listed at least until an instant.
 
         Where bandwidths recur every day (``daily_periods`` in a file), or links have windows
@@ -197,8 +203,8 @@ class Problem(ProblemConstructors, ProblemQuestions):
 
         Parameters
         ----------
-        at_s : float
-            Seconds from the problem's start.
+        at_s : float or str
+            Seconds from the problem's start, or a text with its unit.
 
         Returns
         -------
@@ -218,8 +224,10 @@ class Problem(ProblemConstructors, ProblemQuestions):
         ... )
         >>> problem.n_periods, problem.until(10 * 86_400.0).n_periods
         (5, 33)
+        >>> problem.until("10 days").n_periods
+        33
         """
-        changes = calendar.listed_until(self, at_s)
+        changes = calendar.listed_until(self, in_units(at_s, INSTANT, "at_s"))
         return self.replace(**changes) if changes else self
 
     def with_links(self, links: IntArray) -> Problem:

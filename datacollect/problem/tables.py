@@ -6,13 +6,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from datacollect.errors import ProblemError, nearest_hint
-from datacollect.files.quantities import BYTES, SECONDS
 from datacollect.files.units import BYTES_PER_S
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
+from datacollect.problem.fields import COUNTED
 from datacollect.problem.host_limits import LIMITS
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import numbers_of
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.numbers.arrays import FloatArray, IntArray
+    from datacollect.files.quantities import WholeBytes
+    from datacollect.numbers.arrays import FloatArray, IntArray, InUnitsLike
     from datacollect.problem.hosts import Held, SharedBottleneck
 
 HOST_COLUMNS = (
@@ -54,11 +54,11 @@ LINK_COLUMNS = (
 
 def contents_of_table(
     links: pd.DataFrame,
-    backlog_bytes: Mapping[str, int | str] | pd.Series[Any],
+    backlog_bytes: Mapping[str, WholeBytes] | pd.Series[Any],
     destination: str,
     *,
     hosts: pd.DataFrame | None = None,
-    periods_s: npt.ArrayLike | None = None,
+    periods_s: InUnitsLike | None = None,
     shared: Iterable[SharedBottleneck] = (),
     held: Iterable[Held] = (),
 ) -> ProblemContents:
@@ -78,7 +78,7 @@ def contents_of_table(
     backlog = _backlog_by_name(backlog_bytes)
     starts = np.zeros(1)
     if periods_s is not None:
-        starts = np.asarray(in_units(periods_s, SECONDS, "periods_s"), dtype=float)
+        starts = np.asarray(in_units(periods_s, COUNTED["periods_s"], "periods_s"), dtype=float)
     host_list = None if hosts is None else _host_names(hosts)
     columns: dict[str, Any]
     if {"from", "to"} <= set(links.columns):
@@ -150,19 +150,11 @@ def _long(
         links, period = _with_periods(links, len(starts))
     names, tail, head = _ends(links, host_list, backlog)
     with np.errstate(over="ignore"):  # what becomes infinite is refused by the rules of problems
-        bandwidth = (
-            numbers_of(links[bandwidth_column], f"links: {bandwidth_column}")
-            * BYTES_PER_S[bandwidth_column]
-        )
+        bandwidth = _numbers_of(links, bandwidth_column, "links") * BYTES_PER_S[bandwidth_column]
     rates = {
-        key: numbers_of(links[key], f"links: {key}") if key in links else None
-        for key in RATE_COLUMNS
+        key: _numbers_of(links, key, "links") if key in links else None for key in RATE_COLUMNS
     }
-    price = (
-        numbers_of(links["price_per_gb"], "links: price_per_gb")
-        if "price_per_gb" in links
-        else None
-    )
+    price = _numbers_of(links, "price_per_gb", "links") if "price_per_gb" in links else None
     if period is None:
         matrix = np.tile(bandwidth, (len(starts), 1))
     else:
@@ -231,7 +223,9 @@ def _square(
         )
     matrix = np.empty(links.shape)
     for i, name in enumerate(names):
-        matrix[:, i] = numbers_of(links[name], f"links: column {name!r}")
+        matrix[:, i] = numbers_of(
+            links[name], f"links: column {name!r}", COUNTED["bandwidth_bytes_per_s"]
+        )
     used = (matrix != 0) & ~np.isnan(matrix)
     np.fill_diagonal(used, val=False)
     tail, head = (end.astype(np.int32) for end in np.nonzero(used))
@@ -349,21 +343,27 @@ def _host_limits(hosts: pd.DataFrame | None, n_hosts: int, n_periods: int) -> di
         if hosts is not None and column in hosts:
             values = hosts[column]
             given = (
-                _by_period(values, f"hosts: {column}", n_periods)
+                _by_period(values, column, n_periods)
                 if column in LIMITS
-                else numbers_of(values, f"hosts: {column}")
+                else _numbers_of(hosts, column, "hosts")
             )
             limits[column] = np.where(np.isnan(given), default, given)
     return limits
 
 
-def _by_period(values: pd.Series[Any], where: str, n_periods: int) -> FloatArray:
+def _numbers_of(table: pd.DataFrame, column: str, what: str) -> FloatArray:
+    """Return a column's numbers; texts with units where the column's name is that of a file's."""
+    return numbers_of(table[column], f"{what}: {column}", COUNTED.get(column))
+
+
+def _by_period(values: pd.Series[Any], column: str, n_periods: int) -> FloatArray:
     """Return what hosts say by numbers, or by lists with one number per period."""
     import pandas as pd
 
+    where, kind = f"hosts: {column}", COUNTED[column]
     several = [isinstance(cell, list | tuple | np.ndarray) for cell in values]
     if not any(several):
-        return numbers_of(values, where)
+        return numbers_of(values, where, kind)
     for name, cell, is_list in zip(values.index, values, several, strict=True):
         if is_list and len(cell) != n_periods:
             raise ProblemError(
@@ -375,16 +375,18 @@ def _by_period(values: pd.Series[Any], where: str, n_periods: int) -> FloatArray
         for cell, is_list in zip(values, several, strict=True)
     ]
     columns = zip(*spread, strict=True)
-    return np.array([numbers_of(pd.Series(list(column)), where) for column in columns])
+    return np.array(
+        [numbers_of(pd.Series(list(rates), values.index), where, kind) for rates in columns]
+    )
 
 
-def _backlog_by_name(backlog_bytes: Mapping[str, int | str] | pd.Series[Any]) -> dict[str, int]:
+def _backlog_by_name(backlog_bytes: Mapping[str, WholeBytes] | pd.Series[Any]) -> dict[str, int]:
     import pandas as pd
 
     if isinstance(backlog_bytes, pd.Series) and not backlog_bytes.index.is_unique:
         twice = backlog_bytes.index[backlog_bytes.index.duplicated()][0]
         raise ProblemError(f"backlog_bytes: host {twice!r} given twice; sum or drop one")
-    items = in_units(dict(backlog_bytes), BYTES, "backlog_bytes")
+    items = in_units(dict(backlog_bytes), COUNTED["backlog_bytes"], "backlog_bytes")
     for name in items:
         if not isinstance(name, str):
             raise ProblemError(f"backlog_bytes: a host's name must be text, got {name!r}")

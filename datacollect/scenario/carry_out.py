@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.files.choices import Engine, RunMethod
+    from datacollect.files.quantities import Seconds
     from datacollect.methods.execution import Carrying
     from datacollect.problem.problem import Problem
     from datacollect.scenario.probe_cache import Measurement
@@ -52,7 +53,7 @@ def simulate(
     method: RunMethod | None = None,
     seed: int | None = None,
     schedule: Schedule | None = None,
-    time_limit_s: float | None = None,
+    time_limit_s: Seconds | None = None,
     progress: Callable[[float, int], None] | None = None,
     cache_dir: str | PathLike[str] | None = None,
 ) -> Run:
@@ -70,8 +71,8 @@ def simulate(
         Instead of the scenario's ``run.seed``.
     schedule : Schedule, optional
         Carry this out instead of planning.
-    time_limit_s : float, optional
-        Simulated time, instead of the scenario's.
+    time_limit_s : float or str, optional
+        Simulated time, instead of the scenario's: seconds, or a text such as ``"2 h"``.
     progress : callable, optional
         Called now and then with simulated seconds and bytes collected; with 0 bytes while
         ns-3 measures.
@@ -141,7 +142,7 @@ def carry_out(
     method: RunMethod | None = None,
     seed: int | None = None,
     schedule: Schedule | None = None,
-    time_limit_s: float | None = None,
+    time_limit_s: Seconds | None = None,
     progress: Callable[[float, int], None] | None = None,
     cache_dir: str | PathLike[str] | None = None,
     stage: Callable[[str, int], None] | None = None,
@@ -233,7 +234,7 @@ def _with_overrides(
     scenario: Scenario | Mapping[str, Any] | str | PathLike[str],
     method: RunMethod | None,
     seed: int | None,
-    time_limit_s: float | None,
+    time_limit_s: Seconds | None,
 ) -> Scenario:
     if not isinstance(scenario, Scenario):
         if isinstance(scenario, Mapping):

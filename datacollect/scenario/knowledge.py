@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import ProblemError
-from datacollect.measurement.estimates import estimate, perturb
+from datacollect.measurement.estimates import estimate
+from datacollect.measurement.perturbed import perturb
 from datacollect.problem.problem import Problem
 from datacollect.scenario.known_wires import (
     payload_bytes_per_s,

@@ -15,6 +15,7 @@ import numpy as np
 from datacollect.errors import naming, nearest_hint
 from datacollect.files.documents import document_name, folder_of, read_tree
 from datacollect.files.kinds import shown_text, wrong
+from datacollect.files.notebook import html_of_facts
 from datacollect.scenario.fields import ALWAYS, EXAMPLE, SCENARIO, SCENARIO_FORMAT, WITH_TOPOLOGY
 from datacollect.scenario.places import put
 from datacollect.scenario.rules import check_together, reject_other_format, require_one_network
@@ -328,6 +329,18 @@ class Scenario:
     def sha256(self) -> str:
         """Hash of what the file says, defaults written out; not of the files that it names."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    def _repr_html_(self) -> str:
+        """Show the scenario in a notebook."""
+        network = self.section("topology")["kind"] if self.has_topology else "a problem"
+        return html_of_facts(
+            f"Scenario {self.name}",
+            [
+                ("network", network),
+                ("method", self.section("method")["name"]),
+                ("seed", str(self.section("run")["seed"])),
+            ],
+        )
 
     def __repr__(self) -> str:
         return f"<Scenario {self.name!r}: {self.section('method')['name']}>"

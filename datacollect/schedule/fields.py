@@ -14,6 +14,7 @@ from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
 
 SECONDS = Number("seconds")
+INSTANT = Number("seconds", remedy="count from the start of the plan")
 
 TRANSFER = Table(
     "the transfer",
@@ -174,7 +175,7 @@ PROGRESS = Table(
         Field("format", Text((PROGRESS_FORMAT,)), "Format and its version.", required=True),
         Field(
             "at_s",
-            Number("seconds", remedy="count from the start of the plan"),
+            INSTANT,
             "The instant, in seconds from the start of the plan.",
             required=True,
         ),

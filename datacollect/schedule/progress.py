@@ -13,20 +13,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.files.units import counted
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.problem.calendar import enough_s, least_s, listed
 from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
+from datacollect.problem.with_units import in_units
 from datacollect.schedule.data.contents import ProgressContents
 from datacollect.schedule.data.new_links import PERIOD_COLUMNS, with_new_links
 from datacollect.schedule.data.use import legs
+from datacollect.schedule.fields import INSTANT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from os import PathLike
 
+    import pandas as pd
+
+    from datacollect.files.quantities import Seconds
     from datacollect.problem.hosts import SharedBottleneck
     from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.new_links import NewLinks
     from datacollect.schedule.schedule import Schedule
 
 
@@ -34,10 +41,10 @@ if TYPE_CHECKING:
 class Progress(ProgressContents):
     """How far a collection has got at one instant, and what is known anew.
 
-    Attributes
+    Parameters
     ----------
-    at_s : float
-        The instant, on the plan's clock.
+    at_s : float or str
+        The instant, on the plan's clock: in seconds, or as a text such as ``"2 h"``.
     held : tuple of Held
         All that lies elsewhere than at its source; at the destination it is collected. What is
         listed nowhere still lies at its source.
@@ -50,24 +57,56 @@ class Progress(ProgressContents):
     Raises
     ------
     ProblemError
-        `at_s` is negative or not finite.
+        `at_s` is negative, not finite, or a text that is no time.
 
     Examples
     --------
     A relay got half of the data of S and passed half of that on:
 
-    >>> Progress(2.0, held=(Held("D", "S", 0, 5), Held("K", "S", 5, 5))).at_s
+    >>> Progress("2 s", held=(Held("D", "S", 0, 5), Held("K", "S", 5, 5))).at_s
     2.0
     """
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.at_s < math.inf:
+    # Written out, since attributes are numbers where arguments may be texts.
+    def __init__(
+        self,
+        at_s: Seconds,
+        held: Iterable[Held] = (),
+        links: NewLinks | None = None,
+        lost_hosts: Iterable[str] = (),
+    ) -> None:
+        at_s = in_units(at_s, INSTANT, "progress: at_s")
+        if not 0 <= at_s < math.inf:
             raise ProblemError(
-                f"progress: at_s must be >= 0 and finite, got {self.at_s:g}; it counts seconds "
+                f"progress: at_s must be >= 0 and finite, got {at_s:g}; it counts seconds "
                 "from the start of the plan"
             )
-        object.__setattr__(self, "held", tuple(self.held))
-        object.__setattr__(self, "lost_hosts", tuple(self.lost_hosts))
+        vars(self).update(at_s=at_s, held=tuple(held), links=links, lost_hosts=tuple(lost_hosts))
+
+    def _repr_html_(self) -> str:
+        """Show the progress in a notebook."""
+        from datacollect.files.notebook import html_of_facts
+        from datacollect.files.units import format_bytes, format_duration
+
+        n_bytes = sum(held.n_bytes for held in self.held)
+        n_links = 0 if self.links is None else len(self.links.link_from)
+        return html_of_facts(
+            "Progress",
+            [
+                ("at", format_duration(self.at_s)),
+                ("held elsewhere", f"{format_bytes(n_bytes)} in {len(self.held)} ranges"),
+                ("links estimated anew", str(n_links)),
+                ("lost hosts", ", ".join(self.lost_hosts) or "none"),
+            ],
+        )
+
+    def __repr__(self) -> str:
+        n_bytes = sum(held.n_bytes for held in self.held)
+        lost = f", {counted(len(self.lost_hosts), 'lost host')}" if self.lost_hosts else ""
+        return (
+            f"<Progress: at {self.at_s:g} s, {counted(n_bytes, 'byte')} held in "
+            f"{counted(len(self.held), 'range')}{lost}>"
+        )
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], problem: Problem) -> Progress:
@@ -142,7 +181,7 @@ class Progress(ProgressContents):
             return cls(**vars(contents_of(tree, problem.host_index, folder_of(path))))
 
     @classmethod
-    def from_schedule(cls, problem: Problem, plan: Schedule, at_s: float) -> Progress:
+    def from_schedule(cls, problem: Problem, plan: Schedule, at_s: Seconds) -> Progress:
         """Say what the plan itself says: what lies where at an instant if all goes as planned.
 
         Parameters
@@ -150,8 +189,8 @@ class Progress(ProgressContents):
         problem : Problem
         plan : Schedule
             A valid schedule for the problem.
-        at_s : float
-            Seconds from the start of the plan.
+        at_s : float or str
+            Seconds from the start of the plan, or a text such as ``"2 h"``.
 
         Returns
         -------
@@ -171,7 +210,25 @@ class Progress(ProgressContents):
         """
         empty = cls(at_s)  # refuses instants that are none
         collected = tuple(h for h in problem.held if h.host == problem.destination and h.n_bytes)
-        return replace(empty, held=collected + _held_at(plan, at_s))
+        return replace(empty, held=collected + _held_at(plan, empty.at_s))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return what lies where as a table.
+
+        Returns
+        -------
+        DataFrame
+            A row for each of `held`: host, source, offset_bytes, bytes.
+
+        Examples
+        --------
+        >>> Progress(2.0, held=(Held("D", "S", 0, 5),)).to_dataframe().to_dict("records")
+        [{'host': 'D', 'source': 'S', 'offset_bytes': 0, 'bytes': 5}]
+        """
+        import pandas as pd
+
+        rows = [(held.host, held.source, held.offset_bytes, held.n_bytes) for held in self.held]
+        return pd.DataFrame(rows, columns=["host", "source", "offset_bytes", "bytes"])
 
     def to_dict(self, problem: Problem) -> dict[str, Any]:
         """Return the tree of a progress file.

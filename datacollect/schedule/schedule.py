@@ -12,7 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from datacollect.errors import naming, nearest_hint
+from datacollect.problem.with_units import counted_fields, values_in_units
 from datacollect.schedule.data.contents import ScheduleContents
+from datacollect.schedule.fields import SCHEDULE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.contents import ScheduleChanges
+
+_COUNTED = counted_fields(SCHEDULE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,25 +103,27 @@ class Schedule(ScheduleContents):
 
     @cached_property
     def _transfers(self) -> pd.DataFrame:
-        import pandas as pd
+        from datacollect.schedule.data.use import transfers
 
-        columns = self.columns
-        routes = [self.routes[i] for i in columns.route.tolist()]
-        hops = columns.hop.tolist()
-        return pd.DataFrame(
-            {
-                "source": [route.source for route in routes],
-                "route": [route.hosts for route in routes],
-                "hop": columns.hop,
-                "from": [route.hosts[hop] for route, hop in zip(routes, hops, strict=True)],
-                "to": [route.hosts[hop + 1] for route, hop in zip(routes, hops, strict=True)],
-                "offset_bytes": columns.offset_bytes,
-                "bytes": columns.n_bytes,
-                "start_s": columns.start_s,
-                "finish_s": columns.finish_s,
-                "streams": columns.streams,
-            }
-        )
+        return transfers(self)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the transfers as a table: the same as the attribute `transfers`.
+
+        Returns
+        -------
+        DataFrame
+            A row per transfer, sorted by start: source, route (tuple of names), hop, from, to,
+            offset_bytes, bytes, start_s, finish_s, streams.
+
+        Examples
+        --------
+        >>> import datacollect as dc
+        >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+        >>> dc.direct(problem).to_dataframe()[["from", "to", "bytes"]].to_dict("records")
+        [{'from': 'S', 'to': 'D', 'bytes': 10}]
+        """
+        return self.transfers
 
     def check(self, problem: Problem) -> None:
         """Prove that the schedule is valid, from first principles.
@@ -367,8 +373,8 @@ class Schedule(ScheduleContents):
         Parameters
         ----------
         **changes
-            New values by the attributes' names, with the attributes' units. Nothing is checked:
-            that is what `check` is for.
+            New values by the attributes' names, with the attributes' units; or texts with
+            their own. Nothing else is checked: that is what `check` is for.
 
         Returns
         -------
@@ -376,6 +382,8 @@ class Schedule(ScheduleContents):
 
         Raises
         ------
+        ProblemError
+            A text is no time.
         TypeError
             There is no such attribute; the message suggests the nearest.
 
@@ -389,7 +397,7 @@ class Schedule(ScheduleContents):
         known = {attribute.name for attribute in fields(self)}
         for name in changes.keys() - known:
             raise TypeError(f"a Schedule has no attribute {name!r}{nearest_hint(name, known)}")
-        return replace(self, **changes)
+        return replace(self, **values_in_units(changes, _COUNTED))
 
     def __eq__(self, other: object) -> bool:
         """Tell whether another schedule says the same; how long planning took does not count.

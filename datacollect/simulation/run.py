@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted, format_bytes, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +67,32 @@ class Run:
     events: int
     cpu_s: float
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        collected = counted(self.collected_bytes, "byte")
+        return f"<Run: {self.engine}, {self._end}, {collected} collected>"
+
+    def _repr_html_(self) -> str:
+        """Show the run in a notebook."""
+        makespan = format_duration(self.makespan_s) if self.complete else self._end
+        return html_of_facts(
+            "Run",
+            [
+                ("engine", self.engine),
+                ("makespan", makespan),
+                ("collected", format_bytes(self.collected_bytes)),
+                ("sources that ended", f"{self._n_ended} of {len(self.source_finish_s)}"),
+                ("connections", str(len(self.connections))),
+            ],
+        )
+
+    @property
+    def _end(self) -> str:
+        return f"makespan {self.makespan_s:g} s" if self.complete else "not complete"
+
+    @property
+    def _n_ended(self) -> int:
+        return sum(not math.isnan(finish_s) for finish_s in self.source_finish_s.values())
 
     def peak_storage_bytes(self) -> pd.DataFrame:
         """Return the most that each host ever stores.

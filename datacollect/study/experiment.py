@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError, naming
 from datacollect.files.documents import document_name, read_tree
 from datacollect.files.kinds import wrong
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted
 from datacollect.scenario.scenario import Scenario
 from datacollect.study.axes import (
     Axis,
@@ -206,6 +208,21 @@ class Experiment(ExperimentContents):
         _check_panels(experiment)
         _check_runs(experiment)
         return experiment
+
+    def __repr__(self) -> str:
+        return (
+            f"<Experiment {self.name!r}: {counted(len(self.settings()), 'setting')} in "
+            f"{counted(len(self.ways()), 'way')}, {self.engine}, at most "
+            f"{counted(self.seeds.most, 'seed')} each>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the experiment in a notebook."""
+        axes = [(f"axis {axis.name}", ", ".join(axis.labels)) for axis in self.axes]
+        most = f"at most {self.seeds.most}"
+        return html_of_facts(
+            f"Experiment {self.name}", [("engine", self.engine), *axes, ("seeds", most)]
+        )
 
     def with_axes(self, axes: Sequence[Axis]) -> Experiment:
         """Return it with other axes.

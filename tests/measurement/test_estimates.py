@@ -203,7 +203,7 @@ def test_estimates_make_a_problem():
         (("S", "D", float("nan"), 1), "row 1: time_s must be finite, got nan"),
         (("S", "S", 0, 1), "row 1: from and to must differ, got 'S' twice"),
         ((None, "D", 0, 1), "row 1: from must be a host's name"),
-        (("S", "D", 0, "fast"), "bandwidth_bytes_per_s must hold numbers"),
+        (("S", "D", 0, "fast"), "bandwidth_bytes_per_s, row 1 must be a finite number"),
     ],
 )
 def test_bad_samples_are_refused(row, message):

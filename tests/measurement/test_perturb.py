@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datacollect.errors import ProblemError
-from datacollect.measurement.estimates import perturb, perturb_random
+from datacollect.measurement.perturbed import perturb, perturb_random
 from datacollect.problem.problem import Problem
 
 

@@ -113,8 +113,10 @@ def test_links_that_do_not_fit_together_are_refused():
 
 def test_text_for_rates_is_refused():
     hosts = [dc.Host("S", 1), dc.Host("D")]
-    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s must be a number.*'fast'"):
+    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s must be a finite .*'fast'"):
         dc.Problem.from_hosts(hosts, [dc.Link("S", "D", "fast")], "D")
-    wire = dc.SharedBottleneck("wire", "slow", [("S", "D")])
-    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s must be a number.*'slow'"):
+    with pytest.raises(dc.ProblemError, match=r"'wire': bandwidth_bytes_per_s must be .*'slow'"):
+        dc.SharedBottleneck("wire", "slow", [("S", "D")])
+    wire = dc.SharedBottleneck("wire", None, [("S", "D")])
+    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s must be a number.*None"):
         dc.Problem.from_hosts(hosts, [dc.Link("S", "D", 1.0)], "D", shared=[wire])

@@ -54,6 +54,73 @@ def test_tables_take_backlogs_as_texts():
         assert dc.Problem.from_dataframe(links, backlog, "D").total_bytes == 6 * 10**12
 
 
+def test_tables_take_texts_in_their_cells():
+    names = {"from": ["S", "T"], "to": ["D", "D"]}
+    columns = {
+        "bandwidth_bytes_per_s": ["10 Gbit/s", 5.0],
+        "price_per_gb": ["20 per TB", 0],
+        "capacity_bytes_per_s": ["20 Gbit/s", None],
+    }
+    hosts = pd.DataFrame(
+        {
+            "release_s": ["30 min", None, 5.0],
+            "storage_bytes": ["1 TiB", None, None],
+            "uplink_bytes_per_s": [["8 Gbit/s"], "1 GB/s", None],
+        },
+        index=["S", "T", "D"],
+    )
+    made = dc.Problem.from_dataframe(pd.DataFrame(names | columns), {}, "D", hosts=hosts)
+    assert made.bandwidth_bytes_per_s.tolist() == [[1.25e9, 5.0]]
+    assert made.price_per_gb.tolist() == [0.02, 0.0]
+    assert made.capacity_bytes_per_s[0] == 2.5e9
+    assert made.release_s.tolist() == [1800.0, 0.0, 5.0]
+    assert made.storage_bytes.tolist() == [2.0**40, np.inf, np.inf]
+    assert made.uplink_bytes_per_s.tolist() == [[1e9, 1e9, np.inf]]
+
+
+def test_square_tables_take_texts_in_their_cells():
+    square = pd.DataFrame({"S": [None, None], "D": ["10 Gbit/s", None]}, index=["S", "D"])
+    made = dc.Problem.from_dataframe(square, {"S": "6 TB"}, "D")
+    assert made.bandwidth_bytes_per_s.tolist() == [[1.25e9]]
+
+
+@pytest.mark.parametrize(
+    ("links", "hosts", "message"),
+    [
+        (
+            {"bandwidth_bytes_per_s": ["10 Gb/s"]},
+            {},
+            "links: bandwidth_bytes_per_s, row 0 must be .* >= 0, got '10 Gb/s'; .* bits or bytes",
+        ),
+        ({"bandwidth_bytes_per_s": ["10"]}, {}, "row 0 must .* leave out the quotes, or give"),
+        # What another unit's column says is a number of that.
+        ({"bandwidth_mbit_per_s": ["10 Gbit/s"]}, {}, "bandwidth_mbit_per_s must hold numbers"),
+        (
+            {"bandwidth_bytes_per_s": [1.0]},
+            {"release_s": ["1 GB", 0.0]},
+            "hosts: release_s, row 'S' must be a finite number of seconds >= 0, got '1 GB'",
+        ),
+    ],
+    ids=["bits or bytes", "no unit", "in another unit", "of hosts"],
+)
+def test_texts_in_tables_that_are_none_are_refused_in_place(links, hosts, message):
+    table = pd.DataFrame({"from": ["S"], "to": ["D"]} | links)
+    hosts = pd.DataFrame(hosts, index=["S", "D"])
+    with pytest.raises(dc.ProblemError, match=message):
+        dc.Problem.from_dataframe(table, {}, "D", hosts=hosts)
+
+
+def test_files_and_python_refuse_a_text_in_the_same_words():
+    tree = {"destination": "D", "hosts": {"S": {"backlog_bytes": "6 Tb"}, "D": {}}}
+    with pytest.raises(dc.ProblemError) as of_file:
+        dc.Problem.from_dict(tree)
+    with pytest.raises(dc.ProblemError) as of_python:
+        dc.Problem.from_hosts([dc.Host("S", "6 Tb"), dc.Host("D")], [], "D")
+    words = str(of_file.value).removeprefix("hosts.S.")
+    assert str(of_python.value) == f"host 'S': {words}"
+    assert words.startswith("backlog_bytes must be")
+
+
 def test_graphs_take_backlogs_by_name_and_any_attribute_as_capacity():
     graph = nx.DiGraph()
     graph.add_node("S", release_s="30 min", storage_bytes="1 TiB", uplink_bytes_per_s="8 Gbit/s")
@@ -88,8 +155,11 @@ def test_what_a_graph_does_not_have_is_named(options, message):
     [
         (lambda: [dc.Host("S", "6 Tb")], r"host 'S': backlog_bytes must .* may be bits or bytes"),
         (lambda: [dc.Host("S", "6")], r"host 'S': backlog_bytes must .* leave out the quotes"),
-        (lambda: [dc.Host("S", release_s="1 GB")], r"release_s must be a number of seconds"),
-        (lambda: [dc.Host("S", "0.3 B")], r"host 'S': backlog_bytes must be whole, got 0.3"),
+        (lambda: [dc.Host("S", release_s="1 GB")], r"release_s must be a finite number of seconds"),
+        (
+            lambda: [dc.Host("S", "0.3 B")],
+            r"backlog_bytes must be a whole .* got '0.3 B'; .* round it",
+        ),
     ],
     ids=["bits or bytes", "no unit", "another kind", "part of a byte"],
 )
@@ -99,5 +169,5 @@ def test_texts_that_are_none_are_refused_in_place(make, message):
 
 
 def test_the_place_in_a_matrix_is_told():
-    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s\[0\]\[1\] must be a number"):
+    with pytest.raises(dc.ProblemError, match=r"bandwidth_bytes_per_s\[0\]\[1\] must be a finite"):
         dc.Problem.from_matrix(["S", "D"], [[0, "10 Gb/s"], [0, 0]], [0, 0], "D")

@@ -19,16 +19,19 @@ from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.arguments import (
+    deadline_in_seconds,
     require_finish,
     require_only,
     require_positive,
     require_shape,
+    shape_in_seconds,
 )
 from datacollect.methods.options.names import COORDINATED, EARLY
 from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.pipeline import pipelined_transfers
 from datacollect.methods.timing.tolerances import PROVED, SAME_INSTANT
+from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.data.transfers import Transfers
 from datacollect.solvers.budget import Budget
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from datacollect.files.choices import Finish, Preference, Solver
+    from datacollect.files.quantities import Seconds
     from datacollect.flow.optimum import FluidOptimum
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.transfers import Route
@@ -46,13 +50,13 @@ if TYPE_CHECKING:
 def coordinated(
     problem: Problem,
     *,
-    slot_s: float | None = None,
-    chunk_s: float | None = None,
+    slot_s: Seconds | None = None,
+    chunk_s: Seconds | None = None,
     prefer: Preference | None = None,
-    deadline_s: float | None = None,
+    deadline_s: Seconds | None = None,
     finish: Finish = EARLY,
     solver: Solver = "auto",
-    time_limit_s: float | None = None,
+    time_limit_s: Seconds | None = None,
     derate: float = NOT_DERATED,
     most_transfers: int | None = None,
     connections: int | None = None,
@@ -63,30 +67,32 @@ def coordinated(
     Parameters
     ----------
     problem : Problem
-    slot_s : float, optional
-        Store and forward in slots of this many seconds: the fewest slots. Without it the schedule
-        is pipelined.
-    chunk_s : float, optional
-        Pipelined: a relay forwards what it received this many seconds ago. Default: 1/1000 of
-        the lower bound, or less where bandwidths change often, routes are long or a deadline
-        leaves less time: chunks delay the end by 0.2 % of the lower bound at most.
+    slot_s : float or str, optional
+        Store and forward in slots of this many seconds, or of a time such as ``"5 min"``: the
+        fewest slots. Without it the schedule is pipelined.
+    chunk_s : float or str, optional
+        Pipelined: a relay forwards what it received this long ago, in seconds or a text. Default:
+        1/1000 of the lower bound, or less where bandwidths change often, routes are long or a
+        deadline leaves less time: chunks delay the end by 0.2 % of the lower bound at most.
     prefer : str, optional
         What to minimise among the fastest schedules, or among those that meet the deadline:
         ``"relay-bytes"`` (bytes times links), ``"storage"`` (others' bytes times seconds at
         relays), ``"earliest-arrival"`` (as much as possible has arrived at every instant) or
         ``"money"`` (the price of all links). Default: ``"relay-bytes"``; ``"money"`` where
         there are a deadline and prices.
-    deadline_s : float, optional
-        Everything has arrived by then, chunks included; not necessarily sooner.
+    deadline_s : float or str, optional
+        Everything has arrived by then, chunks included; not necessarily sooner. Seconds, a text
+        such as ``"12 h"`` or, where the problem has a start, a clock time:
+        ``"2026-11-23T08:00"``, ``"08:00"``.
     finish : str
         Pipelined: ``"early"``, sources that do not bind finish as early as capacities allow, on
         the same routes with the same bytes (max-min fair within each piece of time);
         ``"together"``, all that moves in a piece of time takes all of it.
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
-    time_limit_s : float, optional
-        Stop after this many seconds. What is complete by then is returned with status
-        ``"time_limit"``.
+    time_limit_s : float or str, optional
+        Stop after this many seconds, or after a time such as ``"1 h"``. What is complete by
+        then is returned with status ``"time_limit"``.
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1; limits of hosts and of
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
@@ -138,15 +144,17 @@ def coordinated(
 
     With another second only 1 MB, of 2 before, has to take the relay:
 
-    >>> plan = dc.coordinated(problem, deadline_s=3.0, chunk_s=0.0)
+    >>> plan = dc.coordinated(problem, deadline_s="3 s", chunk_s=0.0)
     >>> int(plan.transfers.query("to == 'K'")["bytes"].sum())
     1000000
     """
+    slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
+    time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
     options = CoordinatedOptions(
         slot_s,
         chunk_s,
         prefer,
-        deadline_s,
+        deadline_in_seconds(deadline_s, problem),
         solver,
         time_limit_s,
         derate,

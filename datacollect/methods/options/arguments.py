@@ -3,15 +3,53 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
+from datacollect.files.clock_times import is_clock_time
 from datacollect.methods.options.names import FINISHES
+from datacollect.problem.calendar import seconds
+from datacollect.problem.with_units import DURATION, INSTANT, in_units
+
+if TYPE_CHECKING:
+    from datacollect.files.quantities import Seconds
+    from datacollect.problem.problem import Problem
 
 # Default chunk: this part of the lower bound.
 CHUNKS_PER_PLAN = 1000
 
 # Best-path: a candidate replaces the current best if it has more than this times its bandwidth.
 HYSTERESIS = 1.05
+
+
+def shape_in_seconds(
+    slot_s: Seconds | None, chunk_s: Seconds | None
+) -> tuple[float | None, float | None]:
+    """Return a slot and a chunk, of which one may be given, as numbers.
+
+    >>> shape_in_seconds("1 min", None)
+    (60.0, None)
+    """
+    return in_units(slot_s, DURATION, "slot_s"), in_units(chunk_s, INSTANT, "chunk_s")
+
+
+def deadline_in_seconds(
+    deadline: Seconds | None, problem: Problem, place: str = "deadline_s"
+) -> float | None:
+    """Return a deadline as a number: seconds, a text with units, or a clock time.
+
+    >>> import datacollect as dc
+    >>> hosts = [dc.Host("S"), dc.Host("D")]
+    >>> problem = dc.Problem.from_hosts(hosts, [], "D", start="2026-11-22T20:00+01:00")
+    >>> deadline_in_seconds("1 h 30 min", problem), deadline_in_seconds("21:00", problem)
+    (5400.0, 3600.0)
+    """
+    if not isinstance(deadline, str) or not is_clock_time(deadline):
+        return in_units(deadline, DURATION, place)
+    found = seconds(deadline, problem.clock, place)
+    if found <= 0:
+        raise ProblemError(f"{place} must lie after the start, got {deadline!r}")
+    return found
 
 
 def require_positive(**seconds: float | None) -> None:

@@ -17,7 +17,7 @@ from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
 from datacollect.methods.finishing.making import schedule_of
-from datacollect.methods.options.arguments import default_chunk_s, require_shape
+from datacollect.methods.options.arguments import default_chunk_s, require_shape, shape_in_seconds
 from datacollect.methods.options.names import COORDINATED
 from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.replanning.earliest_end import lower_bound_of, proved_optimum
@@ -28,6 +28,7 @@ from datacollect.methods.timing.long_chunks import require_room_for_chunks, shor
 from datacollect.methods.timing.pipeline import longest_pipeline, pipelined_transfers
 from datacollect.methods.timing.slots import slotted_transfers
 from datacollect.methods.timing.tolerances import PROVED
+from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.belonging import require_belonging
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.progress import Progress, remaining_problem
@@ -35,6 +36,7 @@ from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Preference, Solver
+    from datacollect.files.quantities import Seconds
     from datacollect.flow.routes.fluid_plan import FluidPlan
     from datacollect.methods.replanning.earliest_end import ProvedOptimum
     from datacollect.numbers.arrays import IntArray
@@ -51,12 +53,12 @@ def replan(
     plan: Schedule,
     progress: Progress | Mapping[str, Any],
     *,
-    slot_s: float | None = None,
-    chunk_s: float | None = None,
+    slot_s: Seconds | None = None,
+    chunk_s: Seconds | None = None,
     prefer: Preference | None = None,
     stability: float = STABILITY,
     solver: Solver = "auto",
-    time_limit_s: float | None = None,
+    time_limit_s: Seconds | None = None,
 ) -> Schedule:
     """Plan the rest of a collection, with few changes to the plan that is under way.
 
@@ -73,7 +75,7 @@ def replan(
         The plan under way, of any method.
     progress : Progress or mapping
         What lies where now, and what has changed; or the tree of a progress file.
-    slot_s, chunk_s : float, optional
+    slot_s, chunk_s : float or str, optional
         As in `coordinated`; by default the plan's.
     prefer : str, optional
         Choose among the fastest schedules as `coordinated` does, whatever the old plan's links.
@@ -81,8 +83,8 @@ def replan(
         How much later than possible the rest may end, as a part of its duration.
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
-    time_limit_s : float, optional
-        Stop after this many seconds.
+    time_limit_s : float or str, optional
+        Stop after this many seconds, or after a time such as ``"1 h"``.
 
     Returns
     -------
@@ -131,6 +133,8 @@ def replan(
     if not 0 <= stability < float("inf"):
         raise ProblemError(f"stability must be >= 0 and finite, got {stability}; 0.01 is 1 %")
     require_belonging(problem, plan)
+    slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
+    time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
     inherits = slot_s is None and chunk_s is None
     if inherits:
         slot_s, chunk_s = plan.slot_s, plan.chunk_s if plan.slot_s is None else None

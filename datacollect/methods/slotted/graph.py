@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import counted
 from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.network.preference import arc_costs
@@ -28,10 +29,12 @@ from datacollect.methods.timing.slots import (
 )
 from datacollect.methods.timing.tolerances import SLOT_ROUNDING
 from datacollect.numbers.arrays import BoolArray, IntArray, ranges
+from datacollect.problem.with_units import DURATION, in_units
 
 if TYPE_CHECKING:
     import networkx as nx
 
+    from datacollect.files.quantities import Seconds
     from datacollect.flow.network.pools import Pool
     from datacollect.flow.network.preference import Costs
     from datacollect.problem.problem import Problem
@@ -92,6 +95,10 @@ class TimeExpandedGraph:
         """Number of arcs."""
         return len(self.tail)
 
+    def __repr__(self) -> str:
+        slots, nodes = counted(self.n_slots, "slot"), counted(self.n_nodes, "node")
+        return f"<TimeExpandedGraph: {slots} of {self.slot_s:g} s, {nodes}, {self.n_arcs} arcs>"
+
     def to_networkx(self, problem: Problem) -> nx.DiGraph[tuple[str, int, str]]:
         """Return a DiGraph with nodes (host, boundary, kind).
 
@@ -126,7 +133,7 @@ class TimeExpandedGraph:
         return graph
 
 
-def time_expanded_graph(problem: Problem, slot_s: float, n_slots: int) -> TimeExpandedGraph:
+def time_expanded_graph(problem: Problem, slot_s: Seconds, n_slots: int) -> TimeExpandedGraph:
     """Build the time-expanded graph of a problem.
 
     Parameters
@@ -134,8 +141,8 @@ def time_expanded_graph(problem: Problem, slot_s: float, n_slots: int) -> TimeEx
     problem : Problem
         Shared bottlenecks are no network structure and not part of the graph, but links whose
         bottleneck carries less than a byte per slot are left out.
-    slot_s : float
-        Length of a slot in seconds.
+    slot_s : float or str
+        Length of a slot in seconds, or as a text: ``"5 min"``.
     n_slots : int
         Number of slots.
 
@@ -165,7 +172,7 @@ def time_expanded_graph(problem: Problem, slot_s: float, n_slots: int) -> TimeEx
     """
     require_slots(n_slots)
     _require_memory((problem.n_links + 2 * problem.n_hosts) * n_slots, problem, n_slots)
-    expansion = TimeExpansion(problem, slot_s, n_slots)
+    expansion = TimeExpansion(problem, in_units(slot_s, DURATION, "slot_s"), n_slots)
     return expansion.graph(*expansion.all_arcs())
 
 

@@ -14,6 +14,7 @@ from datacollect.schedule.data.transfers import UNKNOWN
 
 if TYPE_CHECKING:
     from datacollect.files.choices import First, Preference
+    from datacollect.files.quantities import Seconds
     from datacollect.problem.hosts import Held
     from datacollect.schedule.data.new_links import NewLinks
     from datacollect.schedule.data.transfers import Bottleneck, Route, Transfers, Turns
@@ -50,13 +51,11 @@ class ScheduleContents:
     connections: int | None = None
 
 
-class ScheduleRemarks(TypedDict, total=False):
-    """The attributes that a schedule may do without."""
+class _ScheduleWords(TypedDict, total=False):
+    """The attributes that a schedule may do without, but for numbers with units."""
 
     status: str
-    plan_time_s: float
     prefer: Preference | None
-    deadline_s: float | None
     turns: Turns | None
     hysteresis: float | None
     first: First | None
@@ -65,15 +64,24 @@ class ScheduleRemarks(TypedDict, total=False):
     connections: int | None
 
 
-class ScheduleChanges(ScheduleRemarks, total=False):
-    """What `Schedule.replace` takes: any of the attributes."""
+class ScheduleRemarks(_ScheduleWords, total=False):
+    """The attributes that a schedule may do without."""
 
+    plan_time_s: float
+    deadline_s: float | None
+
+
+class ScheduleChanges(_ScheduleWords, total=False):
+    """What `Schedule.replace` takes: any of the attributes, times as texts with units, too."""
+
+    plan_time_s: Seconds
+    deadline_s: Seconds | None
     method: str
     destination: str
-    makespan_s: float
-    lower_bound_s: float
-    slot_s: float | None
-    chunk_s: float | None
+    makespan_s: Seconds
+    lower_bound_s: Seconds
+    slot_s: Seconds | None
+    chunk_s: Seconds | None
     solver: str
     problem_sha256: str
     routes: tuple[Route, ...]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import counted
 from datacollect.problem.host_limits import LIMITS
 from datacollect.schedule.data.tolerances import SAME_START
 
@@ -40,6 +41,10 @@ class NewLinks:
     bandwidth_bytes_per_s: FloatArray
     price_per_gb: FloatArray
     periods_s: FloatArray
+
+    def __repr__(self) -> str:
+        n_links, n_periods = len(self.link_from), len(self.periods_s)
+        return f"<NewLinks: {counted(n_links, 'link')}, {counted(n_periods, 'period')}>"
 
 
 def with_new_links(problem: Problem, columns: dict[str, Any], new: NewLinks) -> dict[str, Any]:

@@ -9,9 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import counted
+from datacollect.problem.with_units import counted_fields, values_in_units
+from datacollect.schedule.fields import TRANSFER
 
 if TYPE_CHECKING:
-    from datacollect.numbers.arrays import FloatArray, IntArray
+    from datacollect.numbers.arrays import FloatArray, IntArray, InUnitsLike
+
+_COUNTED = counted_fields(TRANSFER)
+_COUNTED["n_bytes"] = _COUNTED.pop("bytes")
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,9 @@ class Bottleneck:
     hosts: tuple[str, ...]
     text: str
 
+    def __repr__(self) -> str:
+        return f"<Bottleneck {self.kind!r}, {counted(len(self.hosts), 'host')}: {self.text}>"
+
 
 # Of schedules that were read from files without one.
 UNKNOWN = Bottleneck("unknown", (), "not recorded")
@@ -94,10 +103,10 @@ class TransferColumns(TypedDict, total=False):
 
     route: Required[npt.ArrayLike]
     hop: Required[npt.ArrayLike]
-    offset_bytes: Required[npt.ArrayLike]
-    n_bytes: Required[npt.ArrayLike]
-    start_s: Required[npt.ArrayLike]
-    finish_s: Required[npt.ArrayLike]
+    offset_bytes: Required[InUnitsLike]
+    n_bytes: Required[InUnitsLike]
+    start_s: Required[InUnitsLike]
+    finish_s: Required[InUnitsLike]
     streams: npt.ArrayLike
 
 
@@ -150,7 +159,8 @@ class Transfers:
         Parameters
         ----------
         **columns : array_like, shape (n_transfers,)
-            The attributes of `Transfers` by name; ``streams`` is 1 where left out.
+            The attributes of `Transfers` by name; ``streams`` is 1 where left out. Bytes and
+            instants may be texts with units.
 
         Returns
         -------
@@ -159,7 +169,7 @@ class Transfers:
         Raises
         ------
         ProblemError
-            A column is missing, unknown, or of another length.
+            A column is missing, unknown, or of another length, or a text has no such unit.
 
         Examples
         --------
@@ -167,7 +177,7 @@ class Transfers:
         ...     route=[1, 0],
         ...     hop=[0, 0],
         ...     offset_bytes=[0, 0],
-        ...     n_bytes=[5, 7],
+        ...     n_bytes=["5 B", 7],
         ...     start_s=[2.0, 1.0],
         ...     finish_s=[3.0, 2.0],
         ... )
@@ -175,7 +185,7 @@ class Transfers:
         ([7, 5], [1, 1])
         """
         kinds = cls._kinds()
-        given: dict[str, Any] = {**columns}
+        given = values_in_units(columns, _COUNTED)
         if given.keys() | {"streams"} != kinds.keys():
             raise ProblemError(
                 f"transfers: columns must be {', '.join(kinds)}, got {', '.join(given)}"
@@ -199,3 +209,7 @@ class Transfers:
 
     def __len__(self) -> int:
         return len(self.route)
+
+    def __repr__(self) -> str:
+        n_bytes = int(self.n_bytes.sum())
+        return f"<Transfers: {counted(len(self), 'transfer')}, {counted(n_bytes, 'byte')}>"

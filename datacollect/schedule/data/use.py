@@ -227,6 +227,37 @@ def stored_over_time(
     return at, instant_s, stored, totals[4:]
 
 
+def transfers(schedule: ScheduleContents) -> pd.DataFrame:
+    """Return the transfers as a table, a row each, see `Schedule.to_dataframe`.
+
+    Examples
+    --------
+    >>> import datacollect as dc
+    >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
+    >>> transfers(dc.direct(problem))[["source", "bytes"]].to_dict("records")
+    [{'source': 'S', 'bytes': 10}]
+    """
+    import pandas as pd
+
+    columns = schedule.columns
+    routes = [schedule.routes[i] for i in columns.route.tolist()]
+    hops = columns.hop.tolist()
+    return pd.DataFrame(
+        {
+            "source": [route.source for route in routes],
+            "route": [route.hosts for route in routes],
+            "hop": columns.hop,
+            "from": [route.hosts[hop] for route, hop in zip(routes, hops, strict=True)],
+            "to": [route.hosts[hop + 1] for route, hop in zip(routes, hops, strict=True)],
+            "offset_bytes": columns.offset_bytes,
+            "bytes": columns.n_bytes,
+            "start_s": columns.start_s,
+            "finish_s": columns.finish_s,
+            "streams": columns.streams,
+        }
+    )
+
+
 def storage(schedule: ScheduleContents) -> pd.DataFrame:
     """Follow other hosts' data at each host that stores any, the destination excepted.
 

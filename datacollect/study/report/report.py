@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.documents import write_atomically
-from datacollect.files.units import format_duration
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted, format_duration
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.claims import claims_table, findings
@@ -66,6 +67,23 @@ class Report:
     files: tuple[str, ...]
     n_runs: int
     n_unreadable: int
+
+    def __repr__(self) -> str:
+        sweeps, runs = counted(len(self.sweeps), "sweep"), counted(self.n_runs, "run")
+        return f"<Report: {sweeps}, {runs}, {counted(len(self.files), 'file')} in {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook: where it is, and what of."""
+        return html_of_facts(
+            "Report",
+            [
+                ("page", str(self.page or "none: Plotly is not installed")),
+                ("folder", str(self.folder)),
+                ("sweeps", ", ".join(sweep.name for sweep in self.sweeps)),
+                ("runs", str(self.n_runs)),
+                ("files", str(len(self.files))),
+            ],
+        )
 
 
 def report(

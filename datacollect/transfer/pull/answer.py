@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from datacollect.files.notebook import html_of_facts
+from datacollect.files.units import counted, format_bytes, format_duration
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from datacollect.transfer.protocol.source import Assurance
     from datacollect.transfer.store.state.state import Missing
 
@@ -79,6 +84,51 @@ class Pulled:
     def refetched_bytes(self) -> int:
         """All bytes that came in vain."""
         return sum(self.refetched.values())
+
+    def __repr__(self) -> str:
+        return (
+            f"<Pulled: {self._whether}, {counted(self.n_files, 'file')}, "
+            f"{counted(self.n_bytes, 'byte')} by {self.method} in {self.makespan_s:g} s, "
+            f"{len(self.missing)} missing>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show what came in a notebook."""
+        return html_of_facts(
+            "Pulled",
+            [
+                ("all there", self._whether),
+                ("files", f"{self.n_files}, {format_bytes(self.n_bytes)}"),
+                ("missing", str(len(self.missing))),
+                ("method", self.method),
+                ("this start", format_duration(self.makespan_s)),
+                ("came in vain", format_bytes(self.refetched_bytes)),
+            ],
+        )
+
+    @property
+    def _whether(self) -> str:
+        return "complete" if self.complete else "not complete"
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return what routes have brought as a table.
+
+        Returns
+        -------
+        DataFrame
+            A row for each of `routes`: source, hosts (tuple of names), bytes, connections.
+
+        Examples
+        --------
+        >>> use = RouteUse("S", ("S", "D"), 5, 2)
+        >>> found = Pulled(True, 5, 1, None, 2.0, "direct", (use,), {}, ())
+        >>> found.to_dataframe()[["source", "bytes"]].to_dict("records")
+        [{'source': 'S', 'bytes': 5}]
+        """
+        import pandas as pd
+
+        rows = [(use.source, use.hosts, use.n_bytes, use.connections) for use in self.routes]
+        return pd.DataFrame(rows, columns=["source", "hosts", "bytes", "connections"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, as ``pull --json`` prints it.
