@@ -17,7 +17,7 @@ load() {
     run "$most" sh -c '{ ulimit -c 0 && ulimit -d "$1"; } 2>/dev/null; cd "$0" && shift && exec "$@"' "$folder" \
         $((16384 + most / 67108864)) aria2c "$@" --quiet --log=log.aria2 --log-level=info \
         --allow-overwrite=true --auto-file-renaming=false --allow-piece-length-change=true --file-allocation=none \
-        --disk-cache=0 --max-tries=1 --connect-timeout=20 --timeout=120 --split=1 \
+        --disk-cache=0 --max-tries=1 --connect-timeout="$connect_s" --timeout="$idle_s" --split=1 \
         --max-connection-per-server=1 --follow-torrent=false --follow-metalink=false --remote-time=false \
         --http-accept-gzip=false --max-download-limit="$limit" --dir=. --out=data -- "$url"
 }
@@ -43,6 +43,7 @@ fetch() {
     fi
     return "$code"
 }
+has_answered() { grep -qs 'Response received' "$1.tmp/log.aria2"; }
 # What aria2 has ended well lies in $new.
 judge() {
     if [ -n "$hash" ] && [ "$length" -eq "$bytes" ]; then return 0; fi

@@ -12,7 +12,7 @@ ask() {
     case $url in https:*) allowed='=https' ;; file:*) allowed='=file' ;; *) allowed='=http,https' ;; esac
     run "$most" curl --disable ${DATACOLLECT_CURL_OPTIONS:+--config "$DATACOLLECT_CURL_OPTIONS"} --netrc-optional \
         --proto "$allowed" --proto-redir "$allowed" --location --max-redirs 20 --globoff --fail --silent --show-error \
-        --connect-timeout 20 "$@" --url "$url"
+        --connect-timeout "$connect_s" "$@" --url "$url"
 }
 fetch() {
     most=$((bytes - there))
@@ -24,8 +24,10 @@ fetch() {
         [ -z "$etag" ] || [ -n "$ready" ] || set -- "$@" --header "If-Range: $etag"
     fi
     # Bodies of redirects count for --max-filesize, too.
-    ask "$most" "$address" --output "$new" --dump-header "$head" --speed-time 120 --speed-limit 1 \
+    ask "$most" "$address" --output "$new" --dump-header "$head" --speed-time "$idle_s" --speed-limit 1 \
         --limit-rate "$rate" --max-filesize $((most > 65536 ? most : 65536)) "$@"
 }
+# has_answered PATH: whether anything has come of what is written to files of this name
+has_answered() { [ -s "$1.head" ]; }
 judge() { judge_http "$1"; }
 text() { ask 512 "$1" --max-time 60 --max-filesize 65536 --output "$2" 2>/dev/null; }

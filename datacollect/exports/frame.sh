@@ -90,14 +90,14 @@ begin() {
             printf '%s\n' "$plan" >.datacollect/plan || leave 3 "cannot write here"
     fi
     started=$(cat .datacollect/started) start=$(date +%s)-$$
-    rm -f .datacollect/again .datacollect/over .datacollect/times .datacollect/lane-*
+    rm -f .datacollect/again .datacollect/over .datacollect/times .datacollect/lane-* .datacollect/waits-*
     forget_given_up
 }
 # close_up CODE WORDS: says how long it took, and leaves
 close_up() {
     kill "$teller" 2>/dev/null
     [ "$1" -ne 0 ] || how_long
-    rm -f .datacollect/pace .datacollect/times
+    rm -f .datacollect/pace .datacollect/times .datacollect/waits-*
     leave "$1" "$2"
 }
 main() {

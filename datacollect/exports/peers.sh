@@ -5,12 +5,16 @@
 peer='' heard='' hopeless='' silent=0 is_told=''
 # After so many pieces in a row without an answer a lane ends.
 most_silent=20
+# A try lasts so long without a connection, and without a byte.
+connect_s=20 idle_s=120
 
 # name_peer: scheme and host of an address, or its remote
 name_peer() {
-    case $address in
+    case "$command $address" in
+    # A remote that is described where it is used.
+    rclone\ *=\'*\':*) peer=${address%%\':*}\' ;;
     *://*) peer=${address#*://} && peer=${address%%://*}://${peer%%/*} ;;
-    :*) peer=${address#:} && peer=:${peer%%:*} ;;
+    rclone\ :*) peer=${address#:} && peer=:${peer%%:*} ;;
     *) peer=${address%%:*} ;;
     esac
 }

@@ -33,7 +33,9 @@ await() {
     clock
     since_cs=$now_cs
     while :; do
+        waits_for "$mark.ready" "given up after $patience_s s"
         : >"$mark.ready" && text "$ready" "$mark.ready"
+        waits_no_more
         expected=$(sed -n "1s|^datacollect-piece/1 $offset $bytes \\([0-9a-f]\\{64\\}\\)\$|\\1|p" "$mark.ready")
         [ -z "$expected" ] || { heard=$peer silent=0 && spend relay_cs && return; }
         ! has_come || return 1
@@ -102,8 +104,10 @@ get() {
         tries=$((tries + 1)) wait_s=''
         forget_try
         (umask 077 && : >"$head" && : >"$told") && printf '%s\n' "$there" >"$at" || return 1
+        waits_for "$mark" "given up after $most_tries tries"
         fetch 2>"$told"
         ended=$? asked_cs=$since_cs
+        waits_no_more
         spend tool_cs
         keep "$ended" || return 1
         note_request "$length"

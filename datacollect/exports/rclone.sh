@@ -29,9 +29,12 @@ is_http() {
 part_of() {
     most=$1 where=$2
     shift 2
-    run "$most" rclone cat --no-traverse --http-no-head --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s "$@" -- "$where"
+    run "$most" rclone cat --no-traverse --http-no-head --retries 1 --low-level-retries 1 \
+        --contimeout "${connect_s}s" --timeout "${idle_s}s" "$@" -- "$where"
 }
-stat_of() { rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout 20s --timeout 120s -- "$address"; }
+stat_of() {
+    rclone lsjson --stat --retries 1 --low-level-retries 1 --contimeout "${connect_s}s" --timeout "${idle_s}s" -- "$address"
+}
 
 # Of web servers the answer is judged. Others say what the file is before and after; a server that
 # knows no ranges is found out by the length of what comes from the last byte on.
@@ -50,6 +53,8 @@ fetch() {
     fi
     part_of $((bytes - there)) "$address" "$@" >"$new"
 }
+# Of web servers the log has headers; of others is said what the file is before it is asked for.
+has_answered() { grep -qs -e 'HTTP RESPONSE' -e '"Size"' "$1.head"; }
 judge() {
     if is_http; then
         # 1 is what it ends with where an answer was cut short, as 18 is for curl; a head may have 10 MiB.

@@ -12,10 +12,13 @@ version() { rsync --version | awk 'NR == 1 { print $3 }'; }
 load() {
     most=$1 limit=$2 base=${3%%/./*} path=${3#*/./} folder=$4 names=$5
     shift 5
-    case ${base%%/*} in [Rr][Ss][Yy][Nn][Cc]: | *::*) set -- "$@" --contimeout=20 ;; esac
+    case ${base%%/*} in
+    [Rr][Ss][Yy][Nn][Cc]: | *::*) set -- "$@" --contimeout="$connect_s" ;;
+    *) [ -n "${RSYNC_RSH-}" ] || set -- "$@" --rsh="ssh -o ConnectTimeout=$connect_s" ;;
+    esac
     mkdir -p "$folder" && printf './%s\0' "$path" >"$names" &&
         run "$most" rsync --quiet --copy-links --no-relative --ignore-times --no-whole-file --partial --inplace \
-            --timeout=120 --from0 --files-from="$names" --bwlimit="$limit" "$@" "$base/" "$folder/"
+            --timeout="$idle_s" --from0 --files-from="$names" --bwlimit="$limit" "$@" "$base/" "$folder/"
 }
 # In units of 1024 bytes, rounded up.
 fetch() {
@@ -23,6 +26,8 @@ fetch() {
         { [ ! -f "$mark.tmp/${address##*/}" ] || mv -f "$mark.tmp/${address##*/}" "$new"; }
     return "$code"
 }
+# It says nothing before the first byte, which it writes at once; of an earlier start some may lie there.
+has_answered() { find "$1.tmp" -type f -size +0 -newer "$2" 2>/dev/null | grep -q .; }
 # What rsync has ended well lies in $new.
 judge() {
     [ "$length" -ne "$bytes" ] || return 0

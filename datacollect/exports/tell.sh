@@ -1,4 +1,4 @@
-# ---- What is said: how far it is, once a minute; what is to do; how long it took, and why -------------
+# ---- What is said: who is silent; how far it is, once a minute; what is to do; how long it took, and why
 
 # clock: sets now_cs, in hundredths of a second; without another process where Linux tells
 clock() {
@@ -45,6 +45,32 @@ survey() (
 )
 # at_work WHAT: a lane says what it is at, for how_far
 at_work() { printf '%s\t%s\t%s\n' "$1" "$file" "$peer" >".datacollect/lane-$lane"; }
+# waits_for PATH WORDS: a lane asks a host that it has not heard of in this start, for who_is_silent; PATH is what the
+# files of its answer are called after. waits_no_more: the answer is there, or the try has failed.
+waits_for() {
+    [ "$heard" != "$peer" ] || return 0
+    clock
+    printf '%s %s\n%s\n%s\n' "$now_cs" "$peer" "$2" "$1" >".datacollect/waits-$lane"
+}
+waits_no_more() { [ ! -s ".datacollect/waits-$lane" ] || : >".datacollect/waits-$lane"; }
+# who_is_silent: names each host, once, of which nothing has come for two seconds since a lane asked it first
+who_is_silent() {
+    clock
+    for each in .datacollect/waits-*; do
+        [ -s "$each" ] && {
+            read -r since_cs whom && [ $((now_cs - since_cs)) -ge 200 ] && read -r limit && asked=$(cat)
+        } <"$each" || continue
+        case $judged in *"<$whom>"*) continue ;; esac
+        if ! has_answered "$asked" "$each"; then
+            # Its lane may have gone on meanwhile, and have moved what had come.
+            read -r again <"$each" && [ "$again" = "$since_cs $whom" ] || continue
+            asked=${asked#"$partial/"} for_s=$(((now_cs - since_cs) / 100))
+            say "waiting for $whom: nothing of ${asked%.datacollect-*} has come for $for_s s;" \
+                "tried again after $connect_s s without a connection or $idle_s s without a byte, $limit"
+        fi
+        judged="$judged<$whom>"
+    done
+}
 # how_far: a line: how much is here, the rate since the line before, how long the rest takes at the highest and the
 # lowest rate of the last ten lines, never less than the plan has left, since start times are kept; and what lanes
 # are at. $pace has the times and the bytes of these lines.
@@ -76,7 +102,7 @@ how_far() {
             print lanes ((n_lanes > 3) ? "; and " n_lanes - 3 " more" : "")
         }'
 }
-# tell_now_and_then: holds no lock, and ends with whoever started it, however that ends
+# tell_now_and_then: looks every second; holds no lock, and ends with whoever started it, however that ends
 tell_now_and_then() {
     settled=${!-}
     trap 'end; exit' TERM
@@ -84,7 +110,15 @@ tell_now_and_then() {
     pace=.datacollect/pace
     : >"$pace"
     how_far >/dev/null
-    while pause "$say_s" && kill -0 "$$" 2>/dev/null; do say "$(how_far)"; done
+    read -r looks look_s <<END
+$(LC_ALL=C awk -v s="$say_s" 'BEGIN { n = s > 1 ? int(s + 0.999) : 1; print n, s / n }')
+END
+    judged='' looked=0
+    while pause "$look_s" && kill -0 "$$" 2>/dev/null; do
+        who_is_silent
+        looked=$((looked + 1))
+        [ $((looked % looks)) -ne 0 ] || say "$(how_far)"
+    done
 }
 # would_do: what --dry-run says
 would_do() {

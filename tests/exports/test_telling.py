@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.resources import files as package_files
 
 import pytest
@@ -17,7 +19,10 @@ from instances.exported_scripts import Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
 import datacollect as dc
+from datacollect.exports.export import export
 from datacollect.exports.scripts import TOOLS
+from datacollect.exports.templates import read_templates
+from datacollect.problem.manifest import read_manifest
 
 PROGRAMS = {"aria2": ("aria2c", NO_ARIA2), "rclone": ("rclone", NO_RCLONE)}
 PROGRAMS |= {"rsync": ("rsync", NO_RSYNC)}
@@ -203,6 +208,148 @@ def test_once_in_a_while_a_line_says_how_far_it_is(tmp_path):
     assert lines[-1] == "D: done\n"
     left = [each for each in (tmp_path / "into/.datacollect").iterdir() if each.is_file()]
     assert {each.name for each in left} <= {"export.json", "lock", "plan", "started"}
+
+
+@contextmanager
+def listening(*, is_full=False, answer=b""):
+    """Somebody who listens, and answers with this at most; with a full backlog nobody connects."""
+    with ExitStack() as stack:
+        server = stack.enter_context(
+            socket.create_server(("127.0.0.1", 0), backlog=0 if is_full else 64)
+        )
+        for _ in range(4 if is_full else 0):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            with suppress(BlockingIOError):
+                waiting.connect(server.getsockname())
+
+        def serve():
+            with suppress(OSError):  # it is over
+                while True:
+                    connection = stack.enter_context(server.accept()[0])
+                    if connection.recv(65536):
+                        connection.sendall(answer)
+
+        if answer:
+            thread = threading.Thread(target=serve, daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown, socket.SHUT_RDWR)
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def base_of(kind, address):
+    """Return what stands before paths, and how messages call whom it leads to."""
+    if kind == "rclone":
+        return f":http,url='http://{address}':", f":http,url='http://{address}'"
+    scheme = "rsync" if kind == "rsync" else "http"
+    return f"{scheme}://{address}/data", f"{scheme}://{address}"
+
+
+def said_until(scripts, *words, **environment):
+    """Start the destination's script; return its lines until these words have come, in order."""
+    lines, awaited = [], list(words)
+    with subprocess.Popen(
+        ["sh", "D.sh", "into"],
+        cwd=scripts.folder,
+        env=scripts.environment | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        hangs = threading.Timer(60, process.kill)
+        hangs.start()
+        for line in process.stderr:
+            lines.append(line)
+            if awaited[0] in line and not awaited[1:]:
+                process.terminate()
+                break
+            del awaited[: awaited[0] in line]
+        process.communicate()
+        hangs.cancel()
+    return lines
+
+
+A_TRY = "tried again after 20 s without a connection or 120 s without a byte"
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_full"), [("curl", True), ("aria2", False), ("rclone", True), ("rsync", False)]
+)
+def test_who_swallows_packets_is_named_with_how_long_it_is_waited_for(tmp_path, kind, is_full):
+    """No connection is ever made, or it stays silent; without it nothing is said for 20 s."""
+    need(kind)
+    scripts = Scripts(tmp_path, kind, names=("f", "g"), n_ranges=1)
+    with listening(is_full=is_full) as address:
+        base, peer = base_of(kind, address)
+        scripts.write(base)
+        (said,) = said_until(scripts, "waiting for")
+    wanted = rf"D: waiting for {re.escape(peer)}: nothing of S/f has come for \d+ s; {A_TRY}"
+    assert re.fullmatch(f"{wanted}, given up after 3 tries\n", said), said
+
+
+@pytest.mark.parametrize("own", [None, "own-shell"])
+def test_ssh_gives_a_connection_up_as_other_tools_do(tmp_path, own):
+    """Unless somebody has a shell of their own."""
+    need("rsync")
+    (tmp_path / "bin").mkdir()
+    shell = tmp_path / "bin" / (own or "ssh")
+    shell.write_text(f"#!/bin/sh\necho \"$*\" >>'{tmp_path}/asked'\nexit 255\n")
+    shell.chmod(0o755)
+    scripts = Scripts(tmp_path, "rsync", n_ranges=1)
+    scripts.write("h:/data")
+    path = f"{tmp_path}/bin:{scripts.environment['PATH']}"
+    assert scripts.start(PATH=path, DATACOLLECT_TRIES="1", RSYNC_RSH=own or "")[0] == 1
+    (asked,) = (tmp_path / "asked").read_text().splitlines()
+    assert asked.startswith("h rsync" if own else "-o ConnectTimeout=20 h rsync")
+
+
+def test_a_relay_that_swallows_packets_is_named(tmp_path):
+    scripts = Scripts(tmp_path, relay=True, n_ranges=1)
+    with listening() as address:
+        scripts.write("http://127.0.0.1:9", f"http://{address}")
+        (said,) = said_until(scripts, "waiting for", DATACOLLECT_PATIENCE_S="3600")
+    wanted = rf"D: waiting for http://{address}: nothing of S/f has come for \d+ s; {A_TRY}"
+    assert re.fullmatch(f"{wanted}, given up after 3600 s\n", said), said
+
+
+@pytest.mark.parametrize("kind", ["curl", "aria2", "rclone"])
+def test_who_has_answered_is_not_named(tmp_path, kind):
+    """T sends the head of its answer alone, S nothing; a line of how far it is ends each look."""
+    need(kind)
+    hosts = [dc.Host("S", 1000), dc.Host("T", 1000), dc.Host("D")]
+    links = [dc.Link("S", "D", 1e9), dc.Link("T", "D", 1e9)]
+    problem = dc.Problem.from_hosts(hosts, links, "D")
+    (tmp_path / "files.csv").write_text("host,path,bytes\nS,f,1000\nT,g,1000\n")
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    with listening() as silent, listening(answer=head) as heard:
+        pairs = [("S", silent), ("T", heard)]
+        bases = [f"{name}={base_of(kind, each)[0]}/{{path}}" for name, each in pairs]
+        templates = read_templates(bases, [], problem.names, is_url=kind != "rclone")
+        manifest = read_manifest(tmp_path / "files.csv")
+        found = export(problem, dc.coordinated(problem), manifest, kind, templates)
+        (tmp_path / "D.sh").write_text(found.texts["D.sh"])
+        scripts = Scripts(tmp_path, kind)
+        said = said_until(scripts, "waiting for", "fetches T/g", DATACOLLECT_SAY_S="1")
+    (named,) = [line for line in said if "waiting for" in line]
+    assert f"waiting for {base_of(kind, silent)[1]}: nothing of S/f" in named
+    assert f"fetches T/g from {base_of(kind, heard)[1]}" in said[-1]
+
+
+def test_each_host_that_is_silent_is_named_once_and_no_other(tmp_path):
+    """Of two lanes to h one line; others were asked just now, have answered, or went on."""
+    (tmp_path / ".datacollect").mkdir()
+    lanes = ["700 h", "600 h", "900 late", "700 heard", "700 gone", "700 my remote"]
+    for number, words in enumerate(lanes):
+        path = f"into/S/{number}\n.datacollect-0-5"
+        (tmp_path / f".datacollect/waits-{number}").write_text(f"{words}\ntold\n{path}\n")
+    settings = "judged= partial=into connect_s=20 idle_s=120\nclock() { now_cs=1000; }\n"
+    settings += "say() { printf '%s\\n' \"$*\"; }\n"
+    settings += "has_answered() { case $2 in *3) ;; *4) : >$2 && false ;; *) false ;; esac; }\n"
+    said = part("tell", f"{settings}who_is_silent\nwho_is_silent", tmp_path)
+    assert said == (
+        f"waiting for h: nothing of S/0\n has come for 3 s; {A_TRY}, told\n"
+        f"waiting for my remote: nothing of S/5\n has come for 3 s; {A_TRY}, told\n"
+    )
 
 
 def part(name, script, folder):

@@ -170,9 +170,9 @@ class Collecting:
             self._size_of_pieces,
             self.collection.wanted(name),
             lambda pattern: self.tell(unused(name, pattern)),
+            lambda what: self.telling.asking(name, what),
         )
         self._ready.discard(name)
-        self.telling.asks(name)
         self._preparing[name] = Begun(name, lambda _: preparation.run(), self._outcomes.put)
 
     def _reached(self, name: str, reached: Reached) -> bool:
@@ -228,7 +228,7 @@ class Collecting:
 
     def _watched(self, core: CollectorCore | None = None) -> None:
         """Let whoever watches look how far it is, and say who does not answer."""
-        self.telling.look(self.reached, core)
+        self.telling.look(core)
         self.watch(
             lambda: how_far(
                 self.store.state, core, filter(self._is_wanted, list(self._preparing)), self._ended

@@ -14,10 +14,18 @@ from datacollect.errors import StoreError, TransferError
 from datacollect.net.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from datacollect.transfer.protocol.patterns import WantedFiles
-    from datacollect.transfer.protocol.source import Peer, Reached, Segment, Source
+    from datacollect.transfer.protocol.source import (
+        Listed,
+        Page,
+        Peer,
+        Reached,
+        Segment,
+        Source,
+    )
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.store import Store
 
@@ -115,6 +123,8 @@ class Preparation:
         Which of its files are.
     tell_unused : callable
         Takes a pattern that nothing fits.
+    asking : callable
+        Takes what the source is asked for; returns a context in which it is waited for.
     """
 
     source: Source
@@ -128,6 +138,7 @@ class Preparation:
     piece_bytes: Callable[[str], int]
     wanted: WantedFiles
     tell_unused: Callable[[str], None]
+    asking: Callable[[str], AbstractContextManager[None]]
     _best_pages: int = 0
 
     def run(self) -> bool:
@@ -164,7 +175,8 @@ class Preparation:
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
 
     def _try(self, timeout_s: float) -> bool:
-        reached = self.source.reach(Deadline(timeout_s))
+        with self.asking("answer"):
+            reached = self.source.reach(Deadline(timeout_s))
         if not self.tell_reached(reached):
             return False
         self._list()
@@ -177,7 +189,7 @@ class Preparation:
         with self.gate:
             listing = self.store.listing(name, self.wanted)
             known = self.store.state.known_files(name) if self.source.is_cut_by_file else {}
-        for n_pages, page in enumerate(self.source.list(known), 1):
+        for n_pages, page in enumerate(self._pages(known), 1):
             with self.gate:
                 listing.take(page)
             self._best_pages = max(self._best_pages, n_pages)
@@ -186,6 +198,16 @@ class Preparation:
         for pattern in unused:
             self.tell_unused(pattern)
 
+    def _pages(self, known: Mapping[str, Listed]) -> Iterator[Page]:
+        """Yield the pages of its list."""
+        pages = iter(self.source.list(known))
+        while True:
+            with self.asking("list of its files"):
+                page = next(pages, None)
+            if page is None:
+                return
+            yield page
+
     def _settle_in(self, relays: tuple[str, ...]) -> None:
         """Find out what is there already, and whether there is room for the rest."""
         name = self.source.name
@@ -193,7 +215,7 @@ class Preparation:
         with self.gate:
             rows = self.store.prepare(name, size, apart=self.source.is_cut_by_file)
         if rows:
-            asking = _Asking(self.source, relays, self.gate)
+            asking = _Asking(self.source, relays, self.gate, self.asking)
             try:
                 with self.gate:
                     self.store.compare(name, rows, asking.digests, self.gate.require_open)
@@ -210,17 +232,25 @@ class Preparation:
 class _Asking:
     """Asks a source for hashes, over a session that is opened when it is needed."""
 
-    def __init__(self, source: Source, relays: tuple[str, ...], gate: Gate) -> None:
+    def __init__(
+        self,
+        source: Source,
+        relays: tuple[str, ...],
+        gate: Gate,
+        asking: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
         self._source, self._relays, self._gate = source, relays, gate
+        self._asking = asking
         self._peer: Peer | None = None
 
     def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
         """Return the BLAKE3 of segments at the source."""
         self._gate.require_open()
-        if self._peer is None:
-            self._peer = self._source.open(self._relays)
-            self._gate.end_by(self._peer.abort)
-        return self._peer.digests(segments)
+        with self._asking("answer about its files"):
+            if self._peer is None:
+                self._peer = self._source.open(self._relays)
+                self._gate.end_by(self._peer.abort)
+            return self._peer.digests(segments)
 
     def close(self) -> None:
         """End the session."""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from datacollect.transfer.pull.core.books import CONNECTION, DATA, STALL_S
 from datacollect.transfer.pull.words import named
 from datacollect.transfer.store.folder.log import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Iterator
 
     from datacollect.transfer.pull.config.file import Limits
     from datacollect.transfer.pull.core.core import CollectorCore
 
 # Who has not answered for so long is named: within three seconds, with the time between two looks.
-SILENT_S = 1.5
+# Of sessions bytes are looked at more often, and a packet that is lost twice is no reason.
+SILENT_S, STOPPED_S = 1.5, 2.0
 
 
 @dataclass
@@ -36,12 +39,17 @@ class Telling:
     limits: Limits
     tell: Callable[[str], None]
     failed: set[str] = field(default_factory=set)
-    _asked_s: dict[str, float] = field(default_factory=dict)
+    _asked: dict[str, tuple[float, str]] = field(default_factory=dict)
     _told: set[tuple[str, str]] = field(default_factory=set)
 
-    def asks(self, name: str) -> None:
-        """A host is asked for the first time, or again from the beginning."""
-        self._asked_s[name] = time.monotonic()
+    @contextmanager
+    def asking(self, name: str, what: str) -> Iterator[None]:
+        """Ask a host, from its own thread; `what` is to come of it, as ``answer``."""
+        self._asked[name] = time.monotonic(), what
+        try:
+            yield
+        finally:
+            del self._asked[name]
 
     def has_failed(self, name: str, why: str) -> None:
         """A try to reach a host, or to list it, has failed; the first is told."""
@@ -51,21 +59,30 @@ class Telling:
                 f"note: {named(name, why)}; it is tried again for {self.limits.patience_s:g} s"
             )
 
-    def look(self, reached: Collection[str], core: CollectorCore | None) -> None:
+    def look(self, core: CollectorCore | None) -> None:
         """Say who has not answered yet, and from whom nothing comes any more."""
-        for name, asked_s in list(self._asked_s.items()):
-            if name in reached or name in self.failed:
-                del self._asked_s[name]
-            elif time.monotonic() - asked_s >= SILENT_S:
-                del self._asked_s[name]
-                self.tell(
-                    f"note: {name}: no answer yet; a try may take {self.limits.timeout_s:g} s, and "
-                    f"it is tried for {self.limits.patience_s:g} s"
+        for name, (asked_s, what) in list(self._asked.items()):
+            if time.monotonic() - asked_s >= SILENT_S and name not in self.failed:
+                self._tell_once(
+                    name,
+                    f"no {what} yet",
+                    f"a try may take {self.limits.timeout_s:g} s, and it is tried for "
+                    f"{self.limits.patience_s:g} s",
                 )
-        troubles = {} if core is None else core.troubles(SILENT_S)
-        for name, why in sorted(troubles.items() - self._told):
-            self._told.add((name, why))
-            self.tell(
-                f"note: {named(name, without_secrets(why))}; it is tried again, and given up when "
-                f"nothing has come for {self.limits.patience_s:g} s"
+        if core is None:
+            return
+        until = f"given up when nothing has come for {self.limits.patience_s:g} s"
+        for name, why in sorted(core.troubles(SILENT_S).items()):
+            self._tell_once(name, without_secrets(why), f"it is tried again, and {until}")
+        most_s = {CONNECTION: self.limits.timeout_s, DATA: min(STALL_S, self.limits.timeout_s)}
+        for name, what in sorted(core.awaited(STOPPED_S).items()):
+            self._tell_once(
+                name,
+                f"no {what} for {STOPPED_S:g} s",
+                f"it is tried again after {most_s[what]:g} s at most, and {until}",
             )
+
+    def _tell_once(self, name: str, why: str, then: str) -> None:
+        if (name, why) not in self._told:
+            self._told.add((name, why))
+            self.tell(f"note: {named(name, why)}; {then}")

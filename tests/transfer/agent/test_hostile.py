@@ -239,7 +239,7 @@ def test_slow_clients_are_let_go_and_hinder_nobody(agent):
                 connection.sendall(b"\x16\x03\x01")
         with session_with(agent) as session:
             assert session.agent().name == "S1"
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 60
         for connection in connections:
             with suppress(OSError):
                 connection.sendall(b"a")

@@ -129,11 +129,9 @@ def test_the_direct_way_is_found_though_no_row_names_it(relayed):
     found = relayed(
         ["answers nothing", "refuses with 403", "alters a byte", "falls silent"], direct=True
     )
-    begun_s = time.monotonic()
     answer = found.pull("coordinated", with_links="relays", patience_s=6.0)
     found.require_true(answer)
-    assert answer.complete, answer.missing
-    assert time.monotonic() - begun_s < 30  # a third of its patience, and what it had asked for
+    assert answer.complete, answer.missing  # and so before patience with it was over
 
 
 def test_behind_a_hostile_relay_is_named_or_there(relayed):

@@ -118,18 +118,18 @@ def test_a_plan_of_sources_that_were_not_listed_is_not_whole(agents, collection_
 
 def test_while_listing_and_after_a_kill_it_is_not_complete(agents, collection_of, into, tmp_path):
     """A pull that is killed before a list has ended knows nothing of what it has not heard."""
-    one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, slow_s=30.0)
+    one, two = agents("S1", FILES), agents("S2", {"c": b"c"}, slow_s=300.0)
     child = subprocess.Popen(
         [
             sys.executable,
             "-c",
             PULLS,
-            json.dumps(collection_of(one, two, limits={"timeout_s": 60.0})),
+            json.dumps(collection_of(one, two, limits={"timeout_s": 300.0, "patience_s": 300.0})),
             str(into),
         ]
     )
     try:
-        deadline_s = time.monotonic() + 20
+        deadline_s = time.monotonic() + 60
         while not (into / "S1/b").exists():
             assert time.monotonic() < deadline_s, "S1 waits for S2"
             time.sleep(0.05)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from transfer.pull.fake_sources import World
+from transfer.pull.test_core import MB, core_of
 
 import datacollect as dc
 from datacollect.numbers.pace import Pace
 from datacollect.transfer.pull import telling
 from datacollect.transfer.pull.config.file import Limits
+from datacollect.transfer.pull.core.messages import SessionEnded, Ticked
 from datacollect.transfer.pull.core.patience import Patience
 from datacollect.transfer.pull.far import HowFar
 from datacollect.transfer.pull.telling import SILENT_S, Telling
@@ -66,17 +69,33 @@ def test_who_does_not_answer_is_named_within_three_seconds_and_once(clock):
     assert SILENT_S + 1.0 <= 3.0
     said = []
     told = Telling(Limits(patience_s=60.0, timeout_s=20.0), said.append)
-    told.asks("S1")
-    told.asks("S2")
-    told.look({"S2"}, None)
-    assert said == []
-    clock[0] += SILENT_S
-    told.look({"S2"}, None)
-    told.look({"S2"}, None)
+    with told.asking("S1", "answer"):
+        with told.asking("S2", "answer"):
+            told.look(None)
+            assert said == []
+        clock[0] += SILENT_S
+        told.look(None)
+        told.look(None)
     assert said == ["note: S1: no answer yet; a try may take 20 s, and it is tried for 60 s"]
     told.has_failed("S1", "cannot be reached")
     told.has_failed("S1", "cannot be reached")
     assert said[1:] == ["note: S1: cannot be reached; it is tried again for 60 s"]
+
+
+def test_who_answers_and_then_sends_no_list_is_named_too(clock):
+    """Each page has its own time: S2 sends one a second."""
+    said = []
+    told = Telling(Limits(patience_s=60.0, timeout_s=20.0), said.append)
+    with told.asking("S1", "answer"):
+        clock[0] += 1.0
+    with told.asking("S1", "list of its files"):
+        for _ in range(5):
+            with told.asking("S2", "list of its files"):
+                clock[0] += 1.0
+                told.look(None)
+    assert said == [
+        "note: S1: no list of its files yet; a try may take 20 s, and it is tried for 60 s"
+    ]
 
 
 def test_a_source_of_which_nothing_comes_any_more_is_named_with_the_reason():
@@ -89,7 +108,7 @@ def test_a_source_of_which_nothing_comes_any_more_is_named_with_the_reason():
 
     def at(now_s):
         found = patience.troubles(SILENT_S, now_s)
-        told.look((), SimpleNamespace(troubles=lambda _: found))
+        told.look(SimpleNamespace(troubles=lambda _: found, awaited=lambda _: {}))
 
     at(5.0)
     assert said == []
@@ -103,3 +122,62 @@ def test_a_source_of_which_nothing_comes_any_more_is_named_with_the_reason():
     patience.answered("S1", 7.0)
     assert patience.troubles(SILENT_S, 9.0) == {}
     assert patience.why_over("S1", 70.0) == "nothing has come for 63 s: no answer"
+
+
+def told_in(world, core):
+    """Carry out; return what is said, and when, by the clock of the world."""
+    said, now_s = [], [0.0]
+    told = Telling(
+        Limits(patience_s=60.0, timeout_s=20.0), lambda line: said.append((now_s[0], line))
+    )
+    handle = core.handle
+
+    def watched(event):
+        if isinstance(event, Ticked):
+            now_s[0] = event.time_s
+            told.look(core)
+        return handle(event)
+
+    core.handle = watched
+    world.run(core, until_s=4.9)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        ({"latency_s": 5.0}, "no connection for 2 s; it is tried again after 20 s at most"),
+        ({"silent": {("S", 7)}}, "no data for 2 s; it is tried again after 10 s at most"),
+        ({"silent": {("S", 7)}, "begun_bytes": 2**16}, "no data for 2 s; it is tried again after"),
+    ],
+    ids=["connect", "silent", "stops"],
+)
+def test_whose_packets_are_swallowed_in_a_round_is_named_within_three_seconds(faults, words):
+    """Four ticks a second, and a look before each; of T bytes come all the time, once they do."""
+    links = {("S", "D"): 5.0 * MB, ("T", "D"): 5.0 * MB}
+    world = World(links, **faults)
+    said = told_in(world, core_of(links, {"S": 8, "T": 100}))
+    ((at_s, line),) = [each for each in said if each[1].startswith("note: S: ")]
+    assert line.startswith(f"note: S: {words}")
+    assert line.endswith("and given up when nothing has come for 60 s")
+    assert at_s <= 3.0 + max((came[3] for came in world.came if came[0] == "S"), default=0.0)
+    is_heard = "latency_s" not in faults
+    assert any(line.startswith("note: T: ") for _, line in said) != is_heard
+
+
+@pytest.mark.parametrize(("pause_s", "n_lines"), [(30.0, 0), (0.0, 1)])
+def test_a_pause_that_a_source_asks_for_is_no_silence(pause_s, n_lines):
+    """It refuses once; the next connection is not made in a hurry."""
+    links = {("S", "D"): 5.0 * MB}
+    world = World(links, down={"S": [(0.0, 0.2)]}, pauses_s={"S": pause_s})
+    core = core_of(links, {"S": 8})
+    handle = core.handle
+
+    def later(event):
+        if isinstance(event, SessionEnded):
+            world.latency_s = 100.0
+        return handle(event)
+
+    core.handle = later
+    said = told_in(world, core)
+    assert sum("no connection for 2 s" in line for _, line in said) == n_lines

@@ -1,12 +1,15 @@
 """The gate of the folder: who is inside when the pull ends, and who closes it."""
 
 import threading
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 from instances.stores import Held, pull
 
+from datacollect.errors import TransferError
 from datacollect.transfer.pull import preparing
-from datacollect.transfer.pull.preparing import Cancelled, Gate
+from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
 from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store
 
@@ -48,6 +51,39 @@ def test_whoever_waits_inside_is_told_to_end():
     assert ended.is_set()
     with pytest.raises(Cancelled):
         gate.end_by(ended.set)
+
+
+def test_a_source_that_stays_away_is_tried_for_its_patience_once(monkeypatch):
+    """On a clock that only waits move; they double, and the last ends with six seconds."""
+    now, tries, told = [0.0], [], []
+
+    def reach(_):
+        tries.append(now[0])
+        raise TransferError("away")
+
+    def wait_for_news(_, wait_s):
+        now[0] += wait_s
+        return 0
+
+    monkeypatch.setattr(preparing, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    preparation = Preparation(
+        source=SimpleNamespace(name="S1", reach=reach),
+        store=None,
+        network=SimpleNamespace(wait_for_news=wait_for_news),
+        gate=Gate(),
+        patience_s=6.0,
+        timeout_s=1.0,
+        tell_trouble=told.append,
+        tell_reached=None,
+        piece_bytes=None,
+        wanted=None,
+        tell_unused=None,
+        asking=lambda _: nullcontext(),
+    )
+    with pytest.raises(TransferError, match="away"):
+        preparation.run()
+    assert tries == [0.0, 0.5, 1.5, 3.5, 6.0]
+    assert len(told) == len(tries)
 
 
 def test_comparing_ends_between_two_parts(tmp_path):

@@ -146,7 +146,7 @@ def test_an_agent_is_upgraded_while_data_flow(tmp_path, served, collection_of, m
             target=lambda: answers.append(dc.pull(collection, tmp_path / "into"))
         )
         pull.start()
-        deadline_s = time.monotonic() + 20
+        deadline_s = time.monotonic() + 60
         while not list((tmp_path / "into").glob("S1/*")):
             assert time.monotonic() < deadline_s
             time.sleep(0.02)

@@ -23,6 +23,8 @@ RATE_MEMORY_S = 2.0
 # A session that brings less than this for so long is stuck; while other files wait, also after this
 # part of the patience with their source: they are to be tried before that is over.
 STALL_S, LEAST_BYTES_PER_S, STALL_PART = 10.0, 512.0, 0.5
+# What a session waits for.
+CONNECTION, DATA = "connection", "data"
 
 
 def stall_s(patience_s: float, *, others_wait: bool) -> float:
@@ -93,6 +95,7 @@ class Session:
 
     number: int
     hosts: tuple[str, ...]
+    moved_s: float  # when it began to wait for what has not come since
     is_open: bool = False
     is_closing: bool = False  # at once, by our wish
     is_stuck: bool = False
@@ -108,7 +111,6 @@ class Session:
     answered_bytes: int = 0  # of them, when the last answer was whole
     rate_bytes_per_s: float = 0.0
     seen_s: float = 0.0
-    moved_s: float = 0.0
     mark_s: float = 0.0
     mark_bytes: int = 0
 
@@ -116,6 +118,13 @@ class Session:
     def source(self) -> str:
         """Whose data come over it."""
         return self.hosts[0]
+
+    @property
+    def awaited(self) -> str | None:
+        """What is to come over it at present."""
+        if self.is_closing:
+            return None
+        return (DATA if self.asked else None) if self.is_open else CONNECTION
 
     def next_piece(self, sizes: Sequence[int], room_bytes: int) -> int | None:
         """Take what is to be asked for next off the queue; None where it is enough for now.

@@ -175,6 +175,10 @@ class CollectorCore:
         found = self._patience.troubles(silent_s, self._now_s)
         return {source: why for source, why in found.items() if self.todo.get(source)}
 
+    def awaited(self, silent_s: float) -> dict[str, str]:
+        """Return what is awaited of sources of which no session has got anything for so long."""
+        return self._patience.awaited(self._sessions.values(), silent_s, self._now_s)
+
     @property
     def left_bytes(self) -> int:
         """What has yet to come."""
@@ -372,7 +376,7 @@ class CollectorCore:
         source, *relays, _ = wanted.hosts
         if source not in self.work:
             refuse(wanted, f"{source!r} is no source: relays hold nothing")
-        self._sessions[wanted.connection] = Session(wanted.connection, wanted.hosts)
+        self._sessions[wanted.connection] = Session(wanted.connection, wanted.hosts, self._now_s)
         self._actions.append(OpenSession(wanted.connection, source, tuple(reversed(relays))))
 
     def _send(self, send: Send) -> None:

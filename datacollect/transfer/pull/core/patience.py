@@ -11,6 +11,8 @@ from datacollect.net.deadline import RENEWED_BY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from datacollect.transfer.pull.core.books import Session
+
 
 class Silence(NamedTuple):
     """What is known of a source that is silent, from one round to the next.
@@ -125,6 +127,16 @@ class Patience:
             source: why
             for source, why in self._last_trouble.items()
             if self.silent_s(source, now_s) >= silent_s
+        }
+
+    def awaited(self, sessions: Iterable[Session], silent_s: float, now_s: float) -> dict[str, str]:
+        """Return what is awaited of sources of which no session has got anything for so long."""
+        waiting = [(each, each.awaited) for each in sessions]
+        heard = {each.source for each, what in waiting if what and now_s - each.moved_s < silent_s}
+        return {
+            each.source: what
+            for each, what in waiting
+            if what and each.source not in heard and self.counted_s(each.source, now_s) >= silent_s
         }
 
     def why_over(self, source: str, now_s: float) -> str:
