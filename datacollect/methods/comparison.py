@@ -18,6 +18,7 @@ from datacollect.methods.options.of_methods import (
 from datacollect.schedule.data.transfers import bottleneck_tree
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
 from datacollect.solvers.budget import Budget
+from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -193,7 +194,8 @@ def compare(
     >>> dc.compare(problem).table["makespan_s"].round(2).to_dict()
     {'direct': 4.0, 'best-path': 4.0, 'coordinated': 2.0}
     """
-    optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
+    with stage("the lower bound"):
+        optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
     every: dict[str, MethodOptions] = {
         DIRECT: DirectOptions(solver=solver, derate=derate),
         BEST_PATH: BestPathOptions(slot_s, chunk_s, solver=solver, derate=derate),
@@ -207,11 +209,13 @@ def compare(
         ),
     }
     schedules, errors = {}, {}
-    for name, options in every.items():
-        try:
-            schedules[name] = plan(problem, options)
-        except InfeasibleError as error:
-            errors[name] = str(error)
+    with counting(len(every), "methods") as step:
+        for name, options in every.items():
+            try:
+                schedules[name] = plan(problem, options)
+            except InfeasibleError as error:
+                errors[name] = str(error)
+            step()
     return Comparison(optimum.makespan_s, optimum.bottleneck, schedules, errors)
 
 
