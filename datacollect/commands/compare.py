@@ -36,7 +36,7 @@ def compare(
 
     require_at_most_one({"--slot": slot_s, "--chunk": chunk_s})
     problem = read_problem(problem_file)
-    with working("planning with every method", lines=not as_json):
+    with working("planning with every method"):
         problem, found = planned_to_the_end(
             problem,
             lambda given: compare_methods(

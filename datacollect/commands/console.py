@@ -8,25 +8,32 @@ import sys
 import textwrap
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TextIO
 
-from datacollect.commands.streams import emit, emit_json, note
+from datacollect.commands.streams import complain, emit, emit_json, loudness, note
 from datacollect.files.units import format_duration
+from datacollect.stages import listening, stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
 
+    from datacollect.numbers.pace import Pace
+
 # Commands find here all that writes; what needs the standard library alone lies in `streams`.
 __all__ = [
+    "amounts_shown",
+    "complain",
+    "complain_text",
     "emit",
     "emit_facts",
     "emit_json",
     "emit_table",
     "emit_text",
+    "is_watched",
     "note",
     "note_text",
     "on_terminal",
@@ -39,6 +46,9 @@ __all__ = [
 # Progress shows once something takes longer.
 PATIENCE_S = 1.0
 
+# Words that may come more often are made anew so often.
+RARELY_S = 0.2
+
 # Where nobody watches a terminal a line is written so often: rarely, for it may be a log.
 LINE_S = 60.0
 
@@ -49,8 +59,13 @@ BARE_COLUMN = 4
 
 
 def note_text(text: str) -> None:
-    """Write a sentence to standard error, broken into lines that fit."""
+    """Write a sentence as `note` does, broken into lines that fit."""
     note(_wrapped(text, 0))
+
+
+def complain_text(text: str) -> None:
+    """Write a sentence as `complain` does, broken into lines that fit."""
+    complain(_wrapped(text, 0))
 
 
 def emit_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: str = "") -> None:
@@ -87,28 +102,71 @@ def emit_text(text: str, indent: int = 0) -> None:
 
 
 @contextmanager
-def working(what: str, *, lines: bool = False) -> Iterator[None]:
-    """Show on standard error that something is going on, once it takes a while.
+def working(what: str) -> Iterator[None]:
+    """Show on standard error that something is going on, once it takes a while, and how far it is.
 
-    On a terminal at once; elsewhere, with ``lines``, by a line now and then.
+    On a terminal at once; elsewhere by a line now and then. With ``-v`` its time is told.
     """
-    if not on_terminal(sys.stderr):
-        began_s = time.monotonic()
-
-        def so_far() -> str:
-            return f"{what}: {format_duration(round(time.monotonic() - began_s))} so far"
-
-        with telling(so_far) if lines else nullcontext():
+    far = _HowFar(what)
+    with stage(what):
+        if not is_watched():
             yield
-        return
+        elif not on_terminal(sys.stderr):
+            with listening(far.note), telling(far.line):
+                yield
+        else:
+            with _turning(far):
+                yield
+
+
+class _HowFar:
+    """How far something is of which may be told how many steps are done."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._begun_s = what, time.monotonic()
+        self._steps = ""
+        self._pace: Pace | None = None
+
+    def note(self, done: int, everything: int, unit: str) -> None:
+        """Note that so many steps are done."""
+        from datacollect.numbers.pace import Pace, left_words, percent_words, two_digits
+
+        if not done or self._pace is None:
+            self._pace = Pace()
+        self._pace.note(time.monotonic(), done)
+        parts = [f"{percent_words(done, everything)}: {done} of {everything} {unit}"]
+        if self._pace.rate and done < everything:
+            parts.append(f"{two_digits(60 * self._pace.rate)} a minute")
+            parts += filter(None, [left_words(self._pace.left_s(everything - done))])
+        self._steps = ", ".join(parts) if everything else ""
+
+    def line(self) -> str:
+        """Return it for a log."""
+        so_far = f"{format_duration(round(time.monotonic() - self._begun_s))} so far"
+        return f"{self._what}: {', '.join(filter(None, [self._steps, so_far]))}"
+
+    def words(self) -> str:
+        """Return it for a terminal."""
+        return f"{self._what} … {self._steps}".rstrip()
+
+
+@contextmanager
+def _turning(far: _HowFar) -> Iterator[None]:
+    """Show on a terminal how far something is, beside what turns, once it takes a while."""
     from rich.status import Status
 
-    status = Status(f"{what} …", console=rich_console(sys.stderr))
+    status = Status(far.words(), console=rich_console(sys.stderr))
+
+    def note_step(done: int, everything: int, unit: str) -> None:
+        far.note(done, everything, unit)
+        status.update(far.words())
+
     timer = threading.Timer(PATIENCE_S, status.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        with listening(note_step):
+            yield
     finally:
         timer.cancel()
         timer.join()
@@ -116,13 +174,12 @@ def working(what: str, *, lines: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def progress_shown(*, quiet: bool = False, lines: bool = True) -> Iterator[Callable[[str], None]]:
+def progress_shown() -> Iterator[Callable[[str], None]]:
     """Yield what shows how far something is, in one line of standard error.
 
-    On a terminal the line is replaced each time; elsewhere one is written now and then, with
-    ``lines``. ``quiet``: nothing is shown anywhere.
+    On a terminal the line is replaced each time; elsewhere one is written now and then.
     """
-    if quiet or not (lines or on_terminal(sys.stderr)):
+    if not is_watched():
         yield lambda _: None
         return
     if on_terminal(sys.stderr):
@@ -134,6 +191,23 @@ def progress_shown(*, quiet: bool = False, lines: bool = True) -> Iterator[Calla
     last = [""]
     with telling(lambda: last[0]):
         yield lambda text: last.__setitem__(0, text)
+
+
+def amounts_shown(show: Callable[[str], None]) -> Callable[[int, int, int, int], None]:
+    """Return what shows how many files and bytes are done, of how many; it may come often."""
+    from datacollect.numbers.pace import Pace, amount_words
+
+    pace, next_s = Pace(), 0.0
+
+    def tell(n_files: int, n_bytes: int, all_files: int, all_bytes: int) -> None:
+        nonlocal next_s
+        now_s = time.monotonic()
+        if now_s >= next_s:
+            pace.note(now_s, n_bytes)
+            show(", ".join(amount_words(n_bytes, all_bytes, n_files, all_files, pace)))
+            next_s = now_s + RARELY_S
+
+    return tell
 
 
 @contextmanager
@@ -153,6 +227,11 @@ def telling(words: Callable[[], str]) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+def is_watched() -> bool:
+    """Tell whether how far something is goes anywhere."""
+    return not loudness().quiet and (loudness().lines or on_terminal(sys.stderr))
 
 
 def on_terminal(stream: TextIO | None) -> bool:

@@ -1,12 +1,18 @@
-"""Values of the command line that are already what their option asks for are taken as they are.
+"""Values of the command line that are what their option asks for already are taken as they are.
 
 typer has pydantic convert every value, also one that was left out, or text for an option that takes
-text. To import pydantic takes longer than all else that a command needs before it begins.
+text. To import pydantic takes longer than all else that a command needs before it begins. And
+numbers are those that other programs would read, too: Python reads ``1_0`` as ten.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
+
+import typer
+
+from datacollect.files.quantities import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +32,37 @@ def convert_what_needs_it(parameters: Iterable[Any]) -> None:
             parameter.get_runtime_param = _Conversion(parameter, convert).itself
 
 
+def number_in(text: str) -> float | str:
+    """Return the number that a text is; the text where it is none.
+
+    Raises
+    ------
+    BadParameter
+        Python would read a number from it, but nobody else would.
+
+    Examples
+    --------
+    >>> number_in("1e3"), number_in("12 h")
+    (1000.0, '12 h')
+    """
+    _require_plain(text)
+    number = plain_number(text)
+    return text if math.isnan(number) else number
+
+
+def _require_plain(text: str) -> None:
+    """Refuse numbers that are written as in Python's sources, or in other digits than 0 to 9."""
+    try:
+        number = float(text)
+    except ValueError:
+        return
+    if not math.isnan(number) and math.isnan(plain_number(text)):
+        raise typer.BadParameter(
+            f"must be a number in the digits 0 to 9 and nothing between them, got {text!r}; write "
+            f"{number:.15g}"
+        )
+
+
 class _Conversion:
     """Stands where typer looks for what converts a parameter's values."""
 
@@ -40,6 +77,8 @@ class _Conversion:
         """Return the value as the option's kind; typer's own judges all but what is so already."""
         if self._is_converted(value):
             return value
+        if isinstance(value, str) and self._parameter.type_descriptor.annotation in (int, float):
+            _require_plain(value)
         return self._typers().coerce(value, param=param, ctx=ctx)
 
     def _is_converted(self, value: Any) -> bool:

@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from datacollect.commands.streams import note
+from datacollect.commands.streams import complain
 from datacollect.errors import FULL, DatacollectError
 from datacollect.leaving import FAILED, INTERRUPTED
 
@@ -69,36 +69,44 @@ def ending_on_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def saying_next(words: str) -> Iterator[None]:
-    """Where what is under way is interrupted, end with what to do next."""
+def saying_next(words: Callable[[], str]) -> Iterator[None]:
+    """Where what is under way is interrupted, end with what is kept, and what to do next.
+
+    Parameters
+    ----------
+    words : callable
+        Looks what is kept, once it is asked, and says so.
+    """
     try:
         yield
-    except Terminated:
-        note(f"terminated; {words}")
-        raise SystemExit(TERMINATED) from None
-    except KeyboardInterrupt:
-        note(f"interrupted; {words}")
-        raise SystemExit(INTERRUPTED) from None
+    except BaseException as error:
+        interruption = _interruption_behind(error)
+        if interruption is None or isinstance(error, DatacollectError):
+            raise
+        is_sigterm = isinstance(interruption, Terminated)
+        complain(f"{'terminated' if is_sigterm else 'interrupted'}; {words()}")
+        raise SystemExit(TERMINATED if is_sigterm else INTERRUPTED) from None
 
 
 def exit_code_of(error: BaseException) -> int:
     """Say on standard error what has ended a program; return the exit code."""
     if isinstance(error, DatacollectError):
-        note(f"error: {error}")
+        complain(f"error: {error}")
         return error.exit_code
     # Loading a library may turn an interruption into an error of its own.
-    if _stems_from_interruption(error):
-        note("interrupted")
+    if _interruption_behind(error) is not None:
+        complain("interrupted")
         return INTERRUPTED
     return _lacks_package(error) or _refused_by_system(error) or _internal_error(error)
 
 
-def _stems_from_interruption(error: BaseException | None) -> bool:
+def _interruption_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the interruption that an error stems from."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
-            return True
+            return error
         error = error.__cause__ or error.__context__
-    return False
+    return None
 
 
 def _lacks_package(error: BaseException) -> int | None:
@@ -112,7 +120,9 @@ def _lacks_package(error: BaseException) -> int | None:
 
     _print_in_full(error)
     command = command_for_package(package)
-    note(f"error: this needs the package {package}, which is not installed; install it: {command}")
+    complain(
+        f"error: this needs the package {package}, which is not installed; install it: {command}"
+    )
     return FAILED
 
 
@@ -124,7 +134,7 @@ def _refused_by_system(error: BaseException) -> int | None:
     if not is_refused and not isinstance(error, ImportError | MemoryError):
         return None
     _print_in_full(error)
-    note(f"error: this host refuses: {type(error).__name__}: {error}; mend that, and try again")
+    complain(f"error: this host refuses: {type(error).__name__}: {error}; mend that, and try again")
     return FAILED
 
 
@@ -132,12 +142,12 @@ def _print_in_full(error: BaseException) -> None:
     if os.environ.get("DATACOLLECT_DEBUG"):
         import traceback
 
-        note("".join(traceback.format_exception(error)).rstrip())
+        complain("".join(traceback.format_exception(error)).rstrip())
 
 
 def _internal_error(error: BaseException) -> int:
     _print_in_full(error)
-    note(
+    complain(
         f"error: internal error: {type(error).__name__}: {error}; please report it with the "
         "command and its files (DATACOLLECT_DEBUG=1 shows where it happened)"
     )

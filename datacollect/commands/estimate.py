@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit_json, emit_table, note, note_text
+from datacollect.commands.console import emit_json, emit_table, note, note_text, working
+from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def _plain(text: str) -> str:
+    number_in(text)
+    return text
+
+
 def estimate(
     samples: Annotated[
         list[str],
@@ -45,7 +51,10 @@ def estimate(
     half_life: Annotated[
         str,
         typer.Option(
-            "--half-life", metavar="TIME", help="recent: age at which a sample weighs half."
+            "--half-life",
+            metavar="TIME",
+            callback=_plain,
+            help="recent: age at which a sample weighs half.",
         ),
     ] = "1 d",
     a: Annotated[
@@ -135,25 +144,27 @@ def estimate(
     if (daily is None) != (timezone is None):
         raise ProblemError("--daily and --timezone go together: hours are those of some clock")
     hours = None if daily is None else [hour.strip() for hour in daily.split(",")]
-    measured = read_measurements(
-        samples,
-        names=names_by_address(name, names_file),
-        columns=columns_by_name(column),
-        only=rows_by_column(only),
-        times=not no_times,
-        skip_failed=skip_failed,
-    )
+    with working("reading samples"):
+        measured = read_measurements(
+            samples,
+            names=names_by_address(name, names_file),
+            columns=columns_by_name(column),
+            only=rows_by_column(only),
+            times=not no_times,
+            skip_failed=skip_failed,
+        )
     alike = of_one_kind(measured.samples, streams)
     table, notes = alike.samples, [*measured.notes, *alike.notes]
-    found = estimate_bandwidths(
-        table,
-        None if how is None else how.value,
-        half_life_s=_half_life_s(half_life),
-        a=a,
-        quantile=quantile,
-        daily=hours,
-        timezone=timezone,
-    )
+    with working("estimating"):
+        found = estimate_bandwidths(
+            table,
+            None if how is None else how.value,
+            half_life_s=_half_life_s(half_life),
+            a=a,
+            quantile=quantile,
+            daily=hours,
+            timezone=timezone,
+        )
     if output is not None or not as_json:
         write_text(_bandwidth_csv(found, times=times), output)
     if as_json:
@@ -171,11 +182,8 @@ def estimate(
 
 def _half_life_s(text: str) -> float:
     """Read the option --half-life: seconds, or a time with its unit."""
-    try:
-        return float(text)
-    except ValueError:
-        seconds: float = Number("seconds", positive=True).read(text, "--half-life")
-        return seconds
+    seconds: float = Number("seconds", positive=True).read(number_in(text), "--half-life")
+    return seconds
 
 
 def _emit_estimates(found: pd.DataFrame, hours: Sequence[str] | None) -> None:

@@ -34,7 +34,7 @@ def explain(
         problem, plan = read_problem(problem_file), None
     else:
         problem, plan = read_both(problem_file, schedule_file)
-    with working("solving, and planning, with each constraint relaxed", lines=not as_json):
+    with working("solving, and planning, with each constraint relaxed"):
         _, found = planned_to_the_end(
             problem,
             lambda given: find_explanation(given, plan, solver=solver.value),

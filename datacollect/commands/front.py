@@ -58,7 +58,7 @@ def front(
         raise ProblemError(f"-o must name a file that ends in {endings}, got {output!r}")
     require_new(output, force=force)
     problem = read_problem(problem_file)
-    with working("planning for each deadline", lines=not as_json):
+    with working("planning for each deadline"):
         _, table = planned_to_the_end(
             problem, lambda given: find_front(given, solver=solver.value), _latest_s
         )

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from datacollect.commands.agent import agent
+from datacollect.commands.at_work import at_work
 from datacollect.commands.check import check
 from datacollect.commands.collection import collection
 from datacollect.commands.compare import compare
-from datacollect.commands.console import emit, note
+from datacollect.commands.console import complain, emit
 from datacollect.commands.ending import exit_code_of, run_and_leave
 from datacollect.commands.estimate import estimate
 from datacollect.commands.example import example
@@ -72,12 +73,17 @@ def root(
 
 
 # In the order in which help lists them.
-for command in (
+COMMANDS: tuple[Callable[..., Any], ...] = (
     *(plan, compare, check, pulls, plot, schema, example, estimate, manifest),
     *(progress, replan, explain, front, simulate, sweep, report),
     *(pull, status),
-):
-    app.command(cls=Command)(command)
+)
+DONE_AT_ONCE = (schema, example)
+
+for command in COMMANDS:
+    app.command(cls=Command)(
+        command if command in DONE_AT_ONCE else at_work(command, logs=command is not pull)
+    )
 app.add_typer(agent, name="agent")
 app.add_typer(collection, name="collection")
 app.add_typer(keys, name="keys")
@@ -107,7 +113,7 @@ def run(arguments: Sequence[str]) -> int:
             return _usage_error(error)
         return exit_code_of(error)
     if code == INTERRUPTED:  # typer made a code of it
-        note("interrupted")
+        complain("interrupted")
     return code if isinstance(code, int) else 0
 
 
@@ -123,8 +129,8 @@ def _usage_error(error: Any) -> int:
     # "Invalid value for '--x': 'y' is not one of 'z', ...": the last quoted word was given
     word = given.rpartition(": ")[2].strip("'")
     hint = nearest_hint(word, choices.rstrip(".").replace("'", "").split(", ")) if choices else ""
-    note(f"error: {message.removesuffix('.') if hint else message}{hint}")
+    complain(f"error: {message.removesuffix('.') if hint else message}{hint}")
     context = getattr(error, "ctx", None)
     command = context.command_path if context else PROGRAM
-    note(f"try: {command} --help")
+    complain(f"try: {command} --help")
     return BAD_INPUT

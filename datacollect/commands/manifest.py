@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datacollect.commands.console import emit, emit_json, note, note_text, progress_shown
+from datacollect.commands.console import (
+    amounts_shown,
+    complain,
+    complain_text,
+    emit,
+    emit_json,
+    is_watched,
+    note,
+    on_terminal,
+    progress_shown,
+    working,
+)
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
 from datacollect.files.units import counted, format_bytes
+from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from datacollect.exports.inventory import Inventory
@@ -48,34 +61,33 @@ def manifest(
     host = host or Path(folder).resolve().name
     if not host:
         raise ProblemError("--host is missing: DIR has no name; say whose files they are")
-    if output is None:
-        from datacollect.exports.inventory import tell_manifest
-
-        made = tell_manifest(folder, host, lambda row: emit(row.removesuffix("\n")))
-    else:
-        made = _saved(folder, host, output)
+    made = _made(folder, host, output)
     if as_json:
         emit_json(_tree(made))
     _note(made, output)
     return INCOMPLETE if made.not_listed else 0
 
 
-def _saved(folder: str, host: str, output: str) -> Inventory:
-    from datacollect.exports.inventory import save_manifest
+def _made(folder: str, host: str, output: str | None) -> Inventory:
+    """Write the manifest, and say how far that is."""
+    from datacollect.exports.inventory import save_manifest, size_of_folder, tell_manifest
 
-    with progress_shown() as show:
-        try:
-            return save_manifest(
-                folder,
-                host,
-                output,
-                lambda n_files, n_bytes: show(
-                    f"{counted(n_files, 'file')}, {format_bytes(n_bytes)} listed"
-                ),
-            )
-        except KeyboardInterrupt:
-            note("started again it goes on")
-            raise
+    all_files = all_bytes = 0
+    # On a terminal its rows say so themselves.
+    is_told = is_watched() and not (output is None and on_terminal(sys.stdout))
+    if is_told:
+        with working(f"looking at what {folder} holds"):
+            all_files, all_bytes = size_of_folder(folder)
+    with stage(f"hashing {folder}"), progress_shown() as show:
+        far = amounts_shown(show)
+
+        def tell(n_files: int, n_bytes: int) -> None:
+            if is_told:
+                far(n_files, n_bytes, all_files, all_bytes)
+
+        if output is not None:
+            return save_manifest(folder, host, output, tell)
+        return tell_manifest(folder, host, lambda row: emit(row.removesuffix("\n")), tell)
 
 
 def _tree(made: Inventory) -> dict[str, object]:
@@ -89,9 +101,9 @@ def _tree(made: Inventory) -> dict[str, object]:
 
 def _note(made: Inventory, output: str | None) -> None:
     for path, why in made.not_listed[:SHOWN_NOT_LISTED]:
-        note_text(f"not listed: {shown(path)}: {why}")
+        complain_text(f"not listed: {shown(path)}: {why}")
     if len(made.not_listed) > SHOWN_NOT_LISTED:
-        note(f"and {len(made.not_listed) - SHOWN_NOT_LISTED} more; --json lists all")
+        complain(f"and {len(made.not_listed) - SHOWN_NOT_LISTED} more; --json lists all")
     if output is not None:
         known = f", {counted(made.n_known_files, 'file')} of an earlier start"
         note(

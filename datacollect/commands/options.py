@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import emit, note
+from datacollect.commands.conversion import number_in
 from datacollect.errors import ProblemError
 from datacollect.files.clock_times import is_clock_time
 from datacollect.files.kinds import Number
@@ -136,11 +137,7 @@ def _deadline(text: str | None) -> str | None:
     """Refuse what is no time; clock times wait for the problem's start."""
     if text is not None and not is_clock_time(text):
         try:
-            given: float | str = float(text)
-        except ValueError:
-            given = text
-        try:
-            Number("seconds", positive=True).read(given, "S")
+            Number("seconds", positive=True).read(number_in(text), "S")
         except ProblemError as error:
             raise typer.BadParameter(str(error).removeprefix("S ")) from None
     return text
@@ -152,10 +149,7 @@ def deadline_seconds(deadline: str | None, problem: Problem) -> float | None:
         return None
     from datacollect.methods.options.arguments import deadline_in_seconds
 
-    try:
-        return float(deadline)
-    except ValueError:
-        return deadline_in_seconds(deadline, problem, "--deadline")
+    return deadline_in_seconds(number_in(deadline), problem, "--deadline")
 
 
 Version = Annotated[
@@ -171,9 +165,6 @@ ScheduleFile = Annotated[
     typer.Argument(metavar="SCHEDULE", help="Schedule file, JSON or Parquet."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, nothing else.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Say nothing of how far it is; errors and the answer alone.")
-]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what exists.")]
 Slot = Annotated[
     float | None,

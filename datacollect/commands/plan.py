@@ -107,7 +107,7 @@ def plan(
             connections=connections,
         )
     options = replace(options, solver=solver.value, derate=derate)
-    with working("planning", lines=not as_json):
+    with working("planning"):
         problem, schedule = planned_to_the_end(
             problem,
             lambda given: plan_by(given, options),

@@ -42,7 +42,7 @@ def plot(
         raise ProblemError(f"-o must name a file that ends in .html with --html, got {output!r}")
     require_new(output, force=force)
     problem, schedule = read_both(problem_file, schedule_file)
-    with working("drawing", lines=not as_json):
+    with working("drawing"):
         from datacollect.pictures.plot import save_plot
 
         save_plot(problem, schedule, output)

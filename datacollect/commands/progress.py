@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from datacollect.commands.console import emit_json, emit_table, note, note_text, working
+from datacollect.commands.console import (
+    complain_text,
+    emit,
+    emit_json,
+    emit_table,
+    note,
+    note_text,
+    working,
+)
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.commands.reading import write_text
@@ -93,7 +101,7 @@ def progress(
         text = json.dumps(tree, ensure_ascii=False, indent=1) if is_json else progress_toml(tree)
         write_text(text, output)
     for each in given_up:
-        note_text(
+        complain_text(
             f"given up at {each.host}: bytes {each.offset_bytes} to "
             f"{each.offset_bytes + each.n_bytes} of {each.path!r} of {each.source!r}: {each.why}"
         )
@@ -124,7 +132,7 @@ def _show(tree: dict[str, object], total_bytes: dict[str, int]) -> None:
     if rows:
         emit_table(("data of", "at", "bytes", "of its backlog"), rows, "<<>>")
     else:
-        note("nothing has arrived")
+        emit("nothing has arrived")
 
 
 def _show_unproved(n_bytes: int) -> None:

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import (
+    complain,
     emit,
     emit_facts,
     emit_json,
     emit_table,
     emit_text,
+    is_watched,
     note,
     note_text,
     progress_shown,
 )
-from datacollect.commands.ending import ending_on_sigterm, saying_next
-from datacollect.commands.options import Json, Quiet, RunMethod
-from datacollect.errors import ProblemError
+from datacollect.commands.options import Json, RunMethod
+from datacollect.commands.streams import loudness
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -84,35 +85,17 @@ def pull(
     no_times: Annotated[
         bool, typer.Option("--no-times", help="Do not keep times of change.")
     ] = False,
-    verbose: Annotated[
-        int,
-        typer.Option(
-            "-v",
-            "--verbose",
-            count=True,
-            show_default=False,
-            help="Say what happens, too; -vv: all that the log gets, as it gets it.",
-        ),
-    ] = 0,
-    quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
     """Collect for real: fetch, verify, keep; started again it goes on."""
-    if verbose and quiet:
-        raise ProblemError("-v and --quiet exclude each other; give one of them")
-    next_words = "what is verified is kept, and the same command goes on"
-    with (
-        ending_on_sigterm(),
-        saying_next(next_words),
-        progress_shown(quiet=quiet, lines=not as_json) as show,
-    ):
+    with progress_shown() as show:
         answer = _pulled(
             collection_file,
             into,
             method.value,
-            watch=_watcher(show, quiet=quiet),
-            tell=_unsaid if quiet else note,
-            log=(None, _say_what, _say_all)[min(verbose, 2)],
+            watch=_watcher(show) if is_watched() else None,
+            tell=note,
+            log=(None, _say_what, _say_all)[loudness().verbose],
             plan_only=plan_only,
             include=include or None,
             exclude=exclude or (),
@@ -130,7 +113,7 @@ def pull(
     if plan_only:
         return 0 if answer.listed else INCOMPLETE
     if not answer.complete and not as_json:
-        note("some data cannot be had: mend what is named, and the same command goes on")
+        complain("some data cannot be had: mend what is named, and the same command goes on")
     return 0 if answer.complete else INCOMPLETE
 
 
@@ -144,12 +127,8 @@ def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pul
     return pull_for_real(collection, into, method, **options)
 
 
-def _watcher(
-    show: Callable[[str], None], *, quiet: bool
-) -> Callable[[Callable[[], HowFar]], None] | None:
+def _watcher(show: Callable[[str], None]) -> Callable[[Callable[[], HowFar]], None]:
     """Return what shows how far a pull is, and takes a twentieth of its time for that at most."""
-    if quiet:
-        return None
     from datacollect.numbers.pace import Pace
 
     pace, next_s = Pace(), [0.0]
@@ -166,10 +145,6 @@ def _watcher(
         next_s[0] = now_s + 20 * (now_s - begun_s)
 
     return watch
-
-
-def _unsaid(_: str) -> None:
-    """With --quiet nobody wants to know before the end."""
 
 
 # Of every connection, and of what moved each second.

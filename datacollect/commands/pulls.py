@@ -134,7 +134,7 @@ def pulls(
     if output is None and (kind is not ExportFormat.csv or as_json):
         raise ProblemError(f"--as {kind.value} needs -o: where to write")
     inputs = (problem_file, schedule_file, *filter(None, [manifest_file]))
-    with working("cutting into pieces", lines=not as_json):
+    with working("cutting into pieces"):
         manifest = _manifest(problem, problem_file, manifest_file)
         name = manifest_file or problem_file
         found = _export(

@@ -18,17 +18,19 @@ FURTHER = 12
 
 def read_problem(path: str) -> Problem:
     """Read a problem, showing that something is going on."""
+    from datacollect.files.documents import document_name
     from datacollect.problem.problem import Problem
 
-    with working("reading"):
+    with working(f"reading {document_name(path)}"):
         return Problem.from_file(path)
 
 
 def read_schedule(path: str) -> Schedule:
     """Read a schedule, showing that something is going on."""
+    from datacollect.files.documents import document_name
     from datacollect.schedule.schedule import Schedule
 
-    with working("reading"):
+    with working(f"reading {document_name(path)}"):
         return Schedule.from_file(path)
 
 

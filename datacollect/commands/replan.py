@@ -110,7 +110,7 @@ def replan(
     require_new(output, force=force)
     require_new(problem_output, force=force)
     problem, plan, progress, remaining = _read(*inputs)
-    with working("planning", lines=not as_json):
+    with working("planning"):
         longer, schedule = planned_to_the_end(
             problem,
             lambda given: plan_rest(
@@ -152,7 +152,7 @@ def _read(
 
     plan = read_schedule(schedule_file)
     problem = planned_problem(read_problem(problem_file), plan)
-    with working("reading"):
+    with working(f"reading {document_name(progress_file)}"):
         progress = Progress.from_file(progress_file, problem)
         with naming(document_name(progress_file)):
             remaining = remaining_problem(problem, progress)

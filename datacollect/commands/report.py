@@ -63,7 +63,7 @@ def report(
 
     labels = label_by_axis(over or ())
     require_free(Path(output or "", PAGE))
-    with working("reading, drawing", lines=not as_json):
+    with working("reading, drawing"):
         found = write_report(directory, output, over=labels, before_writing=require_free)
     if as_json:
         emit_json(_tree(found))

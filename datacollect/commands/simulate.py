@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datacollect.commands.console import (
+    complain,
     emit,
     emit_facts,
     emit_json,
@@ -19,12 +20,10 @@ from datacollect.commands.console import (
     note,
     progress_shown,
 )
-from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
     Json,
-    Quiet,
     RunMethod,
     require_at_most_one,
     require_new,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from datacollect.simulation.run import Run
 
 NOT_COMPLETE = 1
-NEXT = "the same command begins anew; --time-limit S ends a run with what it has by then"
 
 
 class Engine(StrEnum):
@@ -104,7 +102,6 @@ def simulate(
         Tables, typer.Option("--tables", help="Format of the tables in DIR.")
     ] = Tables.csv,
     force: Force = False,
-    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Simulate a scenario: measure, plan, collect, and compare with the plan.
@@ -132,11 +129,7 @@ def simulate(
         chosen = "ns3" if fallback is None else "fluid"
     if fallback is not None:
         note(f"note: the fluid engine is used: {fallback}")
-    with (
-        ending_on_sigterm(),
-        saying_next(NEXT),
-        showing_progress(quiet=quiet, lines=not as_json) as (stage, progress),
-    ):
+    with showing_progress() as (stage, progress):
         outcome = carry_out(
             setting,
             engine=chosen,
@@ -149,7 +142,7 @@ def simulate(
             stage=stage,
         )
     for text in outcome.setting.warnings:
-        note(f"warning: {text}")
+        complain(f"warning: {text}")
     if output is not None:
         from datacollect.scenario.outcome_files import write_outcome
 
@@ -162,7 +155,7 @@ def simulate(
     else:
         show_outcome(outcome, output)
     if not outcome.run.complete:
-        note(_why_incomplete(outcome))
+        complain(_why_incomplete(outcome))
         raise typer.Exit(NOT_COMPLETE)
 
 
@@ -181,17 +174,15 @@ def why_not_ns3(scenario: Scenario) -> str | None:
 
 
 @contextmanager
-def showing_progress(
-    *, quiet: bool, lines: bool = True
-) -> Iterator[tuple[Callable[[str, int], None], Callable[[float, int], None]]]:
+def showing_progress() -> Iterator[tuple[Callable[[str, int], None], Callable[[float, int], None]]]:
     """Show on standard error what is going on: stage, simulated time, bytes of all, time left.
 
-    On a terminal at once; elsewhere by a line now and then, with ``lines``. ``quiet``: nowhere.
+    On a terminal at once; elsewhere by a line now and then.
     """
     from datacollect.numbers.pace import Pace
 
     now, all_bytes, pace = "reading", 0, Pace()
-    with progress_shown(quiet=quiet, lines=lines) as show:
+    with progress_shown() as show:
 
         def stage(what: str, collected_in_it: int = 0) -> None:
             nonlocal now, all_bytes, pace

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datacollect.commands.console import (
+    amounts_shown,
     emit,
     emit_facts,
     emit_json,
@@ -19,6 +20,7 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
+from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -74,11 +76,11 @@ def _verified(folder: str) -> Verified:
     """Read all again, and say how far that is."""
     from datacollect.transfer.store.status import verify_of
 
-    with progress_shown() as show:
+    with stage(f"reading {folder} again"), progress_shown() as show:
+        shown = amounts_shown(show)
 
-        def tell(progress: Progress) -> None:
-            read, everything = format_bytes(progress.n_bytes), format_bytes(progress.all_bytes)
-            show(f"{read} of {everything} read again, {progress.n_files} files")
+        def tell(now: Progress) -> None:
+            shown(now.n_files, now.n_bytes, now.all_files, now.all_bytes)
 
         return verify_of(folder, tell)
 

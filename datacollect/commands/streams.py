@@ -1,4 +1,4 @@
-"""What commands write: lines and JSON to standard output, notes to standard error."""
+"""What commands write: answers to standard output, notes and complaints to standard error."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 import math
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 # What a shell reports of a program that wrote into a closed pipe.
 CLOSED_PIPE_EXIT_CODE = 141
@@ -36,7 +37,50 @@ def emit(text: str) -> None:
         raise NotWrittenError(message, error.errno) from None
 
 
+@dataclass(frozen=True)
+class Loudness:
+    """How much a command says beside its answer and its errors.
+
+    Attributes
+    ----------
+    quiet : bool
+        Nothing at all.
+    lines : bool
+        How far it is, by a line now and then, where no terminal is.
+    verbose : int
+        1: stages with their times; 2: all that the log has.
+    """
+
+    quiet: bool = False
+    lines: bool = True
+    verbose: int = 0
+
+
+_loudness = [Loudness()]
+
+
+def loudness() -> Loudness:
+    """Return how much the command that runs is to say."""
+    return _loudness[-1]
+
+
+@contextmanager
+def as_loud_as(wanted: Loudness) -> Iterator[None]:
+    """Say so much."""
+    _loudness.append(wanted)
+    try:
+        yield
+    finally:
+        _loudness.pop()
+
+
 def note(text: str) -> None:
+    """Write a line that nobody has to read to standard error, unless a command is to be quiet."""
+    if not loudness().quiet:
+        complain(text)
+
+
+def complain(text: str) -> None:
     """Write a line to standard error; where that is closed or full, nobody can be told."""
     with suppress(OSError):
         if sys.stderr is not None:

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datacollect.commands.console import (
+    complain,
     emit_facts,
     emit_json,
     emit_text,
+    is_watched,
     note,
     on_terminal,
     progress_shown,
 )
-from datacollect.commands.ending import ending_on_sigterm, saying_next
-from datacollect.commands.options import Json, Quiet, require_at_most_one
+from datacollect.commands.options import Json, require_at_most_one
+from datacollect.commands.streams import loudness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +88,6 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what failed at an earlier start.")
     ] = False,
-    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Carry out an experiment's runs that DIR does not have yet.
@@ -99,16 +100,11 @@ def sweep(
 
     require_at_most_one({"--workers": workers, "--dask": dask})
     told: list[SweepProgress] = []
-    with (
-        ending_on_sigterm(),
-        saying_next("runs that have ended are kept, and the same command goes on"),
-        showing_progress(quiet=quiet, lines=not as_json) as show,
-        _without_logs(),
-    ):
+    with showing_progress() as show, _without_logs():
 
         def progress(now: SweepProgress) -> None:
             if now.trouble and not (told and told[0].trouble == now.trouble):
-                note(f"warning: {now.trouble}")
+                complain(f"warning: {now.trouble}")
             told[:] = [now]
             show(now)
 
@@ -132,7 +128,7 @@ def sweep(
     else:
         _show(output, now, table, axes)
     if now.failed:
-        note(f"one of the runs that failed: {now.last_failure}")
+        complain(f"one of the runs that failed: {now.last_failure}")
         raise typer.Exit(FAILED)
 
 
@@ -232,7 +228,13 @@ class SweepPace:
 
 @contextmanager
 def _without_logs() -> Iterator[None]:
-    """Keep Dask's loggers from standard error: what goes wrong, the sweep says itself."""
+    """Keep Dask's loggers from standard error: what goes wrong, the sweep says itself.
+
+    Not with -v, which asks for logs.
+    """
+    if loudness().verbose:
+        yield
+        return
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -242,22 +244,17 @@ def _without_logs() -> Iterator[None]:
 
 
 @contextmanager
-def showing_progress(
-    *, quiet: bool, lines: bool = True
-) -> Iterator[Callable[[SweepProgress], None]]:
-    """Show progress on standard error: on a terminal in place, else a line now and then.
-
-    Not without ``lines``. ``quiet``: nothing anywhere.
-    """
+def showing_progress() -> Iterator[Callable[[SweepProgress], None]]:
+    """Show progress on standard error: on a terminal in place, else a line now and then."""
     pace, is_told = SweepPace(), False
-    with progress_shown(quiet=quiet, lines=lines) as tell:
+    with progress_shown() as tell:
 
         def show(now: SweepProgress) -> None:
             nonlocal is_told
             words = pace.words(now)
             tell(words)
             # Where nobody watches, the first at once: what is kept from before is to be seen.
-            if not (is_told or quiet or on_terminal(sys.stderr)) and lines:
+            if is_watched() and not (is_told or on_terminal(sys.stderr)):
                 note(words)
             is_told = True
 

@@ -22,6 +22,7 @@ from datacollect.methods.timing.tolerances import PROVED
 from datacollect.schedule.data.contents import OPTIMAL
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
+from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from datacollect.explanation.relaxations import Advice
@@ -89,8 +90,9 @@ def explain(
         found = explain_connections(problem, plan, _broken(problem, plan), solver)
         return replace(found, text="\n".join(explanation_lines(found, problem.clock)))
     budget = Budget.begin(solver)
-    optimum = fluid_optimum(problem, budget)
-    curve = arrival_curve(problem, budget)
+    with stage("the lower bound, and what binds when"):
+        optimum = fluid_optimum(problem, budget)
+        curve = arrival_curve(problem, budget)
     spans = zip(curve.time_s, curve.time_s[1:], curve.rates_bytes_per_s, strict=False)
     binds = tuple(
         BindingInterval(float(start), float(end), float(rate), bottleneck)

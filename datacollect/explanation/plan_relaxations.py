@@ -33,6 +33,7 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, FAIR_METHODS
 from datacollect.schedule.data.use import legs, plan_money, source_completion_s
 from datacollect.solvers.budget import Budget
+from datacollect.stages import counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,7 +167,11 @@ def advise_plan(anew: Anew, limits: PlanLimits, advice: Advice) -> PlanAdvice:
     if not anew.is_same:
         return PlanAdvice(why_not=anew.difference)
     groups, n_candidates = _candidates(anew, limits, advice)
-    tried = [_relaxation(anew, limits, group) for group in groups]
+    tried = []
+    with counting(len(groups), "constraints of the plan relaxed") as step:
+        for group in groups:
+            tried.append(_relaxation(anew, limits, group))
+            step()
     together = _last_together(anew, limits) if plan.method in FAIR_METHODS else ()
     if len(together) > 1 and not any(found.helps for found in tried):
         tried.append(_relaxation(anew, limits, together))

@@ -34,8 +34,11 @@ from datacollect.files.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from datacollect.flow.arrival_bounds import Bound
     from datacollect.flow.arrival_curve import ArrivalCurve
     from datacollect.flow.network.layered import LayeredNetwork
@@ -138,11 +141,10 @@ def advise(problem: Problem, curve: ArrivalCurve, budget: Budget) -> Advice:
     """
     candidates = _candidates(problem, curve)
     tried = _largest(candidates)
-    alone = [_relaxation(problem, {one: candidates[one]}, budget) for one in tried]
+    alone = _relaxations(problem, [{one: candidates[one]} for one in tried], budget)
     pairs: list[Relaxation] = []
     if alone and not any(found.saves_unlimited_s for found in alone):
-        both = _pairs(problem, candidates, tried, budget)
-        pairs = [_relaxation(problem, pair, budget) for pair in both]
+        pairs = _relaxations(problem, _pairs(problem, candidates, tried, budget), budget)
     return Advice(_ranked(alone), _ranked(pairs), len(candidates))
 
 
@@ -280,6 +282,18 @@ def _pairs(
 
 
 # Gains ----------------------------------------------------------------------------------------
+
+
+def _relaxations(
+    problem: Problem, every: Sequence[_Candidates], budget: Budget
+) -> list[Relaxation]:
+    found = []
+    with counting(len(every), "constraints relaxed") as step:
+        for binding in every:
+            with stage("relaxing a constraint of the lower bound"):
+                found.append(_relaxation(problem, binding, budget))
+            step()
+    return found
 
 
 def _relaxation(problem: Problem, binding: _Candidates, budget: Budget) -> Relaxation:

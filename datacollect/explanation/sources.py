@@ -14,6 +14,7 @@ from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts
 from datacollect.methods.options.names import COORDINATED, FAIR_METHODS
 from datacollect.schedule.data.use import source_completion_s
+from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -119,9 +120,15 @@ def explain_sources(
     order = sorted(n_bytes, key=lambda s: (-finish_s.get(s, 0.0), -n_bytes[s]))
     affordable = max(FEWEST_SOURCES_SOLVED, MOST_LINKS_SOLVED // max(problem.n_links, 1))
     found = []
-    for rank, source in enumerate(order):
-        alone = fluid_optimum(_only(problem, source), budget) if rank < affordable else None
-        by_itself = None if alone is None else (alone.makespan_s, alone.bottleneck)
+    solved = order[:affordable]
+    alone = {}
+    with stage("each source alone"), counting(len(solved), "sources alone") as step:
+        for source in solved:
+            optimum = fluid_optimum(_only(problem, source), budget)
+            alone[source] = optimum.makespan_s, optimum.bottleneck
+            step()
+    for source in order:
+        by_itself = alone.get(source)
         known = limits.of_source.get(source, SourceLimits())
         limited_by, text = _reason(source, finish_s.get(source), by_itself, binds, plan, known)
         found.append(

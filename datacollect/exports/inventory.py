@@ -18,6 +18,7 @@ import stat
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -91,7 +92,7 @@ def save_manifest(
     output : path-like
         The manifest. It is replaced. Within the folder, it does not list itself.
     tell : callable, optional
-        Takes the files and bytes so far, after each file.
+        Takes the files and bytes so far, after each file, and while a large one is read.
 
     Returns
     -------
@@ -133,13 +134,16 @@ def save_manifest(
 
 
 def tell_manifest(
-    folder: str | os.PathLike[str], host: str, write: Callable[[str], object]
+    folder: str | os.PathLike[str],
+    host: str,
+    write: Callable[[str], object],
+    tell: Callable[[int, int], None] = lambda _n_files, _n_bytes: None,
 ) -> Inventory:
     """Hand the lines of a folder's manifest over, one by one; nothing is noted.
 
     Parameters
     ----------
-    folder, host
+    folder, host, tell
         As in `save_manifest`.
     write : callable
         Takes each row, its end of line with it.
@@ -150,7 +154,32 @@ def tell_manifest(
         The folder cannot be read.
     """
     require_folder(folder)
-    return _listed(folder, host, write, lambda *_: None, _Known(io.BytesIO()), None, set())
+    return _listed(folder, host, write, tell, _Known(io.BytesIO()), None, set())
+
+
+def size_of_folder(folder: str | os.PathLike[str]) -> tuple[int, int]:
+    """Return how many files a manifest of a folder would list, and how many bytes they have.
+
+    Files that come, go or change meanwhile make it another manifest: it is for telling how far one
+    is.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "a").write_bytes(b"abc")
+    ...     size_of_folder(folder)
+    (1, 3)
+    """
+    require_folder(folder)
+    base = os.path.realpath(folder).rstrip("/")
+    n_files = n_bytes = 0
+    for path, why in _walk(base):
+        if not why and not why_no_path(path):
+            with suppress(OSError):
+                n_bytes += os.lstat(f"{base}/{path}").st_size
+                n_files += 1
+    return n_files, n_bytes
 
 
 def require_folder(folder: str | os.PathLike[str]) -> None:
@@ -195,7 +224,8 @@ def _listed(
         try:
             if why or (why := why_no_path(path)):
                 raise _LeftOutError(why)
-            size, digest, is_known = _looked_up(base, path, known, note)
+            reading = partial(_told_in_a_file, tell, n_files, n_bytes)
+            size, digest, is_known = _looked_up(base, path, known, note, reading)
         except _LeftOutError as error:
             not_listed.append(NotListed(path, str(error)))
             continue
@@ -255,8 +285,18 @@ def _stamp(found: os.stat_result) -> _Stamp:
     return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
+def _told_in_a_file(
+    tell: Callable[[int, int], None], n_files: int, n_bytes: int, n_read: int
+) -> None:
+    tell(n_files, n_bytes + n_read)
+
+
 def _looked_up(
-    base: str, path: str, known: _Known, note: Callable[[str, _Stamp, str], None] | None
+    base: str,
+    path: str,
+    known: _Known,
+    note: Callable[[str, _Stamp, str], None] | None,
+    reading: Callable[[int], None],
 ) -> tuple[int, str, bool]:
     """Return a file's size and SHA-256, and whether an earlier start had it."""
     try:
@@ -266,7 +306,7 @@ def _looked_up(
                 size = before[2]
                 if (digest := known.digest(path, before)) is not None:
                     return size, digest, True
-                digest = _digest(number, size)
+                digest = _digest(number, size, reading)
                 if digest is not None and _stamp(os.fstat(number)) == before:
                     if note is not None and before[4] + YOUNG_NS < time.time_ns():
                         note(path, before, digest)
@@ -288,7 +328,7 @@ def _opened(path: str) -> Iterator[int]:
         os.close(number)
 
 
-def _digest(number: int, size: int) -> str | None:
+def _digest(number: int, size: int, reading: Callable[[int], None]) -> str | None:
     """Return the SHA-256 of a file of this size; None where it has another by now."""
     found, n_read = hashlib.sha256(), 0
     # No further than one byte behind its end: a file may grow as fast as it is read.
@@ -297,6 +337,8 @@ def _digest(number: int, size: int) -> str | None:
         n_read += len(block)
         if n_read > size:
             return None
+        if n_read < size:
+            reading(n_read)
     return found.hexdigest() if n_read == size else None
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.exports.arrived import Place, sha256_of_range, size_of
+from datacollect.stages import counting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from datacollect.problem.manifest import Files
 
@@ -52,12 +53,13 @@ def recheck(folder: str, manifest: Mapping[str, Files], host: str | None = None)
     """
     place = Place.of(folder, host)
     given_up = []
-    for source, files in manifest.items():
-        if source == place.host:
-            continue
-        given_up += list(_wrong_ranges(place, source, files))
-        if place.is_destination:
-            given_up += list(_wrong_files(place, source, files))
+    others = {source: files for source, files in manifest.items() if source != place.host}
+    n_files = sum(len(files.paths) for files in others.values())
+    with counting(n_files if place.is_destination else 0, "files") as step:
+        for source, files in others.items():
+            given_up += list(_wrong_ranges(place, source, files))
+            if place.is_destination:
+                given_up += list(_wrong_files(place, source, files, step))
     return given_up
 
 
@@ -77,8 +79,11 @@ def _wrong_ranges(place: Place, source: str, files: Files) -> Iterator[GivenUp]:
             yield GivenUp(place.host, source, path, each.offset_bytes, each.n_bytes, why)
 
 
-def _wrong_files(place: Place, source: str, files: Files) -> Iterator[GivenUp]:
+def _wrong_files(
+    place: Place, source: str, files: Files, step: Callable[[], None]
+) -> Iterator[GivenUp]:
     for path, size, known in zip(files.paths, files.n_bytes.tolist(), files.sha256, strict=True):
+        step()
         file = place.complete(source, path)
         if not known or size_of(file) != size:
             continue

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
 from datacollect.files.kinds import shown, shown_text
+from datacollect.stages import LOG
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -152,7 +153,9 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         return sys.stdin.buffer.read()
     file, name = Path(path), document_name(path)
     try:
-        return file.read_bytes()
+        data = file.read_bytes()
+        LOG.debug("read %s: %d bytes", name, len(data))
+        return data
     except FileNotFoundError:
         hint = _nearest_file(file) or "; check the path"
         raise ProblemError(f"{name}: no such file{hint}") from None

@@ -45,6 +45,7 @@ from datacollect.measurement.sample_tables import (
     is_sample_table,
     read_table,
 )
+from datacollect.stages import counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -166,12 +167,15 @@ class _Reader:
 
     def _read_folder(self, path: Path) -> None:
         passed_over, n_read = [], 0
-        for file, names in _files_below(path, self._names):
-            try:
-                self._read_file(file, names, of_folder=True)
-                n_read += 1
-            except _NoResultError:
-                passed_over.append(str(file.relative_to(path)))
+        files = list(_files_below(path, self._names))
+        with counting(len(files), "files") as step:
+            for file, names in files:
+                try:
+                    self._read_file(file, names, of_folder=True)
+                    n_read += 1
+                except _NoResultError:
+                    passed_over.append(str(file.relative_to(path)))
+                step()
         if not n_read:
             raise ProblemError(
                 f"{path}: the folder holds no file *.json, nor another one with results of tests; "

@@ -16,6 +16,7 @@ from datacollect.methods.options.of_methods import (
     CoordinatedOptions,
     DirectOptions,
 )
+from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Solver
@@ -54,6 +55,13 @@ def plan(problem: Problem, options: MethodOptions) -> Schedule:
     >>> plan(problem, DirectOptions()).makespan_s
     2.0
     """
+    with stage(f"planning by {_name_of(options)}") as facts:
+        found = _planned(problem, options)
+        facts += _facts_of(found)
+    return found
+
+
+def _planned(problem: Problem, options: MethodOptions) -> Schedule:
     given = {option.name: getattr(options, option.name) for option in fields(options)}
     match options:
         case DirectOptions():
@@ -80,6 +88,13 @@ def candidate(problem: Problem, options: MethodOptions) -> Schedule:
     >>> candidate(problem, DirectOptions()).makespan_s
     2.0
     """
+    with stage(f"trying {_name_of(options)}") as facts:
+        found = _candidate(problem, options)
+        facts += _facts_of(found)
+    return found
+
+
+def _candidate(problem: Problem, options: MethodOptions) -> Schedule:
     from datacollect.solvers.budget import Budget
 
     match options:
@@ -98,6 +113,20 @@ def candidate(problem: Problem, options: MethodOptions) -> Schedule:
                 options.solver, options.time_limit_s, settle_ties=options.settle_ties
             )
             return coordinated_candidate(problem, options, budget)
+
+
+def _name_of(options: MethodOptions) -> str:
+    return next(name for name, kind in METHODS.items() if isinstance(options, kind))
+
+
+def _facts_of(schedule: Schedule) -> list[str]:
+    from datacollect.files.units import counted, format_duration
+
+    return [
+        f"makespan {format_duration(schedule.makespan_s)}",
+        counted(schedule.n_transfers, "transfer"),
+        f"solver {schedule.solver}",
+    ]
 
 
 def options_like(schedule: Schedule, solver: Solver = "auto") -> MethodOptions | None:

@@ -20,6 +20,7 @@ from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.transfers import bottleneck_tree
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
 from datacollect.solvers.budget import Budget
+from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -222,7 +223,8 @@ def compare(
     """
     slot_s, chunk_s = shape_in_seconds(slot_s, chunk_s)
     time_limit_s = in_units(time_limit_s, DURATION, "time_limit_s")
-    optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
+    with stage("the lower bound"):
+        optimum = fluid_optimum(problem, Budget.begin(solver, time_limit_s))
     every: dict[str, MethodOptions] = {
         DIRECT: DirectOptions(solver=solver, derate=derate),
         BEST_PATH: BestPathOptions(slot_s, chunk_s, solver=solver, derate=derate),
@@ -236,11 +238,13 @@ def compare(
         ),
     }
     schedules, errors = {}, {}
-    for name, options in every.items():
-        try:
-            schedules[name] = plan(problem, options)
-        except InfeasibleError as error:
-            errors[name] = str(error)
+    with counting(len(every), "methods") as step:
+        for name, options in every.items():
+            try:
+                schedules[name] = plan(problem, options)
+            except InfeasibleError as error:
+                errors[name] = str(error)
+            step()
     return Comparison(optimum.makespan_s, optimum.bottleneck, schedules, errors)
 
 

@@ -15,6 +15,7 @@ from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.timing.tolerances import SAME_PRICE
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
+from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,8 +105,15 @@ def front(
     budget = Budget.begin(solver)
     earliest_s = fluid_optimum(problem, budget).attained_s
     wanted = sorted({0.0, *map(float, slack)})
-    found = [_cheapest_by(problem, (1 + value) * earliest_s, solver) for value in wanted]
-    cheapest = _cheapest_of_all(problem, earliest_s, budget)
+    found = []
+    # The last is without a deadline.
+    with counting(len(wanted) + 1, "deadlines") as step:
+        for value in wanted:
+            found.append(_cheapest_by(problem, (1 + value) * earliest_s, solver))
+            step()
+        with stage("the cheapest at any time"):
+            cheapest = _cheapest_of_all(problem, earliest_s, budget)
+        step()
     # A plan takes all the time that it has; where the cheapest of all ends sooner, that one counts.
     found = [*(min(row, cheapest) for row in found), cheapest]
     makespan_s, money = np.array(found).T

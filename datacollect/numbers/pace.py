@@ -97,6 +97,27 @@ def left_words(left_s: tuple[float, float] | None) -> str:
     return f"about {least} left" if least == most else f"{least} to {most} left"
 
 
+def amount_words(
+    n_bytes: int, all_bytes: int, n_files: int, all_files: int, pace: Pace
+) -> list[str]:
+    """Return how much is done of all, at which rate, and how long the rest takes, in parts.
+
+    >>> pace = Pace()
+    >>> pace.note(0.0, 0), pace.note(2.0, 10_000_000)
+    (None, None)
+    >>> ", ".join(amount_words(10_000_000, 30_000_000, 3, 12, pace))
+    '33 %: 10 MB of 30 MB, 3 of 12 files, 40 Mbit/s, about 4 s left'
+    """
+    parts = [
+        f"{percent_words(n_bytes, all_bytes)}: {about_bytes(n_bytes)} of {about_bytes(all_bytes)}",
+        f"{n_files} of {all_files} files",
+    ]
+    if pace.rate is not None and all_bytes > n_bytes:
+        parts.append(about_rate(pace.rate) if pace.rate > 0 else "nothing comes")
+        parts += filter(None, [left_words(pace.left_s(all_bytes - n_bytes))])
+    return parts
+
+
 def about_duration(duration_s: float) -> str:
     """Write a duration in two digits.
 

@@ -20,6 +20,7 @@ from datacollect.errors import (
     naming,
     nearest_hint,
 )
+from datacollect.files.units import counted
 from datacollect.methods.choice import plan
 from datacollect.methods.execution import carrying, prediction
 from datacollect.methods.finishing.recurring import planned_to_the_end
@@ -31,6 +32,7 @@ from datacollect.scenario.options import EstimateOptions, RunOptions, execution_
 from datacollect.scenario.outcome import Outcome, most_connections, replanning_of
 from datacollect.scenario.scenario import Scenario
 from datacollect.scenario.setting import build
+from datacollect.stages import stage as timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -165,9 +167,11 @@ def carry_out(
     how, limits = execution_options(chosen), RunOptions.of(chosen)
     with chosen.naming_file():
         tell("building", 0)
-        setting = replace(setting, scenario=chosen) if setting else build(chosen)
+        with timed("building"):
+            setting = replace(setting, scenario=chosen) if setting else build(chosen)
         tell("measuring", 0)
-        problem, measurement = planning_problem(setting, engine, cache_dir, progress)
+        with timed("measuring"):
+            problem, measurement = planning_problem(setting, engine, cache_dir, progress)
         tell("planning", 0)
         if schedule is None:
             options = how.planning()
@@ -191,7 +195,9 @@ def carry_out(
         )
     tell("simulating", sum(setting.backlog_bytes.values()))
     simulate_in = _in_packets if engine == "ns3" else _as_fluid
-    run = simulate_in(setting, limits, carried, progress)
+    with timed(f"simulating by {engine}") as facts:
+        run = simulate_in(setting, limits, carried, progress)
+        facts.append(counted(run.events, "event"))
     connections, replanning = carried.connections, None
     if carried.controller.decides_at_destination:
         connections = most_connections(run)

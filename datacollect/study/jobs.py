@@ -17,7 +17,7 @@ from datacollect.study.identity import failure_key, run_key
 from datacollect.study.rows import document_of, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from datacollect.scenario.outcome import Outcome
     from datacollect.scenario.scenario import Scenario
@@ -91,10 +91,16 @@ def versions_that_matter(experiment: Experiment) -> dict[str, str]:
     return {name: versions().get(name, "none") for name in names}
 
 
-def work(job: SweepJob) -> Finished:
+def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed: None) -> Finished:
     """Carry out a job's runs.
 
     A run that fails is noted and does not stop the others.
+
+    Parameters
+    ----------
+    job : SweepJob
+    tell : callable
+        Takes how many of them are done, and how many have failed, after each.
 
     Raises
     ------
@@ -117,6 +123,7 @@ def work(job: SweepJob) -> Finished:
                 for way in group.ways:
                     maker.make(way)
                     rows.keep_in_time()
+                    tell(len(finished.rows), len(finished.failures))
     finally:
         rows.keep()  # also where the sweep is interrupted
     return finished

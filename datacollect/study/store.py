@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError
 from datacollect.files.documents import write_atomically
 from datacollect.scenario.outcome_files import plain_tree
+from datacollect.stages import counting
 from datacollect.study.axes import Axis
 from datacollect.study.columns import COLUMNS, FLAG, LATER, REAL, WHOLE
 from datacollect.study.growth import grown_axes
@@ -173,14 +174,15 @@ class RunStore:
                 n_unreadable += 1
         known = {key for table in tables for key in table["key"]}
         rows = []
-        for file in self._files("runs", "json"):
-            if file.stem in known:
-                continue
-            row = _read_row(file)
-            if row is None or not needed <= set(row):
-                n_unreadable += 1
-            else:
-                rows.append(row)
+        single = [file for file in self._files("runs", "json") if file.stem not in known]
+        with counting(len(single), "files of runs") as step:
+            for file in single:
+                row = _read_row(file)
+                if row is None or not needed <= set(row):
+                    n_unreadable += 1
+                else:
+                    rows.append(row)
+                step()
         if rows or not tables:
             tables.append(table_of(rows, self.axes))
         found = pd.concat(tables) if len(tables) > 1 else tables[0]

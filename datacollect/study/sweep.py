@@ -18,7 +18,9 @@ from datacollect.errors import (
     ProblemError,
     SimulationError,
 )
+from datacollect.numbers.pace import about_duration
 from datacollect.scenario.carry_out import require_ns3
+from datacollect.stages import LOG
 from datacollect.study.experiment import Experiment
 from datacollect.study.identity import failure_key
 from datacollect.study.jobs import (
@@ -252,7 +254,7 @@ class _Sweep:
             while len(self._jobs) < pool.n_jobs and (groups := self.plan.next_job(pool.n_workers)):
                 experiment = self.plan.experiment
                 job = SweepJob(experiment, self.store, self.versions, groups, self.others)
-                self._jobs[pool.submit(job)] = job
+                self._jobs[pool.submit(job, partial(self._now_and_then, pool))] = job
             if not self._jobs:
                 return
             for future in wait(self._jobs, TELL_S, FIRST_COMPLETED).done:
@@ -273,6 +275,12 @@ class _Sweep:
                 f"a worker failed: {type(error).__name__}: {error}; is datacollect installed there?"
             ) from error
         finished = future.result()
+        for row in finished.rows:
+            where = ", ".join(f"{axis.name} {row[axis.name]}" for axis in job.experiment.axes)
+            took_s = self.plan.spent_s(row)
+            LOG.info("a run took %s of a processor: %s", about_duration(took_s), where)
+        for failure in finished.failures:
+            LOG.info("a run failed: %s", failure["reason"])
         keep(finished, self.store, job.experiment.engine)
         self._rows += finished.rows
         if self._failed_before:
@@ -306,20 +314,21 @@ class _Sweep:
         if now_s - self._told_s >= TELL_S:
             self._told_s = now_s
             self._trouble = pool.trouble()
-            self._tell(self._progress())
+            self._tell(self._progress(*pool.ended()))
         if now_s - self._written_s >= WRITE_S:
             self.store.write_results(self._rows)
             self._written_s = time.monotonic()
 
-    def _progress(self) -> SweepProgress:
+    def _progress(self, done: int = 0, failed: int = 0) -> SweepProgress:
+        """Say how far it is, with runs that have ended in jobs that have not come back."""
         elapsed_s = time.monotonic() - self._began_s
         left_s = None
         if self._spent_s > 0:
             left_s = self.plan.remaining_cost_s() * elapsed_s / self._spent_s
         return SweepProgress(
-            done=len(self.plan.rows),
-            failed=len(self.plan.failed),
-            to_do=self.plan.n_remaining(),
+            done=len(self.plan.rows) + done,
+            failed=len(self.plan.failed) + failed,
+            to_do=self.plan.n_remaining() - done - failed,
             finished_settings=len(self.plan.finished),
             settings=len(self.plan.experiment.settings()),
             elapsed_s=elapsed_s,

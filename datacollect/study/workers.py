@@ -14,13 +14,14 @@ import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.installation import command_for_extra
 from datacollect.study.jobs import Finished, SweepJob, work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
 # Seconds to reach a Dask scheduler; and without any of its workers until that is said.
@@ -38,8 +39,11 @@ class WorkerPool(Protocol):
     def n_jobs(self) -> int:
         """How many jobs to hand over at once, so that no worker waits."""
 
-    def submit(self, job: SweepJob) -> Future[Finished]:
-        """Hand a job over."""
+    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
+        """Hand a job over; who carries it out in this thread calls `tell` after each run."""
+
+    def ended(self) -> tuple[int, int]:
+        """Return how many runs are done, and have failed, in jobs that have not come back."""
 
     def has_lost(self, future: Future[Finished]) -> bool:
         """Look at a job that has ended: whether it died with its worker."""
@@ -56,14 +60,27 @@ class ThisProcess:
 
     n_workers = n_jobs = 1
 
-    def submit(self, job: SweepJob) -> Future[Finished]:
+    def __init__(self) -> None:
+        self._ended = 0, 0
+
+    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
         """Carry it out."""
+
+        def note(done: int, failed: int) -> None:
+            self._ended = done, failed
+            tell()
+
         future: Future[Finished] = Future()
         try:
-            future.set_result(work(job))
+            future.set_result(work(job, note))
         except Exception as error:  # noqa: BLE001 - as in other processes
             future.set_exception(error)
+        self._ended = 0, 0
         return future
+
+    def ended(self) -> tuple[int, int]:
+        """Of the job under way."""
+        return self._ended
 
     def has_lost(self, future: Future[Finished]) -> bool:
         """Whether it died with its worker: then nobody is here to ask."""
@@ -86,23 +103,29 @@ class LocalProcesses:
         self._context = multiprocessing.get_context("spawn")
         self._theirs, self._ours = self._context.Pipe(duplex=False)
         self._idle = [self._start() for _ in range(n_workers)]
-        self._busy: dict[Future[Finished], ProcessPoolExecutor] = {}
+        self._busy: dict[Future[Finished], _Process] = {}
 
-    def submit(self, job: SweepJob) -> Future[Finished]:
+    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
         """Hand a job to an idle process."""
-        executor = self._idle.pop()
-        future = executor.submit(work, job)
-        self._busy[future] = executor
+        process = self._idle.pop()
+        process.ended[:] = 0, 0
+        future = process.executor.submit(_work_and_count, job)
+        self._busy[future] = process
         return future
+
+    def ended(self) -> tuple[int, int]:
+        """As processes count."""
+        counts = [process.ended[:] for process in self._busy.values()]
+        return sum(done for done, _ in counts), sum(failed for _, failed in counts)
 
     def has_lost(self, future: Future[Finished]) -> bool:
         """Whether its process died; there is a new one then."""
-        executor = self._busy.pop(future)
+        process = self._busy.pop(future)
         lost = isinstance(future.exception(), BrokenProcessPool)
         if lost:
-            executor.shutdown(wait=False)
-            executor = self._start()
-        self._idle.append(executor)
+            process.executor.shutdown(wait=False)
+            process = self._start()
+        self._idle.append(process)
         return lost
 
     def trouble(self) -> str:
@@ -112,18 +135,40 @@ class LocalProcesses:
     def close(self) -> None:
         """End all processes at once."""
         self._ours.close()  # they end when they find it closed
-        for executor in (*self._idle, *self._busy.values()):
-            executor.shutdown(wait=True, cancel_futures=True)
+        for process in (*self._idle, *self._busy.values()):
+            process.executor.shutdown(wait=True, cancel_futures=True)
         self._theirs.close()
 
-    def _start(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            1, mp_context=self._context, initializer=_begin, initargs=(self._theirs,)
+    def _start(self) -> _Process:
+        # Without a lock: one process writes, and a killed one would keep it.
+        ended: Any = self._context.Array("i", 2, lock=False)
+        executor = ProcessPoolExecutor(
+            1, mp_context=self._context, initializer=_begin, initargs=(self._theirs, ended)
         )
+        return _Process(executor, ended)
 
 
-def _begin(sweep: Connection) -> None:
+class _Process(NamedTuple):
+    """A process, and how many runs of its job are done and have failed, as it says itself."""
+
+    executor: ProcessPoolExecutor
+    ended: Any
+
+
+# In a worker: where it says so.
+_said: list[Any] = []
+
+
+def _work_and_count(job: SweepJob) -> Finished:
+    def note(done: int, failed: int) -> None:
+        _said[0][:] = done, failed
+
+    return work(job, note)
+
+
+def _begin(sweep: Connection, ended: Any) -> None:
     """In a worker: leave Ctrl-C to the sweep; end with it, however it ends."""
+    _said[:] = [ended]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(sweep,), daemon=True).start()
 
@@ -206,10 +251,14 @@ class DaskCluster:
         """One for each thread to do, one to wait."""
         return 2 * self.n_workers
 
-    def submit(self, job: SweepJob) -> Future[Finished]:
+    def submit(self, job: SweepJob, tell: Callable[[], None]) -> Future[Finished]:
         """Hand a job to the scheduler."""
         future: Future[Finished] = self._executor.submit(work, job)
         return future
+
+    def ended(self) -> tuple[int, int]:
+        """None that is known of: jobs come back whole."""
+        return 0, 0
 
     def has_lost(self, future: Future[Finished]) -> bool:
         """Whether it died with its worker, again and again: Dask has tried several.

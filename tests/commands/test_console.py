@@ -12,6 +12,7 @@ import pytest
 
 from datacollect.commands import console
 from datacollect.commands.main import run
+from datacollect.commands.streams import Loudness, as_loud_as
 from datacollect.methods.coordinated import coordinated as module
 
 BOX = re.compile(r"[\u2500-\u257f]")
@@ -201,7 +202,7 @@ def test_simulations_and_sweeps_write_what_they_are_at(monkeypatch):
 
     monkeypatch.setattr(console, "LINE_S", 0.01)
     monkeypatch.setattr(console, "note", note)
-    with simulate.showing_progress(quiet=False) as (stage, progress):
+    with simulate.showing_progress() as (stage, progress):
         stage("collecting", 8_000_000)
         progress(75.0, 2_000_000)
         wait_for("collecting … 75 s simulated, 25 %: 2 MB of 8 MB collected")
@@ -210,13 +211,13 @@ def test_simulations_and_sweeps_write_what_they_are_at(monkeypatch):
     words = (
         "25 %: 3 of 12 runs done, 2 kept from before, 1 of 4 settings finished, about 3 min left"
     )
-    with sweep.showing_progress(quiet=False) as show:
+    with sweep.showing_progress() as show:
         show(SweepProgress(3, 0, 9, 1, 4, 60.0, 180.0, kept=2))
         assert at_once == [words]
         wait_for(words)
-    for options in ({"quiet": False, "lines": False}, {"quiet": True}):
+    for loudness in (Loudness(lines=False), Loudness(quiet=True)):
         del lines[:], at_once[:]
-        with sweep.showing_progress(**options) as show:
+        with as_loud_as(loudness), sweep.showing_progress() as show:
             show(SweepProgress(3, 0, 9, 1, 4, 60.0, 180.0))
         assert lines == at_once == []
 
@@ -239,30 +240,3 @@ def test_a_sweep_tells_how_long_the_rest_takes_by_how_its_expectations_were_kept
     )
     done = pace.words(SweepProgress(11, 1, 0, 4, 4, 150.0, 0.0))
     assert done == "100 %: 11 of 12 runs done, 1 failed, 4 of 4 settings finished"
-
-
-@pytest.mark.parametrize(("sent", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("sweep", "runs that have ended are kept, and the same command goes on"),
-        ("simulate", "the same command begins anew; --time-limit S ends a run with what it has"),
-    ],
-)
-def test_interrupted_commands_say_what_to_do_next(
-    capsys, monkeypatch, tmp_path, sent, code, command, words
-):
-    """The signal comes as soon as the work begins."""
-    from datacollect.commands import ending
-
-    def interrupted(*_, **__):
-        raise ending.Terminated if sent == "SIGTERM" else KeyboardInterrupt
-
-    monkeypatch.setattr("datacollect.study.sweep.sweep", interrupted)
-    monkeypatch.setattr("datacollect.scenario.carry_out.carry_out", interrupted)
-    options = {"sweep": ["x.toml", "-o", str(tmp_path)], "simulate": ["x.toml"]}
-    with pytest.raises(SystemExit) as ended:
-        run([command, *options[command]])
-    assert ended.value.code == code
-    what = "interrupted" if sent == "SIGINT" else "terminated"
-    assert capsys.readouterr().err.startswith(f"{what}; {words}")

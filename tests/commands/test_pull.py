@@ -243,6 +243,53 @@ def test_status_verify_reads_all_again_and_names_what_is_altered(pulled, capsys)
     assert run(["status", str(into), "--verify"]) == 0
 
 
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_reading_again_goes_on_where_it_was_interrupted(sent, code, pulled, capsys, monkeypatch):
+    from datacollect.transfer.store import verifying
+
+    read = []
+    real = verifying.is_as_recorded
+
+    def interrupted_at_the_third(*given):
+        read.append(given)
+        if len(read) == 3:
+            os.kill(os.getpid(), sent)
+            time.sleep(60)
+        return real(*given)
+
+    monkeypatch.setattr(verifying, "is_as_recorded", interrupted_at_the_third)
+    command = ["status", str(pulled / "into"), "--verify"]
+    with pytest.raises(SystemExit) as ended:
+        run(command)
+    assert ended.value.code == code
+    said = capsys.readouterr().err
+    assert said.endswith("; what was read is noted, and the same command goes on\n")
+    assert run([*command, "-v"]) == 0
+    assert len(read) == 3 + 98
+    said = capsys.readouterr()
+    assert "100 files" in said.out
+    assert re.search(r"\d\.\d s: reading .* again took", " ".join(said.err.split()))
+
+
+@pytest.mark.usefixtures("often")
+def test_in_a_pipe_lines_say_how_much_was_read_again(pulled, capsys, monkeypatch):
+    from datacollect.transfer.store import verifying
+
+    real = verifying.is_as_recorded
+
+    def slowly(*given):
+        time.sleep(0.01)
+        return real(*given)
+
+    monkeypatch.setattr(verifying, "is_as_recorded", slowly)
+    monkeypatch.setattr(verifying, "TOLD_S", 0.0)
+    monkeypatch.setattr("datacollect.commands.console.RARELY_S", 0.0)
+    assert run(["status", str(pulled / "into"), "--verify"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(re.match(r"\d+ %: [\d.]+ k?M?B of 10 MB, \d+ of 100 files", each) for each in lines)
+
+
 def test_what_is_in_the_way_is_kept_and_named_unless_it_may_be_replaced(slow, capsys):
     into = slow / "into"
     (into / "S1").mkdir(parents=True)

@@ -156,8 +156,8 @@ def test_progress_of_folders(listed, call):
 def test_progress_of_nothing(listed, call):
     (listed / "into").mkdir()
     code, out, err = call("progress", "into", "--manifest", "files.csv", "--host", "D")
-    assert (code, out) == (0, "")
-    assert "nothing has arrived" in err
+    assert (code, out) == (0, "nothing has arrived\n")
+    assert "nothing is saved" in err
     code, out, err = call("progress", "into", "--manifest", "files.csv", "-o", "x.csv")
     assert (code, out) == (2, "")
     assert "-o must name a progress file, .toml or .json, got 'x.csv'" in err

@@ -179,9 +179,9 @@ def counting(monkeypatch):
     """The files whose bytes are read."""
     read, real = [], inventory._digest
 
-    def digest(number, size):
+    def digest(number, size, reading):
         read.append(Path(f"/proc/self/fd/{number}").readlink().name)
-        return real(number, size)
+        return real(number, size, reading)
 
     monkeypatch.setattr(inventory, "_digest", digest)
     return read

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -21,11 +22,37 @@ from instances.small_experiments import (
 )
 
 import datacollect as dc
+from datacollect.study.workers import LocalProcesses
 
 
 def test_two_processes_make_the_same_table(tmp_path, serial):
     table = dc.sweep(experiment_of(), tmp_path, workers=2)
     pd.testing.assert_frame_equal(without_times(table), without_times(serial))
+
+
+def test_runs_are_counted_as_they_end_not_job_by_job(tmp_path, monkeypatch):
+    monkeypatch.setattr("datacollect.study.sweep.TELL_S", 0.0)
+    told = []
+    table = dc.sweep(many_seeds(), tmp_path, workers=0, progress=told.append)
+    done = [now.done for now in told]
+    assert (done[0], done[-1]) == (0, len(table))
+    assert {after - before for before, after in pairwise(done)} == {0, 1}
+    assert {now.done + now.to_do for now in told} == {len(table)}
+
+
+def test_a_process_counts_the_runs_of_its_job(tmp_path, monkeypatch):
+    """When a job has come back, its process has counted each of its runs."""
+    counted = []
+    has_lost = LocalProcesses.has_lost
+
+    def counting(pool, future):
+        counted.append((pool.ended(), len(future.result().rows)))
+        return has_lost(pool, future)
+
+    monkeypatch.setattr(LocalProcesses, "has_lost", counting)
+    dc.sweep(experiment_of(), tmp_path, workers=1)
+    assert len(counted) > 1
+    assert all(ended == (n_rows, 0) for ended, n_rows in counted)
 
 
 def workers_of(pid):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.files.documents import write_atomically
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.units import counted, format_duration
+from datacollect.stages import counting, stage
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.claims import claims_table, findings
@@ -156,7 +157,8 @@ def report(
     'Nothing is random here: 2 seeds are the same. One is enough: --seeds 1.'
     """
     plotly = plotly_script()
-    sweeps = read_sweeps(directory)
+    with stage(f"reading {directory}"):
+        sweeps = read_sweeps(directory)
     require_over(sweeps, over or {})
     folder = Path(directory, FOLDER) if output is None else Path(output)
     make_folder(folder, "the report")
@@ -168,15 +170,18 @@ def report(
     for sweep in sweeps:
         if sweep.table.empty:
             continue
-        parts = _Parts(sweep, over)
-        files |= parts.files()
-        shown = parts.runs(quota)
+        with stage(f"drawing {sweep.name}") as told_of_it:
+            parts = _Parts(sweep, over)
+            files |= parts.files()
+            shown = parts.runs(quota)
+            told_of_it.append(counted(len(sweep.table), "run"))
         runs |= shown
         told.append(parts.told)
         trees.append(
             sweep_tree(sweep, parts.facts(), parts.panels, parts.tables, parts.told, list(shown))
         )
-    claims = _claims(sweeps)
+    with stage("judging claims"):
+        claims = _claims(sweeps)
     cells = cells_of(claims, CLAIMS)
     if not claims.empty:
         files[CLAIMS] = cells.to_csv().encode()
@@ -235,11 +240,14 @@ class _Parts:
         """Return contents by name."""
         cells = [*self.tables.values(), self._cells("_runs", self.sweep.table)]
         found = {table.file: table.to_csv().encode() for table in cells}
-        for i, panels in enumerate(panel_groups(self.panels)):
-            stem = self.stem if i == 0 else f"{self.stem}-{i + 1}"
-            figure = draw_panels(panels, str(self.sweep.tree.get("title") or self.sweep.name))
-            for suffix in ("png", "svg"):
-                found[f"{stem}.{suffix}"] = picture_bytes(figure, suffix)
+        groups = panel_groups(self.panels)
+        with counting(len(groups), "figures") as step:
+            for i, panels in enumerate(groups):
+                stem = self.stem if i == 0 else f"{self.stem}-{i + 1}"
+                figure = draw_panels(panels, str(self.sweep.tree.get("title") or self.sweep.name))
+                for suffix in ("png", "svg"):
+                    found[f"{stem}.{suffix}"] = picture_bytes(figure, suffix)
+                step()
         return found
 
     def runs(self, most: int) -> dict[str, Any]:

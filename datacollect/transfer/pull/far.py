@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from datacollect.numbers.pace import about_bytes, about_rate, left_words, percent_words
+from datacollect.numbers.pace import amount_words
 from datacollect.transfer.store.state.state import FileState
 
 if TYPE_CHECKING:
@@ -55,15 +55,7 @@ class HowFar:
         """
         parts = []
         if self.all_files:
-            share = percent_words(self.n_bytes, self.all_bytes)
-            parts += [
-                f"{share}: {about_bytes(self.n_bytes)} of {about_bytes(self.all_bytes)}",
-                f"{self.n_files} of {self.all_files} files",
-            ]
-            rest = self.all_bytes - self.n_bytes
-            if pace.rate is not None and rest:
-                parts.append(about_rate(pace.rate) if pace.rate > 0 else "nothing comes")
-                parts += filter(None, [left_words(pace.left_s(rest))])
+            parts += amount_words(self.n_bytes, self.all_bytes, self.n_files, self.all_files, pace)
         told = [", ".join(parts) or "nothing is listed yet"]
         told += [f"not listed yet: {_names(self.awaited)}"] if self.awaited else []
         told += [f"given up: {_names(self.given_up)}"] if self.given_up else []

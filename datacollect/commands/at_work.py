@@ -1,0 +1,103 @@
+"""What commands that may work for long have in common: how much they say, how they break off."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from datacollect.commands.console import note_text
+from datacollect.commands.ending import ending_on_sigterm, saying_next
+from datacollect.commands.next_steps import next_steps
+from datacollect.commands.streams import Loudness, as_loud_as
+from datacollect.errors import ProblemError
+from datacollect.stages import LOG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LEVELS = (None, logging.INFO, logging.DEBUG)
+
+Verbose = Annotated[
+    int,
+    typer.Option(
+        "-v",
+        "--verbose",
+        count=True,
+        show_default=False,
+        help="Say what happens and how long it takes, too; -vv: all that the log gets.",
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Say nothing of how far it is; errors and the answer alone.")
+]
+_OPTIONS = [
+    inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value, annotation=kind)
+    for name, value, kind in (("verbose", 0, Verbose), ("quiet", False, Quiet))
+]
+
+
+def at_work(command: Callable[..., Any], *, logs: bool = True) -> Callable[..., Any]:
+    """Return a command with -v and --quiet, which says what to do next where it is interrupted.
+
+    Parameters
+    ----------
+    command : callable
+        A function for typer.
+    logs : bool
+        False: with -vv the command shows a log of its own.
+    """
+
+    @wraps(command)
+    def run(*, verbose: int, quiet: bool, **given: Any) -> Any:
+        if verbose and quiet:
+            raise ProblemError("-v and --quiet exclude each other; give one of them")
+        verbose = min(verbose, len(LEVELS) - 1)
+        level = LEVELS[verbose] if logs or verbose == 1 else None
+        loud = Loudness(quiet, lines=not given.get("as_json"), verbose=verbose)
+        words = next_steps(command.__name__, given)
+        with as_loud_as(loud), _logged(level), ending_on_sigterm(), saying_next(words):
+            return command(**given)
+
+    signature = inspect.signature(command, eval_str=True)
+    parameters = list(signature.parameters.values())
+    at = next((i for i, each in enumerate(parameters) if each.name == "as_json"), len(parameters))
+    # typer reads both.
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*parameters[:at], *_OPTIONS, *parameters[at:]]
+    )
+    run.__annotations__ = {**command.__annotations__, "verbose": Verbose, "quiet": Quiet}
+    return run
+
+
+@contextmanager
+def _logged(level: int | None) -> Iterator[None]:
+    """Write what is logged from a level on to standard error; None: nothing."""
+    if level is None:
+        yield
+        return
+    handler, before = _Notes(), LOG.level
+    LOG.addHandler(handler)
+    LOG.setLevel(level)
+    try:
+        yield
+    finally:
+        LOG.setLevel(before)
+        LOG.removeHandler(handler)
+
+
+class _Notes(logging.Handler):
+    """Writes each line of the log with the seconds since the command has begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun_s = time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        note_text(f"{time.monotonic() - self._begun_s:.1f} s: {record.getMessage()}")

@@ -1,0 +1,121 @@
+"""What is kept of a command that was interrupted, and what to do next.
+
+Whether something was written is not guessed: the place is looked at, before and after.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Given: TypeAlias = "Mapping[str, Any]"
+
+ANEW = "the same command begins anew"
+NOTHING = f"nothing was written, and {ANEW}"
+GOES_ON = "the same command goes on"
+SEARCH = "--time-limit S ends the search for a plan"
+
+
+def next_steps(command: str, given: Given) -> Callable[[], str]:
+    """Look what is there before a command begins; return what says what is kept, and what to do.
+
+    Parameters
+    ----------
+    command : str
+        Its name.
+    given : mapping
+        Its arguments and options, by the names of its parameters.
+    """
+    places = _places(command, given)
+    before = _stamps(places)
+
+    def words() -> str:
+        written = [path for path, stamp in _stamps(places).items() if before.get(path) != stamp]
+        if not written:
+            say = UNWRITTEN.get(command)
+            return NOTHING if say is None else say(given)
+        few = written[0] if len(written) == 1 else f"{len(written)} files"
+        again = "with --force the same command" if _refuses(given) else "the same command"
+        return f"{few} written already; {again} writes all anew"
+
+    return words
+
+
+# Places ---------------------------------------------------------------------------------------
+
+
+def _places(command: str, given: Given) -> list[str]:
+    """Return the files and folders that a command writes to and reads nothing from."""
+    if command == "sweep":
+        return []
+    named = [given.get(name) for name in ("output", "problem_output", "plot")]
+    if command == "report" and given["output"] is None:
+        named.append(str(Path(given["directory"], "report")))
+    return [place for place in named if place is not None]
+
+
+def _refuses(given: Given) -> bool:
+    """Whether the same command would not write over what it has written."""
+    # What a report calls by itself is its own, and written anew.
+    return "force" in given and not given["force"] and any(_places("", given))
+
+
+def _stamps(places: list[str]) -> dict[str, tuple[int, ...]]:
+    """Return for each file in some places what differs once it is another."""
+    found: dict[str, tuple[int, ...]] = {}
+    for place in map(Path, places):
+        with suppress(OSError, ValueError):
+            for file in place.iterdir() if place.is_dir() else [place]:
+                looks = file.stat()
+                found[str(file)] = looks.st_ino, looks.st_size, looks.st_mtime_ns
+    return found
+
+
+# What is kept where nothing was written --------------------------------------------------------
+
+
+def _of_plan(given: Given) -> str:
+    if given["method"].value != "coordinated":
+        return NOTHING
+    return f"{NOTHING}; {SEARCH}, and --method direct or best-path searches for nothing"
+
+
+def _of_manifest(given: Given) -> str:
+    if given["output"] is None:
+        return "the list is not whole; with -o FILE the same command goes on where it was"
+    if Path(f"{os.path.realpath(given['output'])}.hashed").exists():
+        return f"what is hashed is noted, and {GOES_ON}"
+    return NOTHING
+
+
+def _of_status(given: Given) -> str:
+    if given["verify"] and Path(given["folder"], ".datacollect", "verified.jsonl").exists():
+        return f"what was read is noted, and {GOES_ON}"
+    return f"nothing was changed, and {ANEW}"
+
+
+def _of_progress(given: Given) -> str:
+    if given["is_rechecked"]:
+        return f"what was found wrong so far is given up and will be fetched again, and {GOES_ON}"
+    return NOTHING
+
+
+UNWRITTEN: dict[str, Callable[[Given], str]] = {
+    "plan": _of_plan,
+    "compare": lambda _: f"{NOTHING}; {SEARCH}, and `datacollect plan` plans by one method alone",
+    "replan": lambda _: f"{NOTHING}; {SEARCH}",
+    "explain": lambda _: f"{NOTHING}; `datacollect plan` says what binds, and tries nothing else",
+    "front": lambda _: f"{NOTHING}; `datacollect plan --deadline S` prices a single deadline",
+    "check": lambda _: f"it was found neither valid nor invalid, and {ANEW}",
+    "simulate": lambda _: f"{NOTHING}; --time-limit S ends a run with what it has by then",
+    "manifest": _of_manifest,
+    "status": _of_status,
+    "progress": _of_progress,
+    "pull": lambda _: f"what is verified is kept, and {GOES_ON}",
+    "sweep": lambda _: f"runs that have ended are kept, and {GOES_ON}",
+}
