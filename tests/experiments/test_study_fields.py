@@ -112,7 +112,7 @@ def test_what_was_not_run_has_no_place_on_a_page(page, scripts):
 
 # What judges, and makes intervals.
 JUDGES = (
-    "intervals",
+    "numbers.intervals",
     "study.report.verdicts",
     "study.report.setting_runs",
     "study.report.tables",
@@ -132,7 +132,7 @@ def test_the_page_on_method_states_every_number_that_judges():
     ]
     assert "study.report.verdicts.PAPER_PRECISION" in numbers
     missing = [number for number in numbers if f"<!-- = rule {number}" not in text]
-    assert missing == ["intervals.SEED"]
+    assert missing == ["numbers.intervals.SEED"]
 
 
 def test_the_page_on_method_has_a_rule_for_every_claim(scripts):
