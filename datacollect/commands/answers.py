@@ -11,12 +11,13 @@ from datacollect.commands.console import emit, emit_facts, emit_table, emit_text
 from datacollect.files.clock import instant_text
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 from datacollect.methods.warnings import cautions
+from datacollect.problem.recurring_hours import are_of_days
 from datacollect.schedule.data.contents import TIME_LIMIT
 from datacollect.schedule.data.transfers import UNKNOWN
 from datacollect.schedule.data.use import connections_by_link, streams_by_hop
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -234,9 +235,16 @@ def _recurring_note(problem: Problem) -> str | None:
         return None
     n_days = problem.daily.until_s / 86_400
     days = "one day" if n_days == 1 else f"{n_days:g} days"
-    hours = [f"{', '.join(problem.daily.hours)} every day"] if problem.daily.hours else []
+    hours = [_hours_text(problem.daily.hours)] if problem.daily.hours else []
     said = "; ".join([*hours, *(["windows"] if problem.daily.windows else [])])
     return f"{said}; listed for {days}, until the plan ends"
+
+
+def _hours_text(hours: Sequence[str]) -> str:
+    """Name hours that recur; those of a week are too many to be listed."""
+    if are_of_days(hours):
+        return "hours of the days of the week"
+    return f"{', '.join(hours)} every day"
 
 
 def _method(schedule: Schedule) -> str:

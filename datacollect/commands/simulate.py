@@ -70,7 +70,8 @@ def simulate(
         Engine,
         typer.Option(
             "--engine",
-            help="Packet by packet (ns3), as a fluid, or auto: as a fluid where ns-3 cannot.",
+            help="Packet by packet (ns3), as a fluid, or auto: as a fluid for problems, and where "
+            "ns-3 is not installed.",
         ),
     ] = Engine.ns3,
     seed: Annotated[
@@ -165,7 +166,7 @@ def why_not_ns3(scenario: Scenario) -> str | None:
     from datacollect.scenario.carry_out import require_ns3
 
     if not scenario.has_topology:
-        return f"scenario {scenario.name!r} names a problem, which has no packets to simulate"
+        return f"scenario {scenario.name!r} names a problem, whose links are rates, not wires"
     try:
         require_ns3(scenario)
     except SimulationError as error:

@@ -81,6 +81,10 @@ class QuantityError(ValueError):
     """A text is no number with a unit of the kind wanted; it says why, and the remedy."""
 
 
+# What begins so speaks of hours, or days of the week.
+_BY_HOURS = re.compile(r"\s*(?:\d\d?:\d|(?:mo|tu|we|th|fr|sa|su)[a-z]*\b)", re.IGNORECASE)
+
+
 def quantity(text: str, of: str) -> int | Fraction:
     """Return what a text says, exactly: in bytes, seconds, bytes per second or per 10^9 bytes.
 
@@ -106,6 +110,12 @@ def quantity(text: str, of: str) -> int | Fraction:
     Traceback (most recent call last):
     datacollect.files.quantities.QuantityError: 'Gb/s' may be bits or bytes; write Gbit/s or GB/s
     """
+    if of == BYTES_PER_S and _BY_HOURS.match(text):
+        raise QuantityError(
+            "rates by hours of the day are for uplinks and downlinks of hosts in problem and "
+            "collection files and in dc.Host; write one rate, or in a problem file a list of one "
+            "for each of its daily_periods"
+        )
     if len(text) > _LONGEST:
         raise QuantityError(f"no quantity needs {len(text)} characters; write it shorter")
     if _BARE.fullmatch(text):

@@ -19,6 +19,7 @@ from datacollect.files.clock import Clock
 from datacollect.files.kinds import in_order, join, wrong
 from datacollect.problem.host_limits import LIMITS, by_period, is_constant
 from datacollect.problem.hosts import DailyPeriods
+from datacollect.problem.recurring_hours import are_of_days, day_and_hour, most_a_day
 from datacollect.problem.windows import RECURRING_DAYS, OpenLinks, edges_s, open_links, padded
 
 if TYPE_CHECKING:
@@ -146,8 +147,9 @@ def recurring(
 
 
 def least_s(daily: DailyPeriods) -> float:
-    """Return a time in which each rate of a day is met while what may be open then is open."""
-    return RECURRING_DAYS * DAY_S if daily.windows else 2 * DAY_S
+    """Return a time in which each rate that recurs is met while what may be open then is open."""
+    by_week = daily.windows or are_of_days(daily.hours)
+    return RECURRING_DAYS * DAY_S if by_week else 2 * DAY_S
 
 
 def most_s(daily: DailyPeriods) -> float:
@@ -159,11 +161,12 @@ def most_s(daily: DailyPeriods) -> float:
         Not even for the least time.
     """
     differing = {window for limit in daily.windows for window in limit.windows}
-    n_a_day = len(daily.hours) + 2 * len(differing)
+    n_daily = most_a_day(daily.hours)
+    n_a_day = n_daily + 2 * len(differing)
     most_s = MOST_PERIODS // n_a_day * DAY_S
     if most_s < least_s(daily):
         raise ProblemError(
-            f"{len(differing)} windows that differ and {len(daily.hours)} daily periods make up to "
+            f"{len(differing)} windows that differ and {n_daily} daily periods make up to "
             f"{n_a_day} periods a day, of which {MOST_PERIODS} can be planned; have windows open "
             "and close at the same hours where they may"
         )
@@ -188,19 +191,26 @@ def listed(daily: DailyPeriods, clock: Clock) -> tuple[FloatArray, IntArray]:
 def unroll(hours: Sequence[str], clock: Clock, until_s: float) -> tuple[list[float], IntArray]:
     """Return the starts of periods until an instant, and which period of the day each is.
 
+    Of the week, where hours are those of days (`datacollect.problem.recurring_hours`).
+
     Examples
     --------
     >>> clock = Clock.of("2026-11-22T20:00", "Europe/Zurich")
     >>> starts, which = unroll(["08:00", "18:00"], clock, 86_400.0)
     >>> [start / 3600 for start in starts], which.tolist()
     ([0.0, 12.0, 22.0], [1, 0, 1])
+    >>> unroll(["Mo 08:00", "Tu 18:00"], clock, 86_400.0)[0]
+    [0.0, 43200.0]
     """
+    of_days = [day_and_hour(hour) for hour in hours]
+    each_day = {hour: clock.each_day(hour, until_s) for _, hour in of_days}
     # In the order of clocks: where these skip hours, or a day, all of them begin at one instant,
     # and the last is on from there.
     shown = sorted(
         (day, i, start)
-        for i, hour in enumerate(hours)
-        for day, start in clock.each_day(hour, until_s)
+        for i, (weekday, hour) in enumerate(of_days)
+        for day, start in each_day[hour]
+        if weekday is None or day.weekday() == weekday
     )
     at = {start: i for _, i, start in shown}
     starts = sorted(at)

@@ -35,61 +35,86 @@ BYTES_RANGE = "First byte of the range, counted within the source's backlog."
 _HOST_RATE = replace(BANDWIDTH, remedy=UNLIMITED)
 
 
-HOST = Table(
-    "the host",
-    "A machine that takes part.",
-    (
-        Field(
-            "backlog_bytes",
-            Whole("bytes", remedy=NONE),
-            "Bytes that the host holds at its release time and that must reach the destination.",
-            default=0,
-        ),
-        Field(
-            "release_s",
-            Instant(Number("seconds", remedy=NONE)),
-            "Instant from which the backlog may leave the host, in seconds; with start also a "
-            "clock time, or the next such hour of the day.",
-            default=0.0,
-        ),
-        Field(
-            "storage_bytes",
-            Whole("bytes", stop=None, remedy=UNLIMITED),
-            "Room for other hosts' data, in bytes; unlimited if absent; 0: never a "
-            "store-and-forward relay.",
-        ),
-        Field(
-            "uplink_bytes_per_s",
-            _HOST_RATE,
-            "What all links out of the host carry together, in bytes per second; unlimited if "
-            "absent.",
-        ),
-        Field(
-            "downlink_bytes_per_s",
-            _HOST_RATE,
-            "What all links into the host carry together, in bytes per second; unlimited if "
-            "absent.",
-        ),
-        Field(
-            "most_connections",
-            Whole("connections", stop=None, remedy=UNLIMITED),
-            "Connections that begin or end at the host at a time, where plans count connections; "
-            "unlimited if absent.",
-        ),
-        Field(
-            "latitude",
-            Degrees(90),
-            "Where the host stands, for pictures: degrees, north of the equator positive; with "
-            "longitude.",
-        ),
-        Field(
-            "longitude",
-            Degrees(180),
-            "Where the host stands, for pictures: degrees, east of Greenwich positive; with "
-            "latitude.",
-        ),
-    ),
+_RATES = (
+    'rates from hours of the day on, perhaps of days of the week, "08:00 10 Mbit/s, 20:00 1 Gbit/s"'
 )
+
+
+def _limit(name: str, what: str, *, has_periods: bool) -> Field:
+    """Return a limit of hosts, which may change by time."""
+    by_time = (
+        f"with periods a list of one per period, or with start {_RATES}"
+        if has_periods
+        else f"or with timezone {_RATES}"
+    )
+    return Field(
+        name,
+        HostRate(_HOST_RATE, has_periods),
+        f"{what}, in bytes per second: a number, {by_time}; unlimited if absent.",
+    )
+
+
+def _host(*more: Field, has_periods: bool) -> Table:
+    """Return what files say of a host, whether or not they have periods."""
+    return Table(
+        "the host",
+        "A machine that takes part.",
+        (
+            Field(
+                "backlog_bytes",
+                Whole("bytes", remedy=NONE),
+                "Bytes that the host holds at its release time and that must reach the "
+                "destination.",
+                default=0,
+            ),
+            Field(
+                "release_s",
+                Instant(Number("seconds", remedy=NONE)),
+                "Instant from which the backlog may leave the host, in seconds; with start also a "
+                "clock time, or the next such hour of the day.",
+                default=0.0,
+            ),
+            Field(
+                "storage_bytes",
+                Whole("bytes", stop=None, remedy=UNLIMITED),
+                "Room for other hosts' data, in bytes; unlimited if absent; 0: never a "
+                "store-and-forward relay.",
+            ),
+            _limit(
+                "uplink_bytes_per_s",
+                "What all links out of the host carry together",
+                has_periods=has_periods,
+            ),
+            _limit(
+                "downlink_bytes_per_s",
+                "What all links into the host carry together",
+                has_periods=has_periods,
+            ),
+            Field(
+                "most_connections",
+                Whole("connections", stop=None, remedy=UNLIMITED),
+                "Connections that begin or end at the host at a time, where plans count "
+                "connections; unlimited if absent.",
+            ),
+            Field(
+                "latitude",
+                Degrees(90),
+                "Where the host stands, for pictures: degrees, north of the equator positive; with "
+                "longitude.",
+            ),
+            Field(
+                "longitude",
+                Degrees(180),
+                "Where the host stands, for pictures: degrees, east of Greenwich positive; with "
+                "latitude.",
+            ),
+            *more,
+        ),
+    )
+
+
+# Of files that have neither periods nor windows.
+HOST = _host(has_periods=False)
 
 _CAPACITY = Field(
     "capacity_bytes_per_s",
@@ -179,30 +204,13 @@ HELD = Table(
 # What numbers of hosts, links and starts of periods count, wherever else than in files they stand.
 COUNTED = {**counted_fields(HOST, LINK), "periods_s": INSTANT, "measured_s": INSTANT}
 
-_BY_TIME = (
-    "in bytes per second: a number, with periods a list of one per period, or with start rates "
-    'from hours of the day on, "08:00 10 Mbit/s, 20:00 1 Gbit/s"; unlimited if absent.'
-)
-_HOST_FIELDS = {
-    "uplink_bytes_per_s": f"What all links out of the host carry together, {_BY_TIME}",
-    "downlink_bytes_per_s": f"What all links into the host carry together, {_BY_TIME}",
-}
-
-# Only problems know what a clock shows while they are carried out, and have periods.
+# Only problems have windows.
 _OPEN = Field(
     "open",
     Windows(),
     "When it carries data, with start: hours of the day, perhaps with days and a time zone, "
     '"Mo-Fr 20:00-06:00, Sa Su 00:00-24:00"; always if absent. A host\'s are of all its links.',
 )
-
-
-def _by_time(field: Field) -> Field:
-    """Return a field of hosts as problems have it: limits may change by time there."""
-    if field.name not in _HOST_FIELDS:
-        return field
-    rates = HostRate(_HOST_RATE)
-    return replace(field, kind=rates, description=_HOST_FIELDS[field.name])
 
 
 PROBLEM = Table(
@@ -257,7 +265,7 @@ PROBLEM = Table(
         ),
         Field(
             "hosts",
-            ByName(replace(HOST, fields=(*map(_by_time, HOST.fields), _OPEN))),
+            ByName(_host(_OPEN, has_periods=True)),
             "Every host, by name.",
             required=True,
         ),

@@ -161,7 +161,8 @@ class DailyPeriods:
     Attributes
     ----------
     hours : tuple of str
-        In the order of a day, such as ``("08:00", "20:00")``; none where bandwidths do not change.
+        In the order of a day, such as ``("08:00", "20:00")``, or of a week, ``("Mo 08:00", …)``;
+        none where bandwidths do not change.
     until_s : float
         How far they are unrolled: all starts before are in the problem's ``periods_s``. Where there
         are windows, a last period begins then in which all is open, at the best of its rates: who

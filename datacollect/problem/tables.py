@@ -12,7 +12,7 @@ from datacollect.files.units import BYTES_PER_S
 from datacollect.problem.connection_rates import RATE_COLUMNS, given_columns
 from datacollect.problem.contents import ProblemContents
 from datacollect.problem.fields import COUNTED
-from datacollect.problem.host_limits import LIMITS
+from datacollect.problem.host_limits import LIMITS, has_hours
 from datacollect.problem.link_table import LAST_SINCE_1970_S, SINCE_1970_S, oldest_s
 from datacollect.problem.numbers import numbers_of
 from datacollect.problem.places import PLACE_COLUMNS
@@ -361,6 +361,12 @@ def _by_period(values: pd.Series[Any], column: str, n_periods: int) -> FloatArra
     import pandas as pd
 
     where, kind = f"hosts: {column}", COUNTED[column]
+    for name, cell in values.items():
+        if isinstance(cell, str) and has_hours(cell):
+            raise ProblemError(
+                f"{where} of {name!r}: hours of the day need start, which tables do not have; use "
+                "Problem.from_hosts, or periods_s and a list of one number per period"
+            )
     several = [isinstance(cell, list | tuple | np.ndarray) for cell in values]
     if not any(several):
         return numbers_of(values, where, kind)

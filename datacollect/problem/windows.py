@@ -35,8 +35,10 @@ MIDNIGHT = "24:00"
 RECURRING_DAYS = 16
 
 _DAY = "(?:mon?|tue?|wed?|thu?|fri?|sat?|sun?)"
+# Days of the week, ranges of them, several; in whatever case.
+SAID_DAYS = rf"{_DAY}(?:\s*-\s*{_DAY})?(?:\s+{_DAY}(?:\s*-\s*{_DAY})?)*"
 _WINDOW = re.compile(
-    rf"(?P<days>{_DAY}(?:\s*-\s*{_DAY})?(?:\s+{_DAY}(?:\s*-\s*{_DAY})?)*)?\s*"
+    rf"(?P<days>{SAID_DAYS})?\s*"
     rf"(?P<opens>{HOUR})\s*[-–]\s*(?P<closes>{HOUR}|{MIDNIGHT})(?:\s+(?P<zone>[A-Za-z]\S*))?",
     re.ASCII | re.IGNORECASE,
 )
@@ -111,7 +113,8 @@ def _window(text: str, place: str) -> Window:
             zone_of(said["zone"])
         except ProblemError as error:
             raise ProblemError(f"{place}: {error}") from None
-    return Window(opens, closes, _days(said["days"]), said["zone"])
+    days = EVERY_DAY if said["days"] is None else days_of(said["days"])
+    return Window(opens, closes, days, said["zone"])
 
 
 def padded(hour: str) -> str:
@@ -119,9 +122,12 @@ def padded(hour: str) -> str:
     return hour.zfill(len(hour) + (hour.index(":") < 2))
 
 
-def _days(text: str | None) -> frozenset[int]:
-    if text is None:
-        return EVERY_DAY
+def days_of(text: str) -> frozenset[int]:
+    """Return the days of the week, Monday 0, that a text of `SAID_DAYS` names.
+
+    >>> sorted(days_of("Fr-Mo We"))
+    [0, 2, 4, 5, 6]
+    """
     days: set[int] = set()
     for first, last in _RANGE.findall(text):
         begin = DAYS.index(first[:2].lower())

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from datacollect.scenario.probe_cache import Measurement
     from datacollect.scenario.setting import Setting
     from datacollect.schedule.schedule import Schedule
+    from datacollect.simulation.network import SimulatedNetwork
     from datacollect.simulation.run import Run
 
 
@@ -169,6 +170,7 @@ def carry_out(
         tell("building", 0)
         with timed("building"):
             setting = replace(setting, scenario=chosen) if setting else build(chosen)
+        packets = _packets(setting, limits) if engine == "ns3" else None
         tell("measuring", 0)
         with timed("measuring"):
             problem, measurement = planning_problem(setting, engine, cache_dir, progress)
@@ -194,9 +196,11 @@ def carry_out(
             in_packets=engine == "ns3",
         )
     tell("simulating", sum(setting.backlog_bytes.values()))
-    simulate_in = _in_packets if engine == "ns3" else _as_fluid
     with timed(f"simulating by {engine}") as facts:
-        run = simulate_in(setting, limits, carried, progress)
+        if packets is None:
+            run = _as_fluid(setting, limits, carried, progress)
+        else:
+            run = _in_packets(packets, setting, limits, carried, progress)
         facts.append(counted(run.events, "event"))
     connections, replanning = carried.connections, None
     if carried.controller.decides_at_destination:
@@ -259,11 +263,6 @@ def _require_engine(engine: str, scenario: Scenario) -> None:
             + nearest_hint(engine, ENGINES)
         )
     if engine == "ns3":
-        if not scenario.has_topology:
-            raise ProblemError(
-                f"scenario {scenario.name!r} names a problem, which has no packets to simulate; "
-                'use engine "fluid" (--engine fluid)'
-            )
         require_ns3(scenario)
 
 
@@ -279,7 +278,19 @@ def require_ns3(scenario: Scenario) -> None:
         ) from None
 
 
+def _packets(setting: Setting, limits: RunOptions) -> SimulatedNetwork:
+    """Return the wires of a topology, or of a problem's links and limits."""
+    if setting.problem is None:
+        return simulated(setting)
+    from datacollect.simulation.fluid.problem_network import ProblemNetwork
+    from datacollect.simulation.problem_wires import wires_of
+
+    assert isinstance(setting.network, ProblemNetwork)
+    return wires_of(setting.network.problem, limits.time_limit_s)
+
+
 def _in_packets(
+    network: SimulatedNetwork,
     setting: Setting,
     limits: RunOptions,
     carried: Carrying,
@@ -288,7 +299,7 @@ def _in_packets(
     from datacollect.simulation.ns3.engine import simulate_ns3
 
     return simulate_ns3(
-        simulated(setting),
+        network,
         setting.backlog_bytes,
         setting.destination,
         carried.controller,

@@ -23,7 +23,7 @@ from datacollect.methods.options.names import (
 from datacollect.scenario.kinds import Choice, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
-from datacollect.simulation.network import PRESETS
+from datacollect.simulation.network import HEADER_BYTES, PRESETS
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
 EXAMPLE = "`datacollect example scenario_small` writes one to compare with"
@@ -165,7 +165,7 @@ TRANSPORT = _table(
         Whole("bytes"),
         "fluid engine: header bytes of each segment; 54 is TCP with time stamps over PPP, as in "
         "ns-3.",
-        54,
+        HEADER_BYTES,
     ),
 )
 

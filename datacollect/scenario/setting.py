@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import ProblemError, naming
+from datacollect.problem.calendar import unrolled
+from datacollect.problem.host_limits import LIMITS, varies
 from datacollect.problem.problem import Problem
 from datacollect.scenario.background import draw_background, strangers
 from datacollect.scenario.placement import Placement, place
@@ -123,6 +125,8 @@ def network_sha256(network: SimulatedNetwork) -> str:
     digest.update(repr(words).encode())
     if not network.transport.sack:
         digest.update(b"no sack")
+    if network.changes:
+        digest.update(repr(network.changes).encode())
     for whole in (network.tail, network.head, network.queue_packets, network.next_wire):
         digest.update(np.ascontiguousarray(whole, dtype="<i8").tobytes())
     for real in (network.rate_bytes_per_s, network.delay_s):
@@ -257,10 +261,18 @@ def _with_bandwidths(problem: Problem, scenario: Scenario) -> Problem:
                 )
     if len(table.bandwidth_bytes_per_s) != 1:
         raise ProblemError(f"truth_csv {path}: must have one bandwidth per pair of {len(names)}")
-    return problem.replace(
-        link_from=table.link_from.astype(np.int32),
-        link_to=table.link_to.astype(np.int32),
-        bandwidth_bytes_per_s=table.bandwidth_bytes_per_s,
-        periods_s=np.zeros(1),
-        price_per_gb=None,
-    )
+    columns: Any = {
+        "link_from": table.link_from.astype(np.int32),
+        "link_to": table.link_to.astype(np.int32),
+        "price_per_gb": None,
+    }
+    rates, daily = table.bandwidth_bytes_per_s, problem.daily
+    windows = () if daily is None else daily.windows
+    if not windows and not any(varies(getattr(problem, key)) for key in LIMITS):
+        return problem.replace(bandwidth_bytes_per_s=rates, periods_s=np.zeros(1), **columns)
+    # Hosts' limits, and windows, are what the problem says of them.
+    rates = np.repeat(rates, problem.n_periods, axis=0)
+    truth = problem.replace(bandwidth_bytes_per_s=rates, daily=daily, **columns)
+    if daily is None or truth.clock is None:
+        return truth
+    return truth.replace(**unrolled(truth, daily, truth.clock, daily.until_s))

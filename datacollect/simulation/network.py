@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NO_WIRE = -1
 
+# Of each segment in ns-3: 2 bytes of PPP, 20 of IP, 32 of TCP with time stamps.
+HEADER_BYTES = 54
+
 
 @dataclass(frozen=True)
 class BackgroundFlow:
@@ -41,6 +44,23 @@ class BackgroundFlow:
     rate_bytes_per_s: float = 0.0
     mean_on_s: float = 0.0
     mean_off_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class RateChange:
+    """Another rate of a wire from an instant on, until its next change.
+
+    Attributes
+    ----------
+    at_s : float
+        From the beginning of the collection.
+    wire : int
+    rate_bytes_per_s : float
+    """
+
+    at_s: float
+    wire: int
+    rate_bytes_per_s: float
 
 
 @dataclass(frozen=True)
@@ -109,6 +129,8 @@ class SimulatedNetwork:
         `NO_WIRE` where there is no way, and on the diagonal.
     background : tuple of BackgroundFlow
     transport : Transport
+    changes : tuple of RateChange
+        Of wires' rates while the collection lasts, in the order of time.
     """
 
     node_names: tuple[str, ...]
@@ -121,6 +143,7 @@ class SimulatedNetwork:
     next_wire: IntArray
     background: tuple[BackgroundFlow, ...] = ()
     transport: Transport = field(default_factory=Transport)
+    changes: tuple[RateChange, ...] = ()
 
     def __post_init__(self) -> None:
         slow = np.flatnonzero(~(self.rate_bytes_per_s > 0))
@@ -135,6 +158,20 @@ class SimulatedNetwork:
                 f"wire {self.wire_name(int(late[0]))}: delay must be >= 0, got "
                 f"{self.delay_s[late[0]]:g}"
             )
+        before_s = 0.0
+        for change in self.changes:
+            name = self.wire_name(change.wire)
+            if not change.rate_bytes_per_s > 0:
+                raise ProblemError(
+                    f"wire {name}: rate from {change.at_s:g} s on must be > 0, got "
+                    f"{change.rate_bytes_per_s:g}"
+                )
+            if not change.at_s >= before_s:
+                raise ProblemError(
+                    f"wire {name}: changes must be listed in the order of time, got "
+                    f"{change.at_s:g} s after {before_s:g} s"
+                )
+            before_s = change.at_s
 
     @property
     def n_nodes(self) -> int:

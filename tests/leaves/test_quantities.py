@@ -99,6 +99,8 @@ def test_texts_are_worth_exactly(text: str, of: str, worth: Fraction) -> None:
         (f"{'9' * 200} B", BYTES, "no quantity needs 202 characters"),
         ("nan s", SECONDS, "write a number"),
         ("20 GB", PRICE, "'GB' is no unit of prices"),
+        ("08:00 1 MB/s, 20:00 1 GB/s", BYTES_PER_S, "rates by hours of the day are for uplinks"),
+        ("Sa Su 1 GB/s", BYTES_PER_S, "or in a problem file a list of one for each of its daily"),
     ],
 )
 def test_what_is_ambiguous_or_of_another_kind_is_refused(text: str, of: str, why: str) -> None:

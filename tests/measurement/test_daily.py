@@ -112,6 +112,31 @@ def test_the_command_writes_what_a_problem_reads(
     assert run(["estimate", "samples.csv", "--daily", "08:00"]) == 2
 
 
+def test_what_the_command_writes_is_planned_beside_windows_and_limits_by_week_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From Friday 19:00 the link has 100 B/s, and S 20 B/s at first; it is open from 20:00 on.
+
+    Until midnight 4 h of 20 B/s are 288 kB; on Saturday S has 50 B/s: 72 kB take 24 min.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "samples.csv").write_text(
+        "from,to,time,bandwidth_bytes_per_s\n"
+        "S,D,2026-11-02T09:00+01:00,10\nS,D,2026-11-02T21:00+01:00,100\n"
+    )
+    daily = ["--daily", "08:00,18:00", "--timezone", ZURICH]
+    assert run(["estimate", "samples.csv", *daily, "-o", "grid.csv"]) == 0
+    (tmp_path / "p.toml").write_text(
+        'destination = "D"\nbandwidth_csv = "grid.csv"\nstart = 2026-11-27T19:00:00\n'
+        f'timezone = "{ZURICH}"\ndaily_periods = ["08:00", "18:00"]\n'
+        '[hosts.S]\nbacklog_bytes = 360_000\nopen = "20:00-06:00"\n'
+        'uplink_bytes_per_s = "Mo-Fr 08:00 10 B/s, Mo-Fr 20:00 20 B/s, Sa Su 50 B/s"\n[hosts.D]\n'
+    )
+    assert run(["plan", "p.toml", "-o", "plan.json"]) == 0
+    assert run(["check", "p.toml", "plan.json"]) == 0
+    assert dc.Schedule.from_file("plan.json").makespan_s == pytest.approx(5 * 3600 + 24 * 60)
+
+
 @pytest.mark.parametrize("time_s", [1.7e12, 1e30, 1e300])
 def test_times_that_no_clock_shows_are_refused(time_s: float) -> None:
     """Milliseconds, for one."""

@@ -160,6 +160,11 @@ def test_tables_take_lists_among_numbers():
     made["hosts"] = pd.DataFrame({"uplink_bytes_per_s": [[1.0, 2.0, 3.0], None]}, index=["S", "D"])
     with pytest.raises(ProblemError, match=r"uplink_bytes_per_s of 'S' must .* \(2\), got 3"):
         dc.Problem.from_dataframe(links, {"S": 100}, "D", **made)
+    made["hosts"] = pd.DataFrame(
+        {"uplink_bytes_per_s": [EIGHT_THEN_TWENTY, None]}, index=["S", "D"]
+    )
+    with pytest.raises(ProblemError, match=r"of 'S': hours of the day need start, .*from_hosts"):
+        dc.Problem.from_dataframe(links, {"S": 100}, "D", **made)
 
 
 def test_matrices_take_a_row_for_each_period():
@@ -203,7 +208,12 @@ def test_other_periods_need_other_limits_only_where_these_vary():
         ("08:00 10", "leave out the quotes, or give the unit"),
         ("08:00 10 Mb/s", "may be bits or bytes"),
         ("10 Mbit/s, 20:00 1 Gbit/s", "got '10 Mbit/s'; write it like"),
-        ("Mo-Fr 08:00 1 Mbit/s", "leave days of the week out"),
+        ("Mo-Fr 08:00 1 Mbit/s, Sa Fr 08:00 2 Mbit/s", "keep one of the rates of Fr 08:00"),
+        ("08:00 1 Mbit/s, Sa 8:00 2 Mbit/s", "got 'Sa 8:00 2 Mbit/s'; keep one of the rates of Sa"),
+        ("Monday 08:00 1 Mbit/s", "got 'Monday 08:00 1 Mbit/s'; write it like"),
+        ("Mo-Fr, Sa 1 Mbit/s", "got 'Mo-Fr'; write it like"),
+        ("Mo 08:00-20:00 1 Mbit/s", "write it like"),
+        ("Sa Su 1", "leave out the quotes, or give the unit"),
         ("08:00-20:00 1 Mbit/s", "write it like"),
         ("08:00 1 Mbit/s, 8:00 2 Mbit/s", "each hour once, got '8:00 2 Mbit/s'"),
         ("25:00 1 Mbit/s", "write it like"),

@@ -111,9 +111,25 @@ def test_a_plan_is_made_on_one_grid_and_judged_on_another(problem_scenario):
     assert run.makespan_s == pytest.approx(21.0)
 
 
-def test_a_problem_has_no_packets(problem_scenario):
-    with pytest.raises(dc.ProblemError, match="no packets to simulate"):
+@needs_ns3
+def test_what_wires_cannot_is_refused_before_anything_is_planned(problem_scenario):
+    """S's data are released at 1 s."""
+    with pytest.raises(dc.ProblemError, match=r"'S': its data are released .*--engine fluid"):
         dc.simulate(problem_scenario)
+
+
+def test_bandwidths_that_were_found_leave_windows_and_limits_of_hosts_what_they_are(tmp_path):
+    """S is closed for 10 s, has 50 bytes/s until 30 s, and from Saturday's 20:00:20 on 20."""
+    (tmp_path / "p.toml").write_text(
+        'destination = "D"\nstart = 2026-11-28T19:59:50\ntimezone = "Europe/Zurich"\n'
+        '[hosts.S]\nbacklog_bytes = 1500\nopen = "20:00-06:00"\n'
+        'uplink_bytes_per_s = "Sa 20:00:20 20 B/s, Mo-Sa 0:00 1 kB/s"\n[hosts.D]\n'
+        '[[links]]\nfrom = "S"\nto = "D"\nbandwidth_bytes_per_s = 100.0\n'
+    )
+    (tmp_path / "truth.csv").write_text("from,to,bandwidth_bytes_per_s\nS,D,50\n")
+    scenario = dc.Scenario.from_dict({"problem": "p.toml", "truth_csv": "truth.csv"}, tmp_path)
+    run = dc.simulate(scenario, engine="fluid", method="direct")
+    assert run.makespan_s == pytest.approx(30 + 500 / 20)
 
 
 def test_scaling_a_problem_is_refused(problem_scenario):

@@ -85,6 +85,11 @@ class ProblemNetwork:
             self._capacity = self._capacities()
 
     @property
+    def problem(self) -> Problem:
+        """The problem whose links and limits these are."""
+        return self._problem
+
+    @property
     def n_resources(self) -> int:
         """Number of links, host limits and shared bottlenecks."""
         return self._problem.n_links + len(self._limits)

@@ -156,7 +156,8 @@ class WireNetwork:
         self.storage_bytes: Mapping[str, float] = {}
         self._network = network
         self._useful_share = segment / (segment + header_bytes)
-        self._raw = np.asarray(network.rate_bytes_per_s) * self._useful_share
+        self._starts_s, self._raw = _rates_over_time(network)
+        self._raw *= self._useful_share
         flows = list(enumerate(network.background))
         self._tcp = [(i, flow) for i, flow in flows if flow.kind == "tcp"]
         udp = [(i, flow) for i, flow in flows if flow.kind == "udp"]
@@ -216,22 +217,23 @@ class WireNetwork:
 
     def capacity_bytes_per_s(self, time_s: float) -> FloatArray:
         """Return what UDP leaves of each wire."""
+        raw: FloatArray = self._raw[np.searchsorted(self._starts_s, time_s, side="right") - 1]
         if not self._udp:
-            return self._raw
+            return raw
         load = np.zeros(self.n_resources)
         for flow in self._udp:
             load[flow.wires] += flow.rate_at(time_s)
-        return np.maximum(self._raw - load * self._useful_share, LEAST_SHARE * self._raw)
+        return np.maximum(raw - load * self._useful_share, LEAST_SHARE * raw)
 
     def background_active(self, time_s: float) -> BoolArray:
         """Return which TCP flows have started."""
         return self._tcp_start_s <= time_s
 
     def next_change_s(self, time_s: float) -> float:
-        """Return when a flow starts, or UDP goes on or off."""
-        later = self._tcp_start_s[self._tcp_start_s > time_s]
-        next_s = float(later.min()) if len(later) else math.inf
-        return min([next_s, *(flow.next_change_s(time_s) for flow in self._udp)])
+        """Return when a flow starts, UDP goes on or off, or a wire changes its rate."""
+        instants = (self._tcp_start_s, self._starts_s)
+        later = [float(at[at > time_s].min(initial=math.inf)) for at in instants]
+        return min([*later, *(flow.next_change_s(time_s) for flow in self._udp)])
 
     def background_table(
         self, before: FloatArray, during: FloatArray, after: FloatArray, from_s: float, to_s: float
@@ -259,7 +261,7 @@ class WireNetwork:
         load = np.zeros(self.n_resources)
         for flow in self._udp:
             load[flow.wires] += flow.mean_bytes_per_s * self._useful_share
-        room = (1 - LEAST_SHARE) * self._raw
+        room = (1 - LEAST_SHARE) * self._raw[0]
         passes = np.minimum(1.0, np.divide(room, load, out=np.ones(len(load)), where=load > 0))
         return {flow.number: float(passes[flow.wires].min(initial=1.0)) for flow in self._udp}
 
@@ -271,7 +273,8 @@ class WireNetwork:
         used = carried_bytes.copy()
         for flow in self._udp:
             used[flow.wires] += flow.sent_bytes(from_s, to_s) * self._useful_share
-        could = self._raw * (to_s - from_s)
+        ends = np.clip(np.append(self._starts_s[1:], math.inf), from_s, to_s)
+        could = (ends - np.clip(self._starts_s, from_s, to_s)) @ self._raw
         share = np.divide(used, could, out=np.zeros(len(used)), where=could > 0)
         return pd.DataFrame(
             {
@@ -282,6 +285,15 @@ class WireNetwork:
                 "dropped_packets": np.full(network.n_wires, np.nan),
             }
         )
+
+
+def _rates_over_time(network: SimulatedNetwork) -> tuple[FloatArray, FloatArray]:
+    """Return from when on wires have other rates, and a row of all rates for each of these."""
+    starts = np.unique([-math.inf, *(change.at_s for change in network.changes)])
+    rates = np.tile(np.asarray(network.rate_bytes_per_s, dtype=float), (len(starts), 1))
+    for change in network.changes:
+        rates[np.searchsorted(starts, change.at_s) :, change.wire] = change.rate_bytes_per_s
+    return starts, rates
 
 
 class _UdpFlow:

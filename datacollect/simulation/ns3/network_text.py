@@ -132,6 +132,10 @@ def scenario_text(
         f"{float(network.delay_s[w])!r} {network.queue_packets[w]} {back[w]}"
         for w in range(network.n_wires)
     ]
+    lines += [
+        f"change {change.wire} {change.at_s!r} {change.rate_bytes_per_s!r}"
+        for change in network.changes
+    ]
     for target in targets_of(network):
         wires = " ".join(map(str, network.next_wire[:, target].tolist()))
         lines.append(f"target {target} {wires}")
@@ -261,12 +265,14 @@ def check_network(network: SimulatedNetwork) -> set[tuple[str, str]]:
 
 def _require_possible_rates(network: SimulatedNetwork) -> None:
     """Refuse wires at whose rates ns-3's clock of whole nanoseconds fails."""
-    rates = network.rate_bytes_per_s
+    changed = [change.rate_bytes_per_s for change in network.changes]
+    wires = [*range(network.n_wires), *(change.wire for change in network.changes)]
+    rates = np.append(network.rate_bytes_per_s, changed)
     bad = np.flatnonzero((rates < LEAST_RATE) | (rates > MOST_RATE))
     if len(bad):
-        wire = int(bad[0])
+        wire = wires[int(bad[0])]
         ends = [network.node_names[int(end[wire])] for end in (network.tail, network.head)]
         raise ProblemError(
             f"wire {ends[0]!r} -> {ends[1]!r}: rate_bytes_per_s must lie between {LEAST_RATE:g} "
-            f"and {MOST_RATE:g} for ns-3, got {rates[wire]:g}; change it, or use the fluid engine"
+            f"and {MOST_RATE:g} for ns-3, got {rates[bad[0]]:g}; change it, or use the fluid engine"
         )

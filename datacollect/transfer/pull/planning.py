@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,9 +13,11 @@ from datacollect.control.chained.learning import LearningController
 from datacollect.control.connections import Recovery
 from datacollect.control.relaying import CHAINS
 from datacollect.errors import DatacollectError, ProblemError
+from datacollect.files.clock import zone_of
 from datacollect.methods.choice import plan
 from datacollect.methods.execution import ExecutionOptions
 from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.problem.host_limits import HourlyRate
 from datacollect.problem.problem import Problem
 from datacollect.schedule.progress import Progress, remaining_problem
 
@@ -72,8 +75,11 @@ def problem_of(
     links: Iterable[tuple[str, str]],
     rates: Mapping[tuple[str, str], float],
     last_resorts: Iterable[tuple[str, str]] = (),
+    now: datetime | None = None,
 ) -> Problem:
     """Return the problem: what is to be fetched counts as backlog, what is there as held.
+
+    It begins now, so that limits of hosts change at the hours that the file names.
 
     Parameters
     ----------
@@ -86,6 +92,8 @@ def problem_of(
     last_resorts : iterable of (str, str)
         Links that agents allow and the file does not name, which are to be used where nothing else
         is left.
+    now : datetime, optional
+        With its offset from UTC; by default what this host's clock shows.
     """
     network, destination = collection.network, collection.destination
     hosts: dict[str, dict[str, Any]] = {destination: {}}
@@ -101,6 +109,9 @@ def problem_of(
             for offset, n_bytes in _there(each)
         ]
     tree: dict[str, Any] = {"destination": destination, "hosts": hosts, "held": held}
+    if collection.timezone is not None and _have_hours(hosts):
+        now = (now or datetime.now(UTC)).astimezone(zone_of(collection.timezone))
+        tree |= {"start": now.isoformat(), "timezone": collection.timezone}
     if says_links(collection):
         tree["bandwidth_csv"] = network["bandwidth_csv"]
         tree["links"] = [_given(link) for link in network["links"]]
@@ -117,6 +128,11 @@ def problem_of(
             for a, b in dict.fromkeys(links)
         ]
     return Problem.from_dict(tree, base_dir=collection.folder)
+
+
+def _have_hours(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether limits of hosts follow the hours of the day."""
+    return any(isinstance(value, HourlyRate) for host in hosts.values() for value in host.values())
 
 
 def _last_resorts(named: Problem, links: Iterable[tuple[str, str]]) -> list[dict[str, str | float]]:

@@ -60,6 +60,19 @@ def test_left_out_sources_are_all_agents():
         (tree(limits={"connections": 0}), "limits.connections must be a whole number >= 1"),
         (tree(limits={"piece_bytes": 100_000}), "piece_bytes must be a power of two"),
         (tree(hosts={"S1": {"backlog_bytes": 5}}), "backlog_bytes: what there is to collect"),
+        (
+            tree(hosts={"S1": {"uplink_bytes_per_s": "Sa Su 1 Gbit/s"}}),
+            'hosts.S1.uplink_bytes_per_s: hours .* add timezone = "Europe/Zurich" at the top',
+        ),
+        (
+            tree(timezone="Europe/Zurich", hosts={"S1": {"uplink_bytes_per_s": [1, 2]}}),
+            "hosts.S1.uplink_bytes_per_s must be a rate, .* no periods here, .*; write it like",
+        ),
+        (
+            tree(timezone="Europe/Zurich", hosts={"S1": {"uplink_bytes_per_s": "8:00 1"}}),
+            "leave out the quotes, or give the unit",
+        ),
+        (tree(timezone="Europe/Zürich"), "must be an IANA name .* did you mean"),
         (tree(colour="red"), "unknown key"),
     ],
 )

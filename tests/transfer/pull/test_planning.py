@@ -1,6 +1,7 @@
 """Who carries a plan out: adaptive on known links, learning on unknown ones, in steady worlds."""
 
 import itertools
+from datetime import datetime
 
 import pytest
 from transfer.pull.fake_sources import World
@@ -40,6 +41,38 @@ def core_of(rates, n_pieces, *, known, method="adaptive", connections=4):
     problem = problem_of(Collection.from_dict(tree), work, links, {})
     found = planned(problem, method, connections=connections, piece_bytes=MB, is_known=known)
     return CollectorCore(work, found.controller), found
+
+
+def of_one_source(**changes):
+    """S has 10 MB for D, over a link of 10 MB/s."""
+    tree = {
+        "format": "datacollect-collection/1",
+        "destination": "D",
+        "key": "key",
+        "agents": {"S": AGENT},
+        "links": [{"from": "S", "to": "D", "bandwidth_bytes_per_s": 1e7}],
+    }
+    work = {"S": SourceWork((0,), (10_000_000,), frozenset([0]))}
+    now = datetime.fromisoformat("2026-11-27T22:59:30+00:00")
+    return problem_of(Collection.from_dict(tree | changes), work, (), {}, now=now)
+
+
+@pytest.mark.parametrize("method", ["coordinated", "adaptive", "best-path", "direct"])
+def test_limits_of_hosts_change_at_the_hours_of_the_files_zone(method):
+    """In Zurich Saturday begins in 30 s: 3 MB until then at 0.1 MB/s, 7 MB at 1 MB/s, 7 s."""
+    uplink = "Mo-Fr 100 kB/s, Sa Su 1 MB/s"
+    problem = of_one_source(timezone="Europe/Zurich", hosts={"S": {"uplink_bytes_per_s": uplink}})
+    found = planned(problem, method, connections=4, piece_bytes=MB, is_known=True)
+    assert found.predicted_s == pytest.approx(37.0, rel=1e-3)
+
+
+def test_limits_that_do_not_change_make_the_problem_of_before():
+    """A zone that nothing is said in, too."""
+    constant = of_one_source(hosts={"S": {"uplink_bytes_per_s": "1 MB/s"}})
+    assert constant.clock is None
+    zoned = of_one_source(timezone="Asia/Tokyo", hosts={"S": {"uplink_bytes_per_s": 1e6}})
+    assert zoned.sha256 == constant.sha256
+    assert zoned.clock is None
 
 
 class PlanningWorld(World):

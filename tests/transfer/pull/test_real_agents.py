@@ -1,6 +1,7 @@
 """Pulls from agents as they are: what they cannot read, odd times, and agents of two versions."""
 
 import errno
+import json
 import os
 import threading
 import time
@@ -178,3 +179,21 @@ def test_what_patterns_do_not_fit_any_more_is_not_gone(tmp_path, served, collect
     assert sorted(arrived(tmp_path / "into/S1")) == [f"{i:02}" for i in range(10)]
     (note,) = told
     assert note.startswith("note: S1: no file there fits 'large.*' of sources.S1.files; ")
+
+
+@pytest.mark.parametrize("method", ["coordinated", "adaptive", "best-path", "direct"])
+def test_pulls_are_planned_on_limits_of_hosts_by_hours(tmp_path, served, collection_of, method):
+    """433 kB at 1 MB/s, whatever the hour: the limit binds, not the link."""
+    uplink = "Mo-Fr 08:00 1 MB/s, Mo-Fr 20:00 1 MB/s, Sa Su 1 MB/s"
+    network = {
+        "timezone": "Europe/Zurich",
+        "hosts": {"S1": {"uplink_bytes_per_s": uplink}},
+        "links": [{"from": "S1", "to": "D", "bandwidth_bytes_per_s": 1e9}],
+    }
+    with running(write_agent(tmp_path, "S1", serve="data")) as agent:
+        answer = dc.pull(collection_of(agent) | network, tmp_path / "into", method=method)
+    assert answer.complete
+    log = (tmp_path / "into" / ".datacollect" / "log.jsonl").read_text().splitlines()
+    (planned,) = [line for line in map(json.loads, log) if line["what"] == "planned"]
+    assert planned["makespan_s"] == pytest.approx(0.433, rel=1e-3)
+    assert arrived(tmp_path / "into" / "S1") == arrived(served)

@@ -13,6 +13,7 @@
 #include "ns3/node.h"
 #include "ns3/point-to-point-channel.h"
 #include "ns3/point-to-point-net-device.h"
+#include "ns3/simulator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,6 +34,7 @@ class Network
         : m_wires(scenario.wires),
           m_routeOfWire(scenario.wires.size()),
           m_counters(scenario.wires.size()),
+          m_devices(scenario.wires.size()),
           m_forwarders(scenario.nNodes),
           m_port(scenario.nNodes, 10000)
     {
@@ -57,6 +59,11 @@ class Network
             {
                 Cable(w); // the first of two opposite wires builds it
             }
+        }
+        for (const RateChange& change : scenario.changes)
+        {
+            fastest = std::max(fastest, change.rate);
+            ChangeRate(scenario.zero, change);
         }
         wrap_s = 2e9 / fastest;
         for (uint32_t n = 0; n < scenario.nNodes; ++n)
@@ -118,6 +125,17 @@ class Network
         End(channel, m_wires[w].head, m_wires[w].back);
     }
 
+    // What is on the wire then still goes at the rate of before.
+    void ChangeRate(Time zero, const RateChange& change)
+    {
+        Simulator::Schedule(zero + Seconds(change.at_s),
+                            &PointToPointNetDevice::SetDataRate,
+                            m_devices[change.wire],
+                            InBits(change.rate));
+    }
+
+    static DataRate InBits(double rate) { return DataRate(uint64_t(std::llround(rate * 8))); }
+
     void End(Ptr<PointToPointChannel> channel, uint32_t node, int64_t w)
     {
         Ptr<PointToPointNetDevice> device = CreateObject<PointToPointNetDevice>();
@@ -136,8 +154,9 @@ class Network
         {
             return;
         }
-        device->SetDataRate(DataRate(uint64_t(std::llround(m_wires[w].rate * 8))));
+        device->SetDataRate(InBits(m_wires[w].rate));
         m_counters[w].queue = queue;
+        m_devices[w] = device;
         Ptr<Ipv4Route> route = Create<Ipv4Route>();
         route->SetSource(AddressOf(node));
         route->SetOutputDevice(device);
@@ -162,6 +181,7 @@ class Network
     std::vector<Ptr<Node>> m_nodes;
     std::vector<Ptr<Ipv4Route>> m_routeOfWire;
     std::vector<Counter> m_counters; // by wire
+    std::vector<Ptr<PointToPointNetDevice>> m_devices; // by wire
     std::vector<Forwarder> m_forwarders; // by node, never moved: devices call them
     std::vector<uint16_t> m_port;    // by node, the last one used
 };

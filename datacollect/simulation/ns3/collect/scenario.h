@@ -32,6 +32,14 @@ struct Wire
     int64_t back; // the opposite wire of its cable, or -1
 };
 
+// Another rate of a wire, from an instant of the controller's clock on.
+struct RateChange
+{
+    size_t wire;
+    double at_s;
+    double rate; // bytes per second
+};
+
 // Traffic of others: an endless TCP transfer, or datagrams in exponential on and off times.
 struct Traffic
 {
@@ -59,6 +67,7 @@ struct Scenario
 
     uint32_t nNodes = 0;
     std::vector<Wire> wires;
+    std::vector<RateChange> changes;           // in the order of time
     std::vector<std::vector<uint32_t>> wireTo; // by node and target; the network takes them
     std::vector<uint32_t> hostNode;            // by host
     std::vector<uint64_t> backlog;             // by host
@@ -98,6 +107,12 @@ struct Scenario
             Wire w;
             in >> w.tail >> w.head >> w.rate >> w.delay_s >> w.queuePackets >> w.back;
             wires.push_back(w);
+        }
+        else if (word == "change")
+        {
+            RateChange c;
+            in >> c.wire >> c.at_s >> c.rate;
+            changes.push_back(c);
         }
         else if (word == "target")
         {

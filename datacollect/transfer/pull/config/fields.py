@@ -70,6 +70,12 @@ COLLECTION = Table(
         Field("limits", LIMITS, "What the collection may use."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
         Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),
+        Field(
+            "timezone",
+            Text(),
+            "IANA name of the zone whose clocks show the hours of hosts' limits, such as "
+            "Europe/Zurich.",
+        ),
         Field("links", Rows(LINK), "Links, as in a problem file; measured if absent.", default=()),
         Field("shared", Rows(SHARED), "Capacities that several links share.", default=()),
     ),

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.files.clock import zone_of
 from datacollect.files.documents import document_name, folder_of, read_tree
 from datacollect.files.kinds import join, shown, wrong
 from datacollect.net.names import require_host_name
+from datacollect.problem.host_limits import HourlyRate
 from datacollect.transfer.protocol.patterns import WantedFiles
 from datacollect.transfer.pull.config.fields import COLLECTION, LIMITS
 from datacollect.transfer.sources.kinds import KINDS
@@ -56,6 +58,8 @@ class Collection:
         What it says of hosts, links and shared bottlenecks, as a problem file would.
     folder : Path
         What its paths are relative to.
+    timezone : str or None
+        The zone whose clocks show the hours at which limits of hosts change.
     include, exclude : tuple of str
         Which files of all hosts are wanted this time, as patterns; include None: all.
 
@@ -78,6 +82,7 @@ class Collection:
     limits: Limits = Limits()
     network: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
+    timezone: str | None = None
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
 
@@ -128,8 +133,10 @@ class Collection:
             raise wrong("limits.piece_bytes", "must be a power of two", size, "such as 1048576")
         network = {key: values[key] for key in ("bandwidth_csv", "hosts", "links", "shared")}
         _require_no_backlogs(tree.get("hosts", {}))
+        _require_zone(values["hosts"], values["timezone"])
         key = base / values["key"]
-        return cls(destination, key, entries, sources, limits, network, base)
+        zone = values["timezone"]
+        return cls(destination, key, entries, sources, limits, network, base, zone)
 
     @property
     def hosts(self) -> list[str]:
@@ -190,4 +197,18 @@ def _require_no_backlogs(hosts: Any) -> None:
                 raise ProblemError(
                     f"{join(join('hosts', name), key)}: what there is to collect is listed when "
                     "the pull begins; leave it out"
+                )
+
+
+def _require_zone(hosts: Mapping[str, Mapping[str, Any]], timezone: str | None) -> None:
+    """Refuse a zone that nobody knows, and hours of no zone."""
+    if timezone is not None:
+        zone_of(timezone)
+        return
+    for name, entry in hosts.items():
+        for key, value in entry.items():
+            if isinstance(value, HourlyRate):
+                raise ProblemError(
+                    f"{join(join('hosts', name), key)}: hours of the day need the zone whose "
+                    'clocks show them; add timezone = "Europe/Zurich" at the top'
                 )
