@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datacollect.stages import solving
+from datacollect.files.stages import solving
 
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import IntArray
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ToldFlow:
-    """A flow solver whose calls are told to `datacollect.stages`."""
+    """A flow solver whose calls are told to `datacollect.files.stages`."""
 
     def __init__(self, solver: FlowSolver) -> None:
         self._solver = solver
@@ -35,7 +35,7 @@ class ToldFlow:
 
 
 class ToldLinear:
-    """A linear solver whose calls are told to `datacollect.stages`."""
+    """A linear solver whose calls are told to `datacollect.files.stages`."""
 
     def __init__(self, solver: LinearSolver) -> None:
         self._solver = solver

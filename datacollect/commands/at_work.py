@@ -16,7 +16,7 @@ from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.next_steps import next_steps
 from datacollect.commands.streams import Loudness, as_loud_as
 from datacollect.errors import ProblemError
-from datacollect.stages import LOG
+from datacollect.files.stages import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,8 +13,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, TextIO
 
 from datacollect.commands.streams import complain, emit, emit_json, loudness, note
+from datacollect.files.stages import listening, stage
 from datacollect.files.units import format_duration
-from datacollect.stages import listening, stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

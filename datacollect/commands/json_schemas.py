@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.files.fields import Table
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
-from datacollect.schedule.fields import SCHEDULE
+from datacollect.schedule.data.fields import SCHEDULE
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.config.fields import AGENT
 from datacollect.transfer.pull.config.fields import COLLECTION

@@ -23,8 +23,8 @@ from datacollect.commands.console import (
 from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown
+from datacollect.files.stages import stage
 from datacollect.files.units import counted, format_bytes
-from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from datacollect.exports.inventory import Inventory

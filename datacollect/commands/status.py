@@ -19,8 +19,8 @@ from datacollect.commands.console import (
     working,
 )
 from datacollect.commands.options import Force, Json, require_new
+from datacollect.files.stages import stage
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
-from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from collections.abc import Container

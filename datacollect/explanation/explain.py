@@ -16,13 +16,13 @@ from datacollect.explanation.sources import BindingInterval, explain_sources
 from datacollect.explanation.text import explanation_lines
 from datacollect.explanation.tolerances import SAME
 from datacollect.explanation.what_if import Anew
+from datacollect.files.stages import stage
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.timing.tolerances import PROVED
 from datacollect.schedule.data.contents import OPTIMAL
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
-from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from datacollect.explanation.relaxations import Advice

@@ -29,11 +29,11 @@ from datacollect.explanation.resources import (
 )
 from datacollect.explanation.tolerances import SAME
 from datacollect.explanation.what_if import STEP
+from datacollect.files.stages import counting
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, FAIR_METHODS
 from datacollect.schedule.data.use import legs, plan_money, source_completion_s
 from datacollect.solvers.budget import Budget
-from datacollect.stages import counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,11 +30,11 @@ from datacollect.explanation.resources import (
 )
 from datacollect.explanation.tolerances import NEGLIGIBLE, PROGRAM_NEGLIGIBLE
 from datacollect.explanation.window_hours import closed_links, hours_of
+from datacollect.files.stages import counting, stage
 from datacollect.files.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.flow.network.layered import NO_LINK
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

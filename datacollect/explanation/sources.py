@@ -9,12 +9,12 @@ import numpy as np
 
 from datacollect.explanation.plan_limits import SourceLimits
 from datacollect.explanation.tolerances import SAME
+from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts
 from datacollect.methods.options.names import COORDINATED, FAIR_METHODS
 from datacollect.schedule.data.use import source_completion_s
-from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

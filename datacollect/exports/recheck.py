@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.exports.arrived import Place, sha256_of_range, size_of
-from datacollect.stages import counting
+from datacollect.files.stages import counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
 from datacollect.files.kinds import shown, shown_text
-from datacollect.stages import LOG
+from datacollect.files.stages import LOG
 
 if TYPE_CHECKING:
     from os import PathLike

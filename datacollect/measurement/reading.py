@@ -21,6 +21,7 @@ from datacollect.files.documents import (
     text_of,
 )
 from datacollect.files.kinds import shown_text
+from datacollect.files.stages import counting
 from datacollect.files.units import counted
 from datacollect.measurement.addresses import NAMES_FILE, read_names
 from datacollect.measurement.iperf3_results import is_iperf3, outcome_of_iperf3
@@ -45,7 +46,6 @@ from datacollect.measurement.sample_tables import (
     is_sample_table,
     read_table,
 )
-from datacollect.stages import counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

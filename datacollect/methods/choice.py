@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from datacollect.files.stages import stage
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, DIRECT
 from datacollect.methods.options.of_methods import (
     BestPathOptions,
     CoordinatedOptions,
     DirectOptions,
 )
-from datacollect.stages import stage
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Solver

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import InfeasibleError
+from datacollect.files.stages import counting, stage
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import plan
 from datacollect.methods.options.arguments import shape_in_seconds
@@ -20,7 +21,6 @@ from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.transfers import bottleneck_tree
 from datacollect.schedule.summary import SUMMARY_KEYS, summary
 from datacollect.solvers.budget import Budget
-from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import InfeasibleError, ProblemError
+from datacollect.files.stages import counting, stage
 from datacollect.files.units import BYTES_PER_GB
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.choice import candidate
@@ -15,7 +16,6 @@ from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.timing.tolerances import SAME_PRICE
 from datacollect.schedule.data.use import plan_money
 from datacollect.solvers.budget import Budget
-from datacollect.stages import counting, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

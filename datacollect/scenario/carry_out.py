@@ -20,6 +20,7 @@ from datacollect.errors import (
     naming,
     nearest_hint,
 )
+from datacollect.files.stages import stage as timed
 from datacollect.files.units import counted
 from datacollect.methods.choice import plan
 from datacollect.methods.execution import carrying, prediction
@@ -32,7 +33,6 @@ from datacollect.scenario.options import EstimateOptions, RunOptions, execution_
 from datacollect.scenario.outcome import Outcome, most_connections, replanning_of
 from datacollect.scenario.scenario import Scenario
 from datacollect.scenario.setting import build
-from datacollect.stages import stage as timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

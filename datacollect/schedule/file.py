@@ -22,6 +22,7 @@ from datacollect.files.documents import (
 )
 from datacollect.files.kinds import shown_text
 from datacollect.schedule.data.contents import ScheduleContents
+from datacollect.schedule.data.fields import SCHEDULE
 from datacollect.schedule.data.transfers import (
     UNKNOWN,
     Bottleneck,
@@ -30,7 +31,6 @@ from datacollect.schedule.data.transfers import (
     Turns,
     bottleneck_tree,
 )
-from datacollect.schedule.fields import SCHEDULE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

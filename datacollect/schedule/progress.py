@@ -20,9 +20,9 @@ from datacollect.problem.extreme_rates import require_possible_rates
 from datacollect.problem.hosts import Held, HeldColumns
 from datacollect.problem.with_units import in_units
 from datacollect.schedule.data.contents import ProgressContents
+from datacollect.schedule.data.fields import INSTANT
 from datacollect.schedule.data.new_links import PERIOD_COLUMNS, with_new_links
 from datacollect.schedule.data.use import legs
-from datacollect.schedule.fields import INSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -173,7 +173,7 @@ class Progress(ProgressContents):
         3.0
         """
         from datacollect.files.documents import document_name, folder_of, read_tree
-        from datacollect.schedule.fields import PROGRESS
+        from datacollect.schedule.data.fields import PROGRESS
         from datacollect.schedule.progress_file import contents_of
 
         tree = read_tree(path, PROGRESS.remedy)

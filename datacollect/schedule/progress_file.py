@@ -14,8 +14,8 @@ from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.file import link_columns, read_csv, require_host
 from datacollect.problem.hosts import Held
 from datacollect.schedule.data.contents import ProgressContents
+from datacollect.schedule.data.fields import PROGRESS
 from datacollect.schedule.data.new_links import NewLinks
-from datacollect.schedule.fields import PROGRESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

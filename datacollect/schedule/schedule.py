@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from datacollect.errors import naming, nearest_hint
 from datacollect.problem.with_units import counted_fields, values_in_units
 from datacollect.schedule.data.contents import ScheduleContents
-from datacollect.schedule.fields import SCHEDULE
+from datacollect.schedule.data.fields import SCHEDULE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.files.documents import write_atomically
+from datacollect.files.stages import counting
 from datacollect.scenario.outcome_files import plain_tree
-from datacollect.stages import counting
 from datacollect.study.axes import Axis
 from datacollect.study.columns import COLUMNS, FLAG, LATER, REAL, WHOLE
 from datacollect.study.growth import grown_axes

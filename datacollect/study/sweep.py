@@ -18,9 +18,9 @@ from datacollect.errors import (
     ProblemError,
     SimulationError,
 )
+from datacollect.files.stages import LOG
 from datacollect.numbers.pace import about_duration
 from datacollect.scenario.carry_out import require_ns3
-from datacollect.stages import LOG
 from datacollect.study.experiment import Experiment
 from datacollect.study.identity import failure_key
 from datacollect.study.jobs import (

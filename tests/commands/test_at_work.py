@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from datacollect.commands import console, main
 from datacollect.commands.ending import Terminated
-from datacollect.stages import LOG
+from datacollect.files.stages import LOG
 
 BOTH = ("figure1.toml", "plan.json")
 SWEEP = """
@@ -277,7 +277,7 @@ CURL = ("--as", "curl", "--manifest", "files.csv", "--url", "http://{host}/{sour
     [
         (["report", "done"], "study.report.report", "2 files", []),
         (["report", "done", "-o", "page"], "study.report.report", "2 files", ["--force"]),
-        (["pulls", *BOTH, *CURL, "-o", "scripts"], "documents", "scripts/K.sh", ["--force"]),
+        (["pulls", *BOTH, *CURL, "-o", "scripts"], "files.documents", "scripts/K.sh", ["--force"]),
     ],
     ids=["report", "report -o", "pulls --as"],
 )

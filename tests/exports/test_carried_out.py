@@ -224,7 +224,7 @@ def test_a_server_without_ranges_sends_whole_files_and_relays_refuse_it_by_name(
     problem = problem_of_files(4_000_000.0)
     with serving(files, knows_ranges=False) as url:
         exported(files, problem, dc.coordinated(problem), "curl", url)
-        monkeypatch.setenv("DATACOLLECT_PATIENCE_S", "1")
+        monkeypatch.setenv("DATACOLLECT_PATIENCE_S", "4")
         codes, said = both(files)
     # The destination fetches from its first byte on what it was to fetch a part of.
     assert codes == (1, 0)

@@ -14,7 +14,7 @@ from judges.misbehaviour import HEADS_WITHOUT_END, Behaviour
 # By tool: the program; what a range costs at most, by docs/exports.md, and what is on the way.
 TOOLS = {
     "curl": ("curl", NO_CURL, 1_000_000),
-    "aria2": ("aria2c", NO_ARIA2, 8_000_000),
+    "aria2": ("aria2c", NO_ARIA2, 16_000_000),
     "rclone": ("rclone", NO_RCLONE, 15_000_000),
 }
 DATA = data_of("f")

@@ -26,7 +26,7 @@ from datacollect.problem.fields import PROBLEM
 from datacollect.problem.host_limits import HostRate
 from datacollect.scenario.fields import SCENARIO
 from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
-from datacollect.schedule.fields import PROGRESS, SCHEDULE
+from datacollect.schedule.data.fields import PROGRESS, SCHEDULE
 from datacollect.study.fields import EXPERIMENT
 from datacollect.transfer.agent.config.fields import AGENT
 from datacollect.transfer.pull.config.fields import COLLECTION

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from datacollect.stages import LOG, counting, listening, solving, stage
+from datacollect.files.stages import LOG, counting, listening, solving, stage
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from datacollect.files.host_names import fault_of
 from datacollect.problem import link_table
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import LINK, PROBLEM
-from datacollect.schedule.fields import SCHEDULE, TRANSFER
+from datacollect.schedule.data.fields import SCHEDULE, TRANSFER
 
 EVERYTHING = """
 format = "datacollect-problem/1"

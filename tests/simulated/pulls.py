@@ -306,6 +306,7 @@ class Start:
             hosts=hosts,
             sources=None,
             folder=Path(),
+            timezone=None,
         )
 
     def _links(self) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted
 from datacollect.problem.with_units import counted_fields, values_in_units
-from datacollect.schedule.fields import TRANSFER
+from datacollect.schedule.data.fields import TRANSFER
 
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray, IntArray, InUnitsLike

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.documents import write_atomically
 from datacollect.files.notebook import html_of_facts
+from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
-from datacollect.stages import counting, stage
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.claims import claims_table, findings
