@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -77,6 +78,10 @@ def offsets(clock: Clock, end_s: float) -> tuple[Offset, ...]:
     return tuple(found)
 
 
+# Parts of a step between ticks that no picture shows.
+ROUNDING = 1e-9
+
+
 def clock_ticks(
     clock: Clock, end_s: float, begin_s: float = 0.0, most: int = MOST_TICKS
 ) -> list[ClockTick]:
@@ -103,10 +108,11 @@ def clock_ticks(
     for (from_s, ahead_s), to_s in zip(known, ends_s, strict=True):
         local_s = epoch_s + max(from_s, begin_s) + ahead_s
         first_s = -(-local_s // step_s) * step_s - epoch_s - ahead_s
-        count = int((to_s - first_s) // step_s) + 1
+        # A plan may end a rounding error before its deadline, which is a round time.
+        count = math.floor((to_s - first_s) / step_s + ROUNDING) + 1
         for i in range(max(count, 0)):
             at_s = first_s + i * step_s
-            if at_s == to_s and to_s < end_s:
+            if at_s >= to_s and to_s < end_s:
                 continue  # it is the first of the next stretch
             shown = clock.moment(at_s)
             day = f"{shown:%a} {shown.day} {shown:%b}" + (

@@ -71,7 +71,9 @@ function clockTicks(fromS, toS, most) {
     const endS = Math.min(toS, next ? next[0] - 1e-6 : Infinity);
     const shift = DATA.clock.epoch_s + aheadS;
     const first = Math.ceil((Math.max(fromS, beginS) + shift) / stepS) * stepS - shift;
-    for (let atS = first; atS <= endS; atS += stepS) {
+    // A plan may end a rounding error before its deadline, which is a round time.
+    const lastS = endS + (endS === toS ? 1e-9 * stepS : 0);
+    for (let atS = first; atS <= lastS; atS += stepS) {
       const shown = shownAt(atS);
       const midnight = shown.getTime() % 86400000 === 0;
       ticks.push({ atS, text: midnight ? dayText(shown) : timeText(shown, stepS < 60) });

@@ -20,6 +20,13 @@ def test_ticks_stand_at_round_clock_times():
     assert [tick.day for tick in ticks] == ["Sun 22 Nov", "Mon 23 Nov", "", ""]
 
 
+def test_an_end_a_rounding_error_before_a_round_time_has_its_tick():
+    clock = Clock.of("2026-11-22T20:00", "Europe/Zurich")
+    for end_s in (35_999.99999999997, 36_000.0):
+        assert clock_ticks(clock, end_s)[-1].time == "06:00"
+    assert clock_ticks(clock, 35_999.0)[-1].time == "04:00"
+
+
 def test_ticks_follow_clocks_that_change():
     """On 25 October 2026 clocks in Zurich go from 3:00 back to 2:00: 3:00 is 4 h after midnight."""
     clock = Clock.of("2026-10-25T00:00", "Europe/Zurich")
