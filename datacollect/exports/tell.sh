@@ -7,7 +7,7 @@ clock() {
 # shellcheck disable=SC2016 # awk's own variables
 words='
 function short(x) { return sprintf(x < 10 ? "%.1f" : "%.0f", x) }
-function scaled(x, unit,   n, names) {
+function scaled(x, unit,   i, n, names) {
     n = split("k M G T P", names, " ")
     for (i = 0; x >= 999.5 && i < n; i++) x /= 1000
     return (i ? short(x) : sprintf("%d", x)) " " names[i] unit
