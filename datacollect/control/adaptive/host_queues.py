@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from datacollect.control.connections import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
 
 
 class HostQueue:
@@ -27,8 +27,8 @@ class HostQueue:
     >>> queue = HostQueue(piece_bytes=4)
     >>> queue.add_own("S", 0, 6)
     >>> queue.add(Piece("R", 0, 5))
-    >>> queue.n_bytes, [piece.n_bytes for piece in queue.pulled()]
-    (11, [5, 4, 2])
+    >>> queue.n_bytes, queue.pull(), queue.pull()
+    (11, Piece(source='R', offset_bytes=0, n_bytes=5), Piece(source='S', offset_bytes=0, n_bytes=4))
     """
 
     def __init__(self, piece_bytes: int, noted: Callable[[bool], None] | None = None) -> None:
@@ -70,11 +70,6 @@ class HostQueue:
             return None
         self._change(-piece.n_bytes)
         return piece
-
-    def pulled(self) -> Iterator[Piece]:
-        """Take everything out, piece by piece."""
-        while (piece := self.pull()) is not None:
-            yield piece
 
     def whole_pieces(self) -> list[Piece]:
         """Take out the pieces that came for relaying, or came back."""
