@@ -76,53 +76,52 @@ class AsPlanned(AdaptiveController):
 
     def start(self):
         """Open what the plan has."""
-        for parcel in self._problem.parcels:
-            self._lay(parcel)
+        for parcel in self._market.problem.parcels:
+            self._market.released(parcel)
         for link, n in self._plan().items():
             for _ in range(n):
-                if self._pulls.held < self._budget:
+                if self._market.free > 0:
                     self._open(link)
         return self._decided()
 
     def _plan(self) -> Counter[Link]:
         """Plan what is left; note what each connection should bring."""
-        left = {
-            name: self._stock[name].n_bytes + self._pulls.coming_bytes[name]
-            for name in self._names
-            if name != self._destination
-        }
+        market = self._market
+        names = [name for name in market.problem.names if name != market.destination]
+        left = {name: market.work_bytes(name) for name in names}
         backlog_bytes = [left.get(name, 0) for name in self._wires.names]
         rest = self._wires.replace(backlog_bytes=backlog_bytes)
-        rows = dc.coordinated(rest, connections=self._budget).transfers
+        rows = dc.coordinated(rest, connections=market.connections).transfers
         rows["rate"] = rows["bytes"] / (rows["finish_s"] - rows["start_s"])
         hops = rows.groupby(["route", "hop", "from", "to"]).agg({"streams": "max", "rate": "max"})
         links = hops.groupby(["from", "to"]).sum()
         self._expected = (links["rate"] / links["streams"]).to_dict()
-        self._planned_s, self.plans = self._now_s, self.plans + 1
+        self._planned_s, self.plans = market.now_s, self.plans + 1
         return Counter(
             {
                 link: int(n)
                 for link, n in links["streams"].items()
-                if link in self._ways.links and (link[1] == self._destination or left[link[0]])
+                if link in market.next_hops.links
+                and (link[1] == market.destination or left[link[0]])
             }
         )
 
     def _rebalance(self) -> None:
         if not self._plans_anew:
             super()._rebalance()
-        elif self._now_s >= self._planned_s + LEAST_APART_S and self._is_off():
-            wanted, active = self._plan(), +self._pulls.active
+        elif self._market.now_s >= self._planned_s + LEAST_APART_S and self._is_off():
+            wanted, active = self._plan(), +self._market.pulls.active
             less, more = active - wanted, wanted - active
             self._move(Move(tuple(less.elements()), tuple(more.elements())))
 
     def _is_off(self) -> bool:
         """Whether what connections bring differs from the plan by a margin."""
-        views = [view for view in self._views() if view.connections]
+        views = [view for view in self._market.views() if view.connections]
         left_s = (v.work_bytes / (v.connections * max(1.0, v.rate_bytes_per_s)) for v in views)
         return max(left_s, default=0.0) > LEAST_LEFT_S and any(
-            abs(self._rates.rate(link) - rate) > MARGIN * rate
+            abs(self._market.rates.rate(link) - rate) > MARGIN * rate
             for link, rate in self._expected.items()
-            if self._pulls.active[link]
+            if self._market.pulls.active[link]
         )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
 import pytest
+from instances.markets import market_of
 from instances.unkind_driver import UnkindDriver
 from judges.pull_judge import Witness
 
 from datacollect.control.adaptive.controller import AdaptiveController
-from datacollect.control.adaptive.host_queues import Stock, Stocks
-from datacollect.control.adaptive.moves import Feeding, HostView, best_move, is_worth_detour
-from datacollect.control.adaptive.next_hops import Ways, next_hosts
+from datacollect.control.adaptive.host_queues import HostQueue
+from datacollect.control.adaptive.market import HostView, Market
+from datacollect.control.adaptive.moves import Feeding, best_move, is_worth_detour
+from datacollect.control.adaptive.next_hops import NextHops, next_hosts
 from datacollect.control.adaptive.opening import first_links
 from datacollect.control.connection_counts import LinkRates, first_counts, moved_at_a_time
 from datacollect.control.connections import Piece, Recovery
@@ -92,40 +95,45 @@ def view(host, connections, rate, work, **rest):
     return HostView(host, (host, "D"), connections, rate, work_bytes=work, **known)
 
 
-def moved(views, rates, n=20):
-    return best_move(Feeding(views, {}, rates, "D"), n)
+def moved(views, links):
+    return best_move(Feeding(market_of(links, views)))
+
+
+def fed(views, links, free, **known):
+    """Return what is opened to feed gateways."""
+    return Feeding(market_of(links, views, free=free, **known)).moves()
 
 
 def test_connections_move_to_where_they_bring_more_and_work_remains():
     """A's bring 1, B's 2; B has 100 s left, the mean is 1100/15. A fifth of 15, by half: 1."""
-    rates = LinkRates({("A", "D"): 2.0, ("B", "D"): 2.0})
+    links = {("A", "D"): 2.0, ("B", "D"): 2.0}
     views = [view("A", 5, 1.0, 100), view("B", 5, 2.0, 1000)]
-    move = moved(views, rates)
+    move = moved(views, links)
     assert move.from_links == (("A", "D"),) * 2
     assert move.to_links == (("B", "D"),) * 2
-    assert moved(views[::-1], rates) == move
+    assert moved(views[::-1], links) == move
     assert moved_at_a_time(1.0, 1.19, 100) == 0
-    assert moved([view("A", 5, 1.0, 1000), view("B", 5, 2.0, 100)], rates) is None
+    assert moved([view("A", 5, 1.0, 1000), view("B", 5, 2.0, 100)], links) is None
 
 
 def test_hosts_that_run_out_of_work_are_fed_where_it_is_worth_it():
     """B has less than two seconds left, A most; A reaches B faster than the destination."""
-    rates = LinkRates({("A", "D"): 1.0, ("A", "B"): 9.0, ("B", "D"): 4.0})
+    links = {("A", "D"): 1.0, ("A", "B"): 9.0, ("B", "D"): 4.0}
     views = [view("A", 3, 1.0, 1000), view("B", 2, 4.0, 10)]
-    (feed,) = Feeding(views, {}, rates, "D").moves(free=0)
+    (feed,) = fed(views, links, 0)
     assert (feed.from_links, feed.to_links) == ((("A", "D"),), (("A", "B"),))
-    (feed,) = Feeding(views, {}, rates, "D").moves(free=1)
+    (feed,) = fed(views, links, 1)
     assert (feed.from_links, feed.to_links) == ((), (("A", "B"),))
-    near = LinkRates({("A", "D"): 1.0, ("A", "B"): 1.4, ("B", "D"): 0.5})
+    near = {("A", "D"): 1.0, ("A", "B"): 1.4, ("B", "D"): 0.5}
     views = [view("A", 3, 1.0, 1000), view("B", 2, 0.5, 1)]
-    assert Feeding(views, {}, near, "D").moves(free=9) == []
+    assert fed(views, near, 9) == []
 
 
 def test_relays_that_have_nothing_are_opened_with_what_feeds_them():
     """R has no connection yet: one is free, one of A's makes room for the other."""
-    rates = LinkRates({("A", "D"): 1.0, ("A", "R"): 9.0, ("R", "D"): 4.0})
+    links = {("A", "D"): 1.0, ("A", "R"): 9.0, ("R", "D"): 4.0}
     views = [view("A", 3, 1.0, 1000), view("R", 0, 4.0, 0)]
-    (feed,) = Feeding(views, {}, rates, "D").moves(free=1)
+    (feed,) = fed(views, links, 1)
     assert (feed.from_links, feed.to_links) == ((("A", "D"),), (("A", "R"), ("R", "D")))
 
 
@@ -158,9 +166,9 @@ def test_detours_are_worth_it_by_links_that_are_not_the_bottleneck(
     ],
 )
 def test_relays_without_data_are_tried_sooner(slower, only_relays, links):
-    rates = LinkRates({("A", "D"): 1.0, ("A", "G"): slower, ("G", "D"): slower})
+    probed = {("A", "D"): 1.0, ("A", "G"): slower, ("G", "D"): slower}
     views = [view("A", 1, 1.0, 1000), view("G", 0, slower, 0, only_relays=only_relays)]
-    found = Feeding(views, {}, rates, "D").moves(free=2)
+    found = fed(views, probed, 2)
     assert [move.to_links for move in found] == links
 
 
@@ -170,7 +178,7 @@ def test_hosts_whose_data_come_later_do_not_only_relay():
     problem = Problem.from_matrix(
         ["S", "T", "R", "D"], links, [10, 10, 0, 0], "D", release_s=[0, 5, 0, 0]
     )
-    assert Ways(problem, Recovery()).only_relays == {"R"}
+    assert NextHops(problem, Recovery()).only_relays == {"R"}
 
 
 def seen(link, connections, total, probed, *, seconds=20):
@@ -215,14 +223,14 @@ def test_a_gateway_that_is_no_faster_still_adds_where_the_straight_link_is_full(
     views = [view("A", 3, 2.0, 1000), view("G", 1, 0.5, 0)]
     for total, links in ((6, (("A", "G"),)), (9, None)):
         rates = seen(("A", "D"), 3, total, probed)
-        found = Feeding(views, {}, rates, "D").moves(free=1)
+        found = fed(views, probed, 1, rates=rates)
         assert [move.to_links for move in found] == ([links] if links else [])
 
 
 def test_what_feeds_a_gateway_gives_way_to_who_would_take_far_longer():
     """A, which feeds G, is done in 10 s, B in 100 s: B takes its place; not if that took 15 s."""
     probed = {(a, b): 9.0 for a in "AB" for b in "GD"} | {("G", "D"): 20.0}
-    rates = LinkRates(probed | {("A", "D"): 1.0, ("B", "D"): 1.0})
+    probed |= {("A", "D"): 1.0, ("B", "D"): 1.0}
     for work, links in ((100, (("B", "G"),)), (15, None)):
         views = [
             view("A", 1, 1.0, 100, feeding_bytes_per_s=9.0, feeds=True),
@@ -230,7 +238,7 @@ def test_what_feeds_a_gateway_gives_way_to_who_would_take_far_longer():
             view("G", 1, 20.0, 1, feeders=1),
         ]
         active = {("A", "D"): 1, ("A", "G"): 1, ("B", "D"): 1, ("G", "D"): 1}
-        move = Feeding(views, active, rates, "D").better_source()
+        move = Feeding(market_of(probed, views, active=active)).better_source()
         assert (move.to_links if move else None) == links
         assert move is None or move.from_links == (("A", "G"),)
 
@@ -255,31 +263,35 @@ def test_relays_are_used_from_the_start_by_who_would_take_longest(chains):
     links |= {(source, relay): 9.0 for source in "AB" for relay in "RQ"}
     hosts = [Host("A", 90), Host("B", 40), Host("R"), Host("Q"), Host("D")]
     problem = Problem.from_hosts(hosts, [Link(*ends, rate) for ends, rate in links.items()], "D")
-    ways = Ways(problem, Recovery(), chains=chains)
-    stock = Stocks(problem.names, 10)
-    stock["A"].add_own("A", 0, 90)
-    stock["B"].add_own("B", 0, 40)
-    found = first_links(ways, LinkRates(ways.links), stock, 12, chains=chains)
+
+    def first(connections):
+        market = Market(problem, connections, Recovery(), chains=chains, piece_bytes=10)
+        for parcel in problem.parcels:
+            market.released(parcel)
+        return first_links(market)
+
+    found = first(12)
     over = [link for link in found if link not in (("A", "D"), ("B", "D"))]
     if chains:
         assert over == [("A", "R", "D"), ("B", "Q", "D")]
     else:
         assert over == [("A", "R"), ("R", "D"), ("B", "Q"), ("Q", "D")]
     assert sum(len(link) - 1 for link in found) == 12
-    few = first_links(ways, LinkRates(ways.links), stock, 3, chains=chains)
+    few = first(3)
     assert few.count(("A", "D")) + few.count(("B", "D")) == 3
 
 
-def test_stock_gives_others_pieces_first_and_each_byte_once():
-    stock = Stock(10)
-    stock.add_own("S", 5, 25)
-    stock.add(Piece("R", 0, 4))
-    stock.add(Piece("R", 0, 4))
-    assert stock.n_bytes == 29
-    assert stock.pull(own=True) == Piece("S", 5, 10)
-    assert list(stock.pulled()) == [Piece("R", 0, 4), Piece("S", 15, 10), Piece("S", 25, 5)]
-    assert (stock.n_bytes, stock.own_bytes, stock.pull()) == (0, 0, None)
-    assert not stock.discard(Piece("R", 0, 4))
+def test_a_queue_gives_others_pieces_first_and_each_byte_once():
+    queue = HostQueue(10)
+    queue.add_own("S", 5, 25)
+    queue.add(Piece("R", 0, 4))
+    queue.add(Piece("R", 0, 4))
+    assert queue.n_bytes == 29
+    assert queue.pull(own=True) == Piece("S", 5, 10)
+    pulled = [queue.pull() for _ in range(3)]
+    assert pulled == [Piece("R", 0, 4), Piece("S", 15, 10), Piece("S", 25, 5)]
+    assert (queue.n_bytes, queue.own_bytes, queue.pull()) == (0, 0, None)
+    assert not queue.discard(Piece("R", 0, 4))
 
 
 def test_hosts_without_a_link_go_the_widest_way_and_round_what_is_lost():
@@ -420,3 +432,34 @@ def test_the_same_events_bring_the_same_decisions():
     runs = [simulate_problem(two_sources(), AdaptiveController(two_sources(), 5)) for _ in "ab"]
     assert runs[0].makespan_s == runs[1].makespan_s
     assert runs[0].connections.equals(runs[1].connections)
+
+
+class Listening(AdaptiveController):
+    """Keeps what it was told, and what it decided."""
+
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self.heard = []
+
+    def handle(self, event):
+        decisions = super().handle(event)
+        self.heard.append((event, decisions))
+        return decisions
+
+
+@pytest.mark.parametrize("relays", RELAYING)
+def test_a_copy_goes_on_as_the_original_would(relays):
+    """Copied at a third and at two thirds of the events, and the original is left as it was."""
+    problem = random_problem(np.random.default_rng(5))
+    listening = Listening(problem, 9, relays=relays)
+    assert simulate_problem(problem, listening, lost_hosts_s={"C": 1.0}).makespan_s > 1.0
+    controller = AdaptiveController(problem, 9, relays=relays)
+    controller.start()
+    n = len(listening.heard)
+    for i, (event, decisions) in enumerate(listening.heard):
+        if i in (n // 3, 2 * n // 3):
+            twin = copy.deepcopy(controller)
+            assert [twin.handle(e) for e, _ in listening.heard[i:]] == [
+                decided for _, decided in listening.heard[i:]
+            ]
+        assert controller.handle(event) == decisions

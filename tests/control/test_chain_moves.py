@@ -1,15 +1,13 @@
 """Where the adaptive controller opens chains, and what it gives up for them."""
 
-import numpy as np
 import pytest
+from instances.markets import market_of
 from judges.pull_judge import Witness
 
 from datacollect.control.adaptive.chain_moves import best_chain_move
 from datacollect.control.adaptive.controller import AdaptiveController
-from datacollect.control.adaptive.moves import HostView
-from datacollect.control.adaptive.next_hops import Ways
-from datacollect.control.connection_counts import LinkRates, first_counts
-from datacollect.control.connections import Recovery
+from datacollect.control.adaptive.market import HostView
+from datacollect.control.connection_counts import first_counts
 from datacollect.control.decisions import Open
 from datacollect.errors import ProblemError
 from datacollect.problem.problem import Problem
@@ -18,12 +16,10 @@ from datacollect.simulation.fluid.engine import simulate_problem
 MB = 1_000_000
 
 
-def known(links_mb, backlog_mb):
-    """A, B and D; rates in MB/s."""
-    matrix = np.array(links_mb, dtype=float) * MB
-    problem = Problem.from_matrix(["A", "B", "D"], matrix, [n * MB for n in backlog_mb], "D")
-    ways = Ways(problem, Recovery(), chains=True)
-    return problem, ways, LinkRates(ways.links)
+def known(links_mb, views, active):
+    """A, B and D; rates in MB/s. Six connections, none of them free."""
+    ends = {("AB"[i], "ABD"[j]): n * MB for i in (0, 1) for j, n in enumerate(links_mb[i]) if n}
+    return market_of(ends, views, active=active, connections=6, chains=True)
 
 
 def view(host, connections, rate, work, **rest):
@@ -36,15 +32,15 @@ FAST_OVER_B = [[0, 9, 1], [0, 0, 4], [0, 0, 0]]
 
 def test_a_chain_is_opened_where_each_of_its_connections_brings_more():
     """A -> B -> D brings 4, 2 for each of its hops; one more of A's own 1. Two of B's go for it."""
-    _, ways, rates = known(FAST_OVER_B, [8, 0, 0])
     chain = ("A", "B", "D")
-    rates.moved(("B", "D"), 10 * MB)
-    rates.busy(("B", "D"), 2.5)
     views = [view("A", 5, 1.0 * MB, 8 * MB), view("B", 1, 4.0 * MB, 0, own_bytes=0)]
-    move = best_chain_move(views, {("A", "D"): 5, ("B", "D"): 1}, rates, ways, 6)
+    market = known(FAST_OVER_B, views, {("A", "D"): 5, ("B", "D"): 1})
+    market.rates.moved(("B", "D"), 10 * MB)
+    market.rates.busy(("B", "D"), 2.5)
+    move = best_chain_move(market)
     assert move.to_links == (chain,)
     assert move.from_links == (("A", "D"),) * 2
-    assert rates.rate(chain) == 4.0 * MB
+    assert market.rates.rate(chain) == 4.0 * MB
 
 
 @pytest.mark.parametrize(
@@ -56,20 +52,19 @@ def test_a_chain_is_opened_where_each_of_its_connections_brings_more():
     ],
 )
 def test_none_is_opened_where_it_is_not_worth_two_connections(links):
-    _, ways, rates = known(links, [8, 0, 0])
     views = [view("A", 5, 1.0 * MB, 8 * MB), view("B", 1, links[1][2] * MB, 0, own_bytes=0)]
-    assert best_chain_move(views, {("A", "D"): 5, ("B", "D"): 1}, rates, ways, 6) is None
+    assert best_chain_move(known(links, views, {("A", "D"): 5, ("B", "D"): 1})) is None
 
 
 def test_chains_that_bring_little_are_given_up_for_connections():
     """The chain brings 0.5 for each hop, A's own 1.5: one chain goes, two connections come."""
-    _, ways, rates = known(FAST_OVER_B, [8, 0, 0])
     chain = ("A", "B", "D")
-    for link, rate in ((chain, 1.0), (("A", "D"), 1.5), (("B", "D"), 1.0)):
-        rates.moved(link, int(rate * 4 * MB))
-        rates.busy(link, 4.0)
     views = [view("A", 3, 1.5 * MB, 8 * MB), view("B", 1, 1.0 * MB, 0, own_bytes=0)]
-    move = best_chain_move(views, {("A", "D"): 3, chain: 1, ("B", "D"): 1}, rates, ways, 6)
+    market = known(FAST_OVER_B, views, {("A", "D"): 3, chain: 1, ("B", "D"): 1})
+    for link, rate in ((chain, 1.0), (("A", "D"), 1.5), (("B", "D"), 1.0)):
+        market.rates.moved(link, int(rate * 4 * MB))
+        market.rates.busy(link, 4.0)
+    move = best_chain_move(market)
     assert (move.from_links, move.to_links) == ((chain,), (("A", "D"),) * 2)
 
 

@@ -9,7 +9,7 @@ from judges.pull_judge import Witness
 
 from datacollect.control.adaptive.controller import AdaptiveController
 from datacollect.control.adaptive.impact_limit import (
-    Caution,
+    ImpactLimit,
     busy_on_average,
     most_bearable,
     others_connections,
@@ -45,29 +45,29 @@ def test_the_most_that_is_bearable_costs_just_so_much(first, others, harm):
 @pytest.mark.parametrize("harm", [-0.1, 1.0, float("nan")])
 def test_no_part_of_a_rate_is_an_error(harm):
     with pytest.raises(ProblemError, match="harm must be >= 0 and < 1"):
-        Caution(harm, 1.0, 1, 4)
+        ImpactLimit(harm, 1.0, 1, 4)
 
 
 def test_the_bound_follows_what_connections_get_step_by_step():
     """Direct would have 7: at first so many, then one more. Where 13 get 20/29 of what one got
     alone, others have 77/3: of a tenth 0.085 is used, 7 + (7 + 77/3) 0.085/0.915 = 10.03."""
-    caution = Caution(0.1, 7.0, 1, 38)
-    assert caution.most == 7
+    limit = ImpactLimit(0.1, 7.0, 1, 38)
+    assert limit.most == 7
     rates = LinkRates({("A", "D"): 29.0, ("B", "D"): 29.0})
-    assert caution.too_many(Counter({("A", "D"): 4}), rates) == []  # nothing is known yet
+    assert limit.too_many(Counter({("A", "D"): 4}), rates) == []  # nothing is known yet
     for link in (("A", "D"), ("B", "D")):
         rates.moved(link, 290)
         rates.busy(link, 10.0)
-    caution.too_many(Counter({("A", "D"): 4, ("B", "D"): 3}), rates)
-    assert caution.most == 8  # as fast as alone: a step up
+    limit.too_many(Counter({("A", "D"): 4, ("B", "D"): 3}), rates)
+    assert limit.most == 8  # as fast as alone: a step up
     slower = LinkRates({("A", "D"): 29.0, ("B", "D"): 29.0})
     for link in (("A", "D"), ("B", "D")):
         slower.moved(link, 200)
         slower.busy(link, 10.0)
     many = Counter({("A", "D"): 8, ("B", "D"): 5})
-    given = [caution.too_many(many, slower) for _ in range(5)][-1]
+    given = [limit.too_many(many, slower) for _ in range(5)][-1]
     assert others_connections(13, 20 / 29) == pytest.approx(77 / 3, rel=0.01)
-    assert caution.most == int(7 + (7 + 25.67) * 0.085 / 0.915) == 10
+    assert limit.most == int(7 + (7 + 25.67) * 0.085 / 0.915) == 10
     assert set(given) == {("A", "D"), ("B", "D")}
 
 

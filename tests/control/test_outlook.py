@@ -3,7 +3,7 @@
 import pytest
 
 from datacollect.control.adaptive.controller import AdaptiveController
-from datacollect.control.adaptive.moves import HostView
+from datacollect.control.adaptive.market import HostView
 from datacollect.control.adaptive.outlook import HIGH, LOW, PARTS, Outlook, remaining_s
 from datacollect.problem.problem import Problem
 from datacollect.simulation.fluid.engine import simulate_problem
@@ -44,11 +44,10 @@ def test_nothing_left_takes_no_time_and_nothing_known_says_nothing():
 
 def test_it_follows_what_it_sees_and_its_interval_closes():
     outlook = Outlook(1000)
-    outlook.look(0.0, [view("A", 1, 10.0, 1000)])
+    outlook.look(0.0, 0, [view("A", 1, 10.0, 1000)])
     assert outlook.forecast is None  # nothing has arrived
     for second in range(1, 100):
-        outlook.there_bytes += 10
-        outlook.look(float(second), [view("A", 1, 10.0, 1000 - 10 * second)])
+        outlook.look(float(second), 10 * second, [view("A", 1, 10.0, 1000 - 10 * second)])
     forecast = outlook.forecast
     assert forecast.makespan_s == pytest.approx(100.0)
     assert forecast.low_s < forecast.makespan_s < forecast.high_s
@@ -77,14 +76,12 @@ def test_what_was_predicted_is_believed_first_and_what_is_seen_later():
     """Predicted 80 s, seen 100: 80 until a tenth is there, 90 half-way to four tenths, then 100."""
     outlook = Outlook(1000, expected_s=80.0)
     for done, end_s in ((100, 80.0), (250, 90.0), (400, 100.0)):
-        outlook.there_bytes = done
-        outlook.look(done / 10, [view("A", 1, 10.0, 1000 - done)])
+        outlook.look(done / 10, done, [view("A", 1, 10.0, 1000 - done)])
         assert outlook.forecast.makespan_s == pytest.approx(end_s)
         assert outlook.forecast.low_s < end_s < outlook.forecast.high_s
 
 
 def test_the_end_is_never_expected_before_now():
     outlook = Outlook(1000, expected_s=5.0)
-    outlook.there_bytes = 100
-    outlook.look(10.0, [view("A", 1, 10.0, 900)])
+    outlook.look(10.0, 100, [view("A", 1, 10.0, 900)])
     assert outlook.forecast.makespan_s == 10.0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from datacollect.control.adaptive.controller import AdaptiveController
-from datacollect.control.adaptive.host_queues import Stocks
-from datacollect.control.adaptive.views import WORTH_OPENING_S, host_views, most_left
+from datacollect.control.adaptive.host_queues import HostQueues
+from datacollect.control.adaptive.market import WORTH_OPENING_S
 from datacollect.control.connection_counts import LEAST_BUSY_S, LinkRates
 from datacollect.control.relaying import RELAYING
 from datacollect.problem.problem import Problem
@@ -25,21 +26,25 @@ class Looking(AdaptiveController):
 
     def handle(self, event):
         decisions = super().handle(event)
-        books = self._pulls, self._ways, self._rates, self._stock
-        found = most_left(*books, lambda _: True, 9)
+        market = self._market
+        may_open, market.may_open = market.may_open, lambda _: True
+        wanted, market.wanted = market.wanted, deque()
+        found, views = market.most_left(9), market.views()
+        market.may_open, market.wanted = may_open, wanted
         # Of those with something to give, the first with most left to do: what it feeds others
         # does not count, and where its link is full one more would not help.
-        wanted, longest_s = None, WORTH_OPENING_S
-        for view in host_views(*books, ()):
-            is_full = self._rates.is_full(view.link)
+        best, longest_s = None, WORTH_OPENING_S
+        for view in views:
+            is_full = market.rates.is_full(view.link)
             left_s = replace(view, feeding_bytes_per_s=0.0).remaining_s
-            if view.stock_bytes > 0 and not is_full and left_s > longest_s:
-                wanted, longest_s = view.link, left_s
-        assert found == wanted
-        lying = [host for host in self._ways.hosts if self._stock[host].n_bytes > 0]
-        for host in self._ways.hosts:
+            if view.queued_bytes > 0 and not is_full and left_s > longest_s:
+                best, longest_s = view.link, left_s
+        assert found == best
+        hosts, queues = market.next_hops.hosts, market.queues
+        lying = [host for host in hosts if queues[host].n_bytes > 0]
+        for host in hosts:
             elsewhere = [other for other in lying if other != host]
-            assert self._stock.any_left(self._ways.hosts, besides=host) == bool(elsewhere)
+            assert market.has_work_elsewhere(host) == bool(elsewhere)
         self.looked += found is not None
         return decisions
 
@@ -75,19 +80,19 @@ def test_rates_follow_what_is_observed_at_once():
     assert (rates.rate(("A", "B")), rates.rate(chain)) == (50.0, 40.0)
 
 
-def test_stocks_know_where_something_is_left():
-    stocks = Stocks("AB", piece_bytes=10)
-    assert not stocks.any_left("AB")
-    stocks["B"].add_own("B", 0, 15)
-    assert stocks.any_left("AB")
-    assert stocks.any_left("AB", besides="A")
-    assert not stocks.any_left("AB", besides="B")
-    assert not stocks.any_left("A")
-    piece = stocks["B"].pull()
-    assert stocks.any_left("B")
-    stocks["B"].pull()
-    assert not stocks.any_left("B")
-    stocks["B"].add(piece)
-    assert stocks.any_left("B")
-    stocks.clear_out("B")
-    assert not stocks.any_left("B")
+def test_queues_know_where_something_is_left():
+    queues = HostQueues("AB", piece_bytes=10)
+    assert not queues.any_left("AB")
+    queues["B"].add_own("B", 0, 15)
+    assert queues.any_left("AB")
+    assert queues.any_left("AB", besides="A")
+    assert not queues.any_left("AB", besides="B")
+    assert not queues.any_left("A")
+    piece = queues["B"].pull()
+    assert queues.any_left("B")
+    queues["B"].pull()
+    assert not queues.any_left("B")
+    queues["B"].add(piece)
+    assert queues.any_left("B")
+    queues.clear_out("B")
+    assert not queues.any_left("B")

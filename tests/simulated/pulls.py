@@ -29,7 +29,7 @@ from datacollect.errors import DatacollectError, TransferError
 from datacollect.transfer.pull import planning, sessions
 from datacollect.transfer.pull.core import messages
 from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
-from datacollect.transfer.pull.core.patience import Silence
+from datacollect.transfer.pull.core.todo import Remains
 from datacollect.transfer.store import arriving, attributes, comparing, places, preparing, store
 from datacollect.transfer.store.checking import Checks
 from datacollect.transfer.store.folder import opening, paths, syncing
@@ -180,10 +180,8 @@ class Start:
         self.core: CollectorCore | None = None
         # What rounds leave to the next, by sources: as `Collecting` does.
         self.given_up: set[str] = set()
-        self.silences: dict[str, Silence] = {}
-        self.left: dict[str, set[int]] = {}
         self.put_off: dict[str, set[int]] = {}
-        self.late: dict[str, set[int]] = {}
+        self.remains = Remains()
 
     def run(self) -> bool:
         self.pull.judge_done(self.store)
@@ -215,8 +213,7 @@ class Start:
     def _list(self, names: Any) -> None:
         state = self.store.state
         for name in names:
-            self.left.pop(name, None)
-            self.late.pop(name, None)
+            self.remains.listed(name)
             listing = self.store.listing(name)
             source = self.pull.sources[name]
             pages = source.listed(state.known_files(name))
@@ -233,8 +230,8 @@ class Start:
     def _work(self) -> dict[str, SourceWork]:
         work = {}
         for name in sorted(set(self.store.known_sources()) - self.given_up):
-            layout, needed = self.store.layout(name), frozenset(self.store.needed(name))
-            needed &= self.left.get(name, needed)
+            layout = self.store.layout(name)
+            needed = self.remains.needed(name, self.store.needed(name))
             if needed:
                 cut = tuple(layout.pieces.tolist()), tuple(layout.piece_bytes.tolist())
                 work[name] = SourceWork(*cut, needed, layout.kin)
@@ -260,8 +257,7 @@ class Start:
             found.controller,
             in_flight_bytes=IN_FLIGHT_BYTES,
             patience_s=200.0,
-            silences=self.silences,
-            late=self.late,
+            before=self.remains,
         )
         self.heap.clear()
         self.threads.clear()
@@ -281,16 +277,14 @@ class Start:
             thread.end()
         self._commit()
         self._note_round(self.core)
-        if not self.is_bad and self.core.given_up:
-            raise Wrong(f"seed {self.pull.seed}: gave up {self.core.given_up}")
+        if not self.is_bad and self.core.todo.given_up:
+            raise Wrong(f"seed {self.pull.seed}: gave up {self.core.todo.given_up}")
 
     def _note_round(self, core: CollectorCore) -> None:
-        self.given_up |= core.given_up.keys()
-        self.silences = core.silences()
-        put_off = core.late.put_off
+        self.given_up |= core.todo.given_up.keys()
+        put_off = core.todo.put_off
         self.put_off = {n: pieces for n, pieces in put_off.items() if n not in self.given_up}
-        self.left = {name: todo | put_off[name] for name, todo in core.todo.items()}
-        self.late = core.late.pieces
+        core.leave(self.remains)
 
     def _collection(self) -> Any:
         network: dict[str, Any] = {"hosts": {}, "links": [], "bandwidth_csv": None, "shared": []}
@@ -374,7 +368,7 @@ class Start:
                 case messages.OpenSession():
                     self._open(action)
                 case messages.Request() | messages.Ask():
-                    if action.piece not in self.core.todo[action.source]:
+                    if action.piece not in self.core.todo.pieces[action.source]:
                         raise Wrong(f"seed {self.pull.seed}: {action} asks for what is there")
                     thread = self.threads[action.session]
                     thread.wanted.put(action)
@@ -428,9 +422,10 @@ class Start:
         return max(self.pull.connections, 16) + 2 * len(self.pull.sources)
 
     def _judge_budget(self) -> None:
-        asked = sum(session.asked_bytes for session in self.core._sessions.values())
-        most = IN_FLIGHT_BYTES + PIECE_BYTES * len(self.core._sessions)
-        if asked != self.core._asked_bytes or asked > most:
+        under_way = self.core.under_way
+        asked = sum(session.asked_bytes for session in under_way.values())
+        most = IN_FLIGHT_BYTES + PIECE_BYTES * len(under_way)
+        if asked != under_way.asked_bytes or asked > most:
             raise Wrong(f"seed {self.pull.seed}: {asked} bytes in flight, at most {most}")
 
     def _step_soon(self, thread: Stepped) -> None:

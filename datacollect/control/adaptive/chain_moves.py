@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from datacollect.control.adaptive.moves import BEHIND, HostView, Move, adds, mean_remaining_s
+from datacollect.control.adaptive.market import mean_remaining_s
+from datacollect.control.adaptive.moves import BEHIND, Move, adds
 from datacollect.control.connection_counts import ALIKE, moved_at_a_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from datacollect.control.adaptive.next_hops import Ways
+    from datacollect.control.adaptive.market import HostView, Market
     from datacollect.control.connection_counts import Link, LinkRates
 
 # Of many hosts that could pass data on, only so many are looked at: those that get on best.
@@ -35,39 +36,21 @@ class _Way:
         return len(self.link) - 1
 
 
-def best_chain_move(
-    views: Sequence[HostView],
-    active: Mapping[Link, int],
-    rates: LinkRates,
-    ways: Ways,
-    n: int,
-    free: int = 0,
-) -> Move | None:
+def best_chain_move(market: Market) -> Move | None:
     """Return the move from where a connection brings least to where one more brings most.
 
     To a host that has more to do than the mean, straight or over a chain. Each host keeps one
     connection of its own.
-
-    Parameters
-    ----------
-    views : sequence of HostView
-    active : mapping of Link to int
-        How many of each link and chain there are, and are about to be.
-    rates : LinkRates
-    ways : Ways
-    n : int
-        Connections in all.
-    free : int
-        Of them those that nobody has.
     """
+    views, rates, active = market.views(), market.rates, market.pulls.active
     donors = [_way(view.link, view.connections - 1, rates) for view in views if view.connections]
-    chains = [link for link in active if ways.is_detour(link)]
+    chains = [link for link in active if market.next_hops.is_detour(link)]
     donors += [_way(link, active[link], rates) for link in chains]
-    receivers = _receivers(views, rates, ways)
+    receivers = _receivers(market, views)
     if not receivers:
         return None
     high = max(receivers, key=attrgetter("value"))
-    if free >= high.n_hops:
+    if market.free >= high.n_hops:
         return Move((), (high.link,))
     donors = [way for way in donors if way.spare > 0 and way.link != high.link]
     donors = sorted(
@@ -75,7 +58,7 @@ def best_chain_move(
     )
     if not donors:
         return None
-    wanted = max(high.n_hops, moved_at_a_time(donors[0].value, high.value, n))
+    wanted = max(high.n_hops, moved_at_a_time(donors[0].value, high.value, market.connections))
     given: list[Link] = []
     freed = 0
     for way in donors:
@@ -86,25 +69,26 @@ def best_chain_move(
     return Move(tuple(given), (high.link,) * opened) if opened else None
 
 
-def _receivers(views: Sequence[HostView], rates: LinkRates, ways: Ways) -> list[_Way]:
+def _receivers(market: Market, views: Sequence[HostView]) -> list[_Way]:
+    rates = market.rates
     mean_s = mean_remaining_s(views)
     gateways = sorted(views, key=lambda view: -rates.rate(view.link))[:MOST_GATEWAYS]
     found = []
     for view in views:
         if view.remaining_s > BEHIND * mean_s:
             found.append(_way(view.link, 0, rates))
-            for gateway in gateways if view.own_bytes > 0 else ():
-                chain = (view.host, *gateway.link)
-                if gateway is not view and _is_worth_trying(chain, view, gateway, rates, ways):
-                    found.append(_way(chain, 0, rates))
+            found += [
+                _way((view.host, *gateway.link), 0, rates)
+                for gateway in (gateways if view.own_bytes > 0 else ())
+                if gateway is not view and _is_worth_trying(market, view, gateway)
+            ]
     return found
 
 
-def _is_worth_trying(
-    chain: Link, view: HostView, gateway: HostView, rates: LinkRates, ways: Ways
-) -> bool:
+def _is_worth_trying(market: Market, view: HostView, gateway: HostView) -> bool:
     """Whether a chain is one link longer than its gateway's, and adds to what its host sends."""
-    return len(chain) == 3 and chain[:2] in ways.links and adds(view, gateway, rates)
+    is_there = (view.host, gateway.host) in market.next_hops.links
+    return len(gateway.link) == 2 and is_there and adds(view, gateway, market.rates)
 
 
 def _way(link: Link, spare: int, rates: LinkRates) -> _Way:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from datacollect.control.connections import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-
-    from datacollect.problem.problem import Problem
+    from collections.abc import Callable, Collection, Iterable
 
 
-class Stock:
+class HostQueue:
     """Data at one host, the first to be sent first; what came for relaying goes before its own.
 
     Parameters
@@ -26,11 +24,11 @@ class Stock:
 
     Examples
     --------
-    >>> stock = Stock(piece_bytes=4)
-    >>> stock.add_own("S", 0, 6)
-    >>> stock.add(Piece("R", 0, 5))
-    >>> stock.n_bytes, [piece.n_bytes for piece in stock.pulled()]
-    (11, [5, 4, 2])
+    >>> queue = HostQueue(piece_bytes=4)
+    >>> queue.add_own("S", 0, 6)
+    >>> queue.add(Piece("R", 0, 5))
+    >>> queue.n_bytes, queue.pull(), queue.pull()
+    (11, Piece(source='R', offset_bytes=0, n_bytes=5), Piece(source='S', offset_bytes=0, n_bytes=4))
     """
 
     def __init__(self, piece_bytes: int, noted: Callable[[bool], None] | None = None) -> None:
@@ -73,11 +71,6 @@ class Stock:
         self._change(-piece.n_bytes)
         return piece
 
-    def pulled(self) -> Iterator[Piece]:
-        """Take everything out, piece by piece."""
-        while (piece := self.pull()) is not None:
-            yield piece
-
     def whole_pieces(self) -> list[Piece]:
         """Take out the pieces that came for relaying, or came back."""
         pieces = list(self._whole)
@@ -101,8 +94,8 @@ class Stock:
         return Piece(source, offset_bytes, n_bytes)
 
 
-class Stocks(dict[str, Stock]):
-    """The stocks of all hosts, and where there is something: asked whenever a connection is idle.
+class HostQueues(dict[str, HostQueue]):
+    """The queues of all hosts, and where there is something: asked whenever a connection is idle.
 
     Parameters
     ----------
@@ -111,9 +104,9 @@ class Stocks(dict[str, Stock]):
 
     Examples
     --------
-    >>> stocks = Stocks(["A", "B"], piece_bytes=4)
-    >>> stocks["A"].add_own("A", 0, 6)
-    >>> stocks.any_left(["A", "B"]), stocks.any_left(["A", "B"], besides="A")
+    >>> queues = HostQueues(["A", "B"], piece_bytes=4)
+    >>> queues["A"].add_own("A", 0, 6)
+    >>> queues.any_left(["A", "B"]), queues.any_left(["A", "B"], besides="A")
     (True, False)
     """
 
@@ -127,7 +120,7 @@ class Stocks(dict[str, Stock]):
     def clear_out(self, host: str) -> None:
         """Let nothing lie at a host."""
         self._laden.discard(host)
-        self[host] = Stock(self._piece_bytes, partial(self._note, host))
+        self[host] = HostQueue(self._piece_bytes, partial(self._note, host))
 
     def any_left(self, hosts: Collection[str], besides: str = "") -> bool:
         """Whether anything lies at some hosts, one of them left out."""
@@ -135,14 +128,3 @@ class Stocks(dict[str, Stock]):
 
     def _note(self, host: str, is_laden: bool) -> None:
         (self._laden.add if is_laden else self._laden.discard)(host)
-
-
-def home_of(piece: Piece, problem: Problem) -> str:
-    """Return the host where a piece lay first."""
-    names = problem.names
-    return next(
-        names[parcel.host]
-        for parcel in problem.parcels
-        if names[parcel.source] == piece.source
-        and parcel.offset_bytes <= piece.offset_bytes < parcel.offset_bytes + parcel.n_bytes
-    )

@@ -9,18 +9,15 @@ m = (n x − 1)/(1 − x). Nothing else has to be known of the wire.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from datacollect.control.adaptive.next_hops import Ways
     from datacollect.control.connection_counts import Link, LinkRates
-    from datacollect.problem.problem import Problem
 
 # So many connections more at a time, as a part of those there are: rates have to show what they
 # cost before there are more.
@@ -74,7 +71,7 @@ def most_bearable(first: float, others: float, harm: float) -> float:
     return first + (first + others) * harm / (1 - harm)
 
 
-class Caution:
+class ImpactLimit:
     """Bounds connections by what others lose.
 
     Parameters
@@ -104,7 +101,25 @@ class Caution:
         self._least, self._limit = min(least, connections), connections
         self.most = max(self._least, min(int(first), connections))
 
-    def too_many(self, active: Counter[Link], rates: LinkRates) -> list[Link]:
+    @classmethod
+    def of_direct(
+        cls, harm: float, data_bytes: Mapping[Link, int], rates: LinkRates, connections: int
+    ) -> Self:
+        """Return the bound by what direct transfers would cost others, as far as probes tell.
+
+        Parameters
+        ----------
+        harm : float
+        data_bytes : mapping of Link to int
+            By the link or chain over which it goes to the destination.
+        rates : LinkRates
+        connections : int
+        """
+        probed = [rates.probed(link) for link in data_bytes]
+        least = max((len(link) - 1 for link in data_bytes), default=1)
+        return cls(harm, busy_on_average(data_bytes.values(), probed), least, connections)
+
+    def too_many(self, active: Mapping[Link, int], rates: LinkRates) -> list[Link]:
         """Look at what connections get now; return the links on which to have one less each."""
         n = sum(count * (len(link) - 1) for link, count in active.items())
         ratios = [
@@ -121,25 +136,3 @@ class Caution:
         spare = [link for link, count in active.items() if count > 1 or (len(link) > 2 and count)]
         spare.sort(key=lambda link: rates.marginal(link) / (len(link) - 1))
         return spare[: max(0, n - self.most)]
-
-
-def cautious(
-    harm: float | None, problem: Problem, ways: Ways, rates: LinkRates, connections: int
-) -> Caution | None:
-    """Return a bound by what direct transfers would cost others, as far as probes tell.
-
-    None where others' loss is not bounded.
-
-    Raises
-    ------
-    ProblemError
-        `harm` is not between 0 and 1.
-    """
-    if harm is None:
-        return None
-    data = Counter[str]()
-    for parcel in problem.parcels:
-        data[problem.names[parcel.host]] += parcel.n_bytes
-    links = [ways.link(host) for host in data]
-    first = busy_on_average(data.values(), [rates.probed(link) for link in links])
-    return Caution(harm, first, max((len(link) - 1 for link in links), default=1), connections)

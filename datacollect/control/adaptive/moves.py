@@ -6,16 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from datacollect.control.adaptive.market import QUEUED_S, mean_remaining_s
 from datacollect.control.connection_counts import moved_at_a_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
+    from datacollect.control.adaptive.market import HostView, Market
     from datacollect.control.connection_counts import Link, LinkRates
 
-# A host is fed once its work is done in so much time, and no more than that is laid up there:
-# what lies at a gateway can go no other way any more.
-STOCK_S = 2.0
 MOST_FEEDERS = 4
 # A gateway is worth the detour where it is reached so many times faster than the destination, and
 # takes so many times more than one of its connections brings; else it shares the source's wire.
@@ -35,65 +32,6 @@ FEEDABLE_PART = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class HostView:
-    """What is known of a host now.
-
-    Attributes
-    ----------
-    host : str
-    link : (str, str)
-        From it towards the destination.
-    connections : int
-        On that link, and those about to be opened there.
-    rate_bytes_per_s, marginal : float
-        What one of them brings; what one more would, up to a common factor.
-    work_bytes : int
-        What lies there, and comes.
-    own_bytes : int
-        What of its own was never sent.
-    feeders : int
-        Connections that bring it others' data.
-    feeds : bool
-        Whether it feeds another host.
-    stock_bytes : int
-        What lies there.
-    chained_bytes_per_s : float
-        What it sends over chains besides.
-    feeding_bytes_per_s : float
-        What it sends to hosts that pass it on.
-    only_relays : bool
-        Whether it never has data of its own.
-    """
-
-    host: str
-    link: Link
-    connections: int
-    rate_bytes_per_s: float
-    marginal: float
-    work_bytes: int
-    own_bytes: int
-    feeders: int
-    feeds: bool
-    stock_bytes: int = 0
-    chained_bytes_per_s: float = 0.0
-    feeding_bytes_per_s: float = 0.0
-    only_relays: bool = False
-
-    @property
-    def total_bytes_per_s(self) -> float:
-        """What it sends towards the destination in all."""
-        return self.connections * self.rate_bytes_per_s + self.chained_bytes_per_s
-
-    @property
-    def remaining_s(self) -> float:
-        """When its work is done."""
-        if self.work_bytes <= 0:
-            return 0.0
-        total = self.total_bytes_per_s + self.feeding_bytes_per_s
-        return self.work_bytes / total if total > 0 else math.inf
-
-
-@dataclass(frozen=True, slots=True)
 class Move:
     """Take connections off links, one for each time a link is named, and open others."""
 
@@ -101,12 +39,13 @@ class Move:
     to_links: tuple[Link, ...]
 
 
-def best_move(feeding: Feeding, n: int) -> Move | None:
+def best_move(feeding: Feeding) -> Move | None:
     """Return the move from where a connection brings least to where one more brings most.
 
     To a host that has more to do than the mean, or can be fed; at least one connection stays.
     """
     views, mean_s = feeding.views, mean_remaining_s(feeding.views)
+    market = feeding.market
     donors = [view for view in views if view.connections > 1]
     receivers: list[tuple[HostView, Link | None]] = []
     for view in views:
@@ -114,26 +53,18 @@ def best_move(feeding: Feeding, n: int) -> Move | None:
             receivers.append((view, None))
         elif feeder := feeding.feeder(view):
             n_r = view.connections * view.rate_bytes_per_s
-            if n_r <= FEEDABLE_PART * feeding.rates.probed(feeder):
+            if n_r <= FEEDABLE_PART * market.rates.probed(feeder):
                 receivers.append((view, None if view.feeders else feeder))
     if not donors or not receivers:
         return None
     low = min(donors, key=lambda view: view.marginal)
     high, feeder = max(receivers, key=lambda receiver: receiver[0].marginal)
-    moved = moved_at_a_time(low.marginal, high.marginal, n)
+    moved = moved_at_a_time(low.marginal, high.marginal, market.connections)
     if low is high or moved == 0:
         return None
     links = [high.link] * moved if feeder is None else [feeder, *[high.link] * moved]
     links = links[: low.connections - 1]
     return Move((low.link,) * len(links), tuple(links))
-
-
-def mean_remaining_s(views: Iterable[HostView]) -> float:
-    """Return how long all work takes at today's rates together."""
-    views = list(views)
-    rate = sum(view.total_bytes_per_s for view in views)
-    work = sum(view.work_bytes for view in views)
-    return work / rate if rate > 0 else 0.0
 
 
 def is_worth_detour(
@@ -172,27 +103,21 @@ class Feeding:
 
     Parameters
     ----------
-    views : sequence of HostView
-    active : mapping of Link to int
-        How many connections of each link there are.
-    rates : LinkRates
-    destination : str
+    market : Market
+
+    Attributes
+    ----------
+    views : list of HostView
+        The market's, as it was.
     """
 
-    def __init__(
-        self,
-        views: Sequence[HostView],
-        active: Mapping[Link, int],
-        rates: LinkRates,
-        destination: str,
-    ) -> None:
-        self.views, self._active, self.rates = views, active, rates
-        self._destination = destination
+    def __init__(self, market: Market) -> None:
+        self.market, self.views = market, market.views()
         self._feeders: dict[str, Link | None] = {}  # that were looked for
-        mean_s = mean_remaining_s(views)
+        mean_s = mean_remaining_s(self.views)
         helped = [
             (view.remaining_s, view)
-            for view in views
+            for view in self.views
             if view.own_bytes > 0 and not view.feeders and view.remaining_s > BEHIND * mean_s
         ]
         helped.sort(key=lambda entry: -entry[0])  # stable: the first of equals is taken
@@ -205,28 +130,28 @@ class Feeding:
         return self._feeders[gateway.host]
 
     def _feeder(self, gateway: HostView) -> Link | None:
-        if gateway.link[1] != self._destination or gateway.feeds:
+        if gateway.link[1] != self.market.destination or gateway.feeds:
             return None
         own_s = gateway.remaining_s
         for remaining_s, view in self._helped:
             if remaining_s <= own_s:
                 return None
             link = view.host, gateway.host
-            is_full = self.rates.is_full(link)
-            if view is not gateway and not is_full and adds(view, gateway, self.rates):
+            is_full = self.market.rates.is_full(link)
+            if view is not gateway and not is_full and adds(view, gateway, self.market.rates):
                 return link
         return None
 
-    def moves(self, free: int) -> list[Move]:
+    def moves(self) -> list[Move]:
         """Return the feeders to open: one for each host that is running out of work.
 
         First come the connections that are free, then those of the host that is to feed, then
         those that bring least.
         """
-        found = []
+        found, free = [], self.market.free
         donors = {view.host: view.connections for view in self.views}
         for view in self.views:
-            if view.feeders >= MOST_FEEDERS or view.remaining_s >= STOCK_S:
+            if view.feeders >= MOST_FEEDERS or view.remaining_s >= QUEUED_S:
                 continue
             feeder = self.feeder(view)
             if feeder is None:
@@ -249,12 +174,13 @@ class Feeding:
         """Return who should feed a gateway in place of whom: who would take far longer."""
         by_host = {view.host: view for view in self.views}
         best, most = None, UNEVEN
-        for link, n in self._active.items():
+        active = self.market.pulls.active
+        for link, n in active.items():
             gateway = by_host.get(link[1])
             if n == 0 or gateway is None or link[0] not in by_host or link == gateway.link:
                 continue
             feeder = self.feeder(gateway)
-            if feeder is None or self._active.get(feeder, 0) or feeder[0] == link[0]:
+            if feeder is None or active[feeder] or feeder[0] == link[0]:
                 continue
             now_s, new_s = (by_host[host].remaining_s for host in (link[0], feeder[0]))
             if 0 < now_s < math.inf and new_s / now_s > most:

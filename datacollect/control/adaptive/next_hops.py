@@ -65,7 +65,7 @@ def next_hosts(
     return found
 
 
-class Ways:
+class NextHops:
     """Which links there are, and which of them each host uses towards the destination.
 
     Parameters
@@ -114,12 +114,6 @@ class Ways:
     def is_detour(self, link: Link) -> bool:
         """Whether a link is not its host's towards the destination."""
         return self._next.get(link[0]) != link[1]
-
-    def detours(self, host: str) -> list[Link]:
-        """Return the chains that lead from a host over one other to the destination."""
-        over = (other for other, following in self._next.items() if following == self.destination)
-        chains = ((host, other, self.destination) for other in over if other != host)
-        return [chain for chain in chains if chain[:2] in self.links]
 
     def may_open(self, link: Link, time_s: float) -> bool:
         """Whether a connection may be asked for."""

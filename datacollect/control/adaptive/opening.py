@@ -11,14 +11,11 @@ from datacollect.errors import ProblemError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from datacollect.control.adaptive.host_queues import Stock
-    from datacollect.control.adaptive.next_hops import Ways
-    from datacollect.control.connection_counts import Link, LinkRates
+    from datacollect.control.adaptive.market import Market
+    from datacollect.control.connection_counts import Link
 
 
-def first_links(
-    ways: Ways, rates: LinkRates, stock: Mapping[str, Stock], budget: int, *, chains: bool
-) -> list[Link]:
+def first_links(market: Market) -> list[Link]:
     """Return the links of the connections to begin with, by hosts' data.
 
     Raises
@@ -26,28 +23,27 @@ def first_links(
     ProblemError
         A host has data and only ways of more hops than there may be connections.
     """
-    data = {host: stock[host].n_bytes for host in ways.hosts}
-    expected = {host: rates.probed(ways.link(host)) for host in data}
-    hops = {host: len(ways.link(host)) - 1 for host in data}
+    next_hops, budget = market.next_hops, market.most
+    data = {host: market.queues[host].n_bytes for host in next_hops.hosts}
+    expected = {host: market.rates.probed(next_hops.link(host)) for host in data}
+    hops = {host: len(next_hops.link(host)) - 1 for host in data}
     longest = max((n for host, n in hops.items() if data[host]), default=0)
     if longest > budget:
         raise ProblemError(
             f"connections must be >= {longest}, as many as the longest chain has hops that a "
             f"host needs, got {budget}"
         )
-    over = _over_relays(data, ways, rates, budget, chains=chains)
+    over = _over_relays(market, data)
     counts = first_counts(data, expected, budget - sum(len(link) - 1 for link in over), hops)
-    return [ways.link(host) for host, count in counts.items() for _ in range(count)] + over
+    return [next_hops.link(host) for host, count in counts.items() for _ in range(count)] + over
 
 
-def _over_relays(
-    data: Mapping[str, int], ways: Ways, rates: LinkRates, budget: int, *, chains: bool
-) -> list[Link]:
+def _over_relays(market: Market, data: Mapping[str, int]) -> list[Link]:
     """Return what to open over hosts that have nothing to send: at most half of all connections.
 
     Time and again the host that would take longest gets the relay that brings it most.
     """
-    end, links = ways.destination, ways.links
+    end, links, rates = market.destination, market.next_hops.links, market.rates
     speeds = {h: rates.probed((h, end)) for h in data if data[h] > 0 and (h, end) in links}
     spare = {h: links[h, end] for h in data if data[h] == 0 and (h, end) in links}
     found: list[Link] = []
@@ -65,9 +61,9 @@ def _over_relays(
         if gains.get(relay, 0.0) < WORTH_ADDING * speeds[host]:
             del speeds[host]
             continue
-        way = [(host, relay, end)] if chains else [(host, relay), (relay, end)]
+        way = [(host, relay, end)] if market.chains else [(host, relay), (relay, end)]
         new = [link for link in way if link not in found]
-        if 2 * sum(len(link) - 1 for link in found + new) > budget:
+        if 2 * sum(len(link) - 1 for link in found + new) > market.most:
             break
         found += new
         speeds[host] += gains[relay]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from datacollect.control.adaptive.moves import HostView
+    from datacollect.control.adaptive.market import HostView
 
 # Rates swing within seconds: a forecast moves this part of its way at each look, once a second.
 FOLLOWS = 0.5
@@ -101,14 +101,13 @@ class Outlook:
     def __init__(self, total_bytes: int, expected_s: float | None = None) -> None:
         self._total_bytes, self._expected_s = total_bytes, expected_s
         self._end_s: float | None = None
-        self.there_bytes = 0
         self.forecast: Forecast | None = None
         self.noted: list[dict[str, float]] = []
 
-    def look(self, now_s: float, views: Sequence[HostView]) -> None:
-        """Make a forecast."""
-        done = self.there_bytes / self._total_bytes if self._total_bytes else 1.0
-        left_bytes = self._total_bytes - self.there_bytes
+    def look(self, now_s: float, there_bytes: int, views: Sequence[HostView]) -> None:
+        """Make a forecast, by what has arrived and what is known of hosts."""
+        done = there_bytes / self._total_bytes if self._total_bytes else 1.0
+        left_bytes = self._total_bytes - there_bytes
         waiting_bytes = sum(view.work_bytes for view in views)
         left_s = remaining_s(views, max(0, left_bytes - waiting_bytes))
         if left_s is None or done <= 0:

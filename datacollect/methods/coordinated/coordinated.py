@@ -6,18 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from datacollect.errors import InfeasibleError
-from datacollect.files.clock import deadline_text, instant_text
-from datacollect.files.units import format_duration
-from datacollect.flow.network.layered import breakpoints_s
 from datacollect.flow.network.preference import DEFAULT, preference_or_default
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.coordinated.draining import Wishes, plan_with_room
-from datacollect.methods.coordinated.few_transfers import require_transfers, with_few_transfers
+from datacollect.methods.coordinated.few_transfers import require_transfers
+from datacollect.methods.coordinated.pipelined import pipelined
 from datacollect.methods.finishing.derating import NOT_DERATED, planned_on_part, require_part
 from datacollect.methods.finishing.file_cuts import with_cuts_at_files
 from datacollect.methods.finishing.judging import judged
-from datacollect.methods.finishing.making import schedule_of
 from datacollect.methods.options.arguments import (
     deadline_in_seconds,
     require_finish,
@@ -26,14 +21,9 @@ from datacollect.methods.options.arguments import (
     require_shape,
     shape_in_seconds,
 )
-from datacollect.methods.options.names import COORDINATED, EARLY
+from datacollect.methods.options.names import EARLY
 from datacollect.methods.options.of_methods import CoordinatedOptions
-from datacollect.methods.timing.long_chunks import require_room_for_chunks
-from datacollect.methods.timing.pipeline import pipelined_transfers
-from datacollect.methods.timing.tolerances import PROVED, SAME_INSTANT
 from datacollect.problem.with_units import DURATION, in_units
-from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
-from datacollect.schedule.data.transfers import Transfers
 from datacollect.solvers.budget import Budget
 
 if TYPE_CHECKING:
@@ -41,9 +31,7 @@ if TYPE_CHECKING:
 
     from datacollect.files.choices import Finish, Preference, Solver
     from datacollect.files.quantities import Seconds
-    from datacollect.flow.optimum import FluidOptimum
     from datacollect.problem.problem import Problem
-    from datacollect.schedule.data.transfers import Route
     from datacollect.schedule.schedule import Schedule
 
 
@@ -190,39 +178,44 @@ def _in_slots(
     return coordinated_candidate(problem, slotted, budget)
 
 
+# The chooser ----------------------------------------------------------------------------------
+
+
 def coordinated_candidate(
     problem: Problem, options: CoordinatedOptions, budget: Budget
 ) -> Schedule:
     """Plan as `coordinated` does, but for files; not judged yet."""
-    slot_s, chunk_s, deadline_s = options.slot_s, options.chunk_s, options.deadline_s
-    require_shape(slot_s, chunk_s)
-    require_positive(deadline_s=deadline_s)
-    require_finish(options.finish)
-    preference = preference_or_default(options.prefer, problem, deadline_s)
-    require_part(options.derate)
-    require_transfers(options.most_transfers, slot_s)
+    _require(problem, options)
     if options.connections is not None:
         return _with_connections(problem, options, budget)
-    if options.derate != NOT_DERATED:
-        whole = replace(options, prefer=preference, derate=NOT_DERATED)
-        same = partial(coordinated_candidate, options=whole, budget=budget)
-        return planned_on_part(problem, options.derate, budget, same)
-    optimum = fluid_optimum(problem, budget)
-    if slot_s is not None:
-        from datacollect.methods.slotted.plan import slotted_schedule
+    shape = pipelined if options.slot_s is None else _slotted
+    plan = partial(shape, options=options, budget=budget)
+    if options.derate == NOT_DERATED:
+        return plan(problem)
+    return planned_on_part(problem, options.derate, budget, plan)
 
-        schedule = slotted_schedule(problem, optimum, slot_s, budget, preference, deadline_s)
-    else:
-        if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):
-            raise _late(problem, optimum, deadline_s)
-        wishes = Wishes(preference, deadline_s, chunk_s)
-        schedule = _pipelined(problem, wishes, budget, options.finish)
-    schedule = schedule.replace(prefer=preference, deadline_s=deadline_s)
-    if options.most_transfers is not None and problem.total_bytes:
-        without = CoordinatedOptions(prefer=preference, finish=options.finish)
-        again = partial(coordinated_candidate, options=without, budget=budget)
-        schedule = with_few_transfers(problem, schedule, options.most_transfers, chunk_s, again)
-    return schedule
+
+def _require(problem: Problem, options: CoordinatedOptions) -> None:
+    """Refuse options that are out of range."""
+    require_shape(options.slot_s, options.chunk_s)
+    require_positive(deadline_s=options.deadline_s)
+    require_finish(options.finish)
+    preference_or_default(options.prefer, problem, options.deadline_s)
+    require_part(options.derate)
+    require_transfers(options.most_transfers, options.slot_s)
+
+
+# In slots, and with connections: in their own rooms, which are imported when they are asked for ---
+
+
+def _slotted(problem: Problem, options: CoordinatedOptions, budget: Budget) -> Schedule:
+    from datacollect.methods.slotted.plan import slotted_schedule
+
+    assert options.slot_s is not None
+    optimum, deadline_s = fluid_optimum(problem, budget), options.deadline_s
+    prefer = preference_or_default(options.prefer, problem, deadline_s)
+    schedule = slotted_schedule(problem, optimum, options.slot_s, budget, prefer, deadline_s)
+    return schedule.replace(prefer=prefer, deadline_s=deadline_s)
 
 
 def _with_connections(problem: Problem, options: CoordinatedOptions, budget: Budget) -> Schedule:
@@ -239,55 +232,3 @@ def _with_connections(problem: Problem, options: CoordinatedOptions, budget: Bud
         most_transfers=options.most_transfers,
     )
     return connected(problem, options.connections, options.chunk_s, budget)
-
-
-def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
-    clock = problem.clock
-    if deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
-        earliest_s = optimum.makespan_s
-        found = f"cannot be met: the earliest possible {'makespan' if clock is None else 'end'} is"
-    else:
-        earliest_s = optimum.attained_s
-        found = "is met by no plan that is known: the fastest ends at"
-    late = format_duration(earliest_s - deadline_s)
-    return InfeasibleError(
-        f"{deadline_text(deadline_s, clock)} {found} {instant_text(earliest_s, clock)}, "
-        f"{late} later. {optimum.bottleneck.text} Allow more time, or relax what binds",
-        problem.sources,
-    )
-
-
-def _pipelined(problem: Problem, wishes: Wishes, budget: Budget, finish: str) -> Schedule:
-    optimum = fluid_optimum(problem, budget)
-    chunk = wishes.chunk_s or 0.0  # there may be nothing to move
-    solver, status = optimum.solver, OPTIMAL
-    routes: tuple[Route, ...] = ()
-    columns = Transfers.build(
-        route=[], hop=[], offset_bytes=[], n_bytes=[], start_s=[], finish_s=[]
-    )
-    if problem.total_bytes:
-        plan, chunk = plan_with_room(problem, optimum, wishes, budget)
-        routes, columns = pipelined_transfers(problem, plan, chunk, optimum.makespan_s, finish)
-        solver = plan.solver
-        if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
-            status = HEURISTIC
-    schedule = schedule_of(
-        problem,
-        COORDINATED,
-        (routes, columns),
-        (optimum.makespan_s, optimum.bottleneck),
-        chunk_s=chunk,
-        solver=solver,
-        status=status,
-    )
-    return require_room_for_chunks(problem, schedule)
-
-
-def _may_store_less(problem: Problem, wishes: Wishes) -> bool:
-    """Say whether rates that change within a period might store less for a shorter time.
-
-    Least storage is found among plans whose rates are constant in each period. Where nothing
-    changes and nothing is held, nothing is stored but chunks.
-    """
-    waits = len(breakpoints_s(problem)) > 1 or any(p.host != p.source for p in problem.parcels)
-    return wishes.prefer == "storage" and waits

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from datacollect.files.choices import RunMethod
     from datacollect.transfer.protocol.source import Assurance, Source
+    from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.store.state.state import State
 
 # So many files of a source that is given up are named, each with its reason; the rest is counted.
@@ -48,6 +49,14 @@ class Use:
     route_sessions: Counter[tuple[str, ...]] = field(default_factory=Counter)
     refetched: Counter[str] = field(default_factory=Counter)
     late: dict[str, set[int]] = field(default_factory=dict)
+
+    def note(self, core: CollectorCore, late: Mapping[str, set[int]]) -> None:
+        """A round has ended; `late` are numbers of files, by source."""
+        self.late |= late
+        self.routes.update(core.route_bytes)
+        self.refetched.update(core.refetched)
+        for hosts, n in core.route_sessions.items():
+            self.route_sessions[hosts] = max(n, self.route_sessions[hosts])
 
 
 def answer_of(

@@ -84,7 +84,7 @@ def how_far(
         if core is not None and name in core.work:
             in_work_bytes += waiting[1]
     if core is not None:
-        n_bytes += max(0, in_work_bytes - core.left_bytes)
+        n_bytes += max(0, in_work_bytes - core.todo.n_bytes)
     return HowFar(
         n_files, n_bytes, all_files, all_bytes, tuple(sorted(awaited)), tuple(sorted(given_up))
     )

@@ -29,15 +29,13 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
-    from datacollect.transfer.pull.core.books import SourceWork
+    from datacollect.transfer.pull.core.todo import SourceWork
 
 METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
 # What links count for as long as nobody knows: one as much as another.
 UNKNOWN_BYTES_PER_S = 1e6
 # Hosts that come back are used again: they are tried for ever, ever more seldom up to a limit.
 RETRY_S, LONGEST_WAIT_S, MOST_RETRIES = 0.5, 5.0, 2**30
-# Where nothing comes for so long by the links of the file, others are tried.
-STRANDED_S = 8.0
 # Rates that were observed longer ago are learned anew.
 OLDEST_RATES_S = 24 * 3600.0
 
@@ -304,16 +302,3 @@ def recent_rates(
         for hosts, (rate, age_s) in observed.items()
         if age_s <= OLDEST_RATES_S and rate > 0
     }
-
-
-def may_strand(
-    collection: Collection, work: Iterable[str], last_resorts: set[str]
-) -> dict[str, float]:
-    """Return the sources that have links which the file does not name, and were not tried.
-
-    With how long nothing may come from them before these are.
-    """
-    if not says_links(collection):
-        return {}
-    after_s = min(STRANDED_S, collection.limits.patience_s / 3)
-    return {name: after_s for name in work if name not in last_resorts}

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import StoreError, TransferError
 from datacollect.net.deadline import Deadline
+from datacollect.transfer.pull.words import unused, why_of
+from datacollect.transfer.store.state.pieces import piece_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from datacollect.transfer.protocol.patterns import WantedFiles
     from datacollect.transfer.protocol.source import (
         Listed,
         Page,
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
         Segment,
         Source,
     )
+    from datacollect.transfer.pull.config.file import Collection
+    from datacollect.transfer.pull.telling import Telling
     from datacollect.transfer.sources.agent.network import Network
+    from datacollect.transfer.store.folder.log import Log
     from datacollect.transfer.store.store import Store
 
 # Between two tries, at least and at most.
@@ -108,37 +112,26 @@ class Preparation:
     Attributes
     ----------
     source : Source
+    collection : Collection
     store : Store
+    log : Log
     network : Network
         Tells when a relay becomes known over which the source might be reached.
     gate : Gate
-    patience_s, timeout_s : float
-    tell_trouble : callable
-        Takes why a try has failed.
-    tell_reached : callable
-        Takes what the source has said, as soon as it is reached; whether its files are wanted.
-    piece_bytes : callable
-        Takes the bytes that a source has listed; returns how they are cut.
-    wanted : WantedFiles
-        Which of its files are.
-    tell_unused : callable
-        Takes a pattern that nothing fits.
-    asking : callable
-        Takes what the source is asked for; returns a context in which it is waited for.
+    reached : dict of str to Reached
+        Takes what the source has said, as soon as it is reached.
+    telling : Telling
+        Takes why a try has failed, and what a user wants to know at once.
     """
 
     source: Source
+    collection: Collection
     store: Store
+    log: Log
     network: Network
     gate: Gate
-    patience_s: float
-    timeout_s: float
-    tell_trouble: Callable[[TransferError], None]
-    tell_reached: Callable[[Reached], bool]
-    piece_bytes: Callable[[str], int]
-    wanted: WantedFiles
-    tell_unused: Callable[[str], None]
-    asking: Callable[[str], AbstractContextManager[None]]
+    reached: dict[str, Reached]
+    telling: Telling
     _best_pages: int = 0
 
     def run(self) -> bool:
@@ -152,21 +145,22 @@ class Preparation:
             The source cannot be had: nothing has got on for `patience_s`, or another try cannot
             help.
         """
-        until_s, wait_s, seen = time.monotonic() + self.patience_s, RETRY_S, 0
+        limits = self.collection.limits
+        until_s, wait_s, seen = time.monotonic() + limits.patience_s, RETRY_S, 0
         while True:
             self.gate.require_open()
             seen = self.network.wait_for_news(-1, 0.0)
             best_pages = self._best_pages
             try:
-                return self._try(max(0.5, min(self.timeout_s, until_s - time.monotonic())))
+                return self._try(max(0.5, min(limits.timeout_s, until_s - time.monotonic())))
             except StoreError:
                 raise
             except TransferError as error:
                 if error.is_final:
                     raise
-                self.tell_trouble(error)
+                self._note_trouble(error)
                 if self._best_pages > best_pages:  # it got further than ever: that is life
-                    until_s, wait_s = time.monotonic() + self.patience_s, RETRY_S
+                    until_s, wait_s = time.monotonic() + limits.patience_s, RETRY_S
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
                     raise
@@ -175,34 +169,64 @@ class Preparation:
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
 
     def _try(self, timeout_s: float) -> bool:
-        with self.asking("answer"):
+        with self._asking("answer"):
             reached = self.source.reach(Deadline(timeout_s))
-        if not self.tell_reached(reached):
+        if not self._note_reached(reached):
             return False
         self._list()
         self._settle_in(reached.relays)
         return True
 
+    def _asking(self, what: str) -> AbstractContextManager[None]:
+        """Ask the source; who does not answer is named."""
+        return self.telling.asking(self.source.name, what)
+
+    def _note_reached(self, reached: Reached) -> bool:
+        """Note what a host has said; return whether its files are wanted."""
+        name, ahead_s = self.source.name, reached.clock_ahead_s
+        self.reached[name] = reached
+        self.log.write(
+            "host reached",
+            host=name,
+            over=list(reached.relays),
+            clock_ahead_s=None if ahead_s is None else round(ahead_s, 3),
+            relays_to=list(reached.relays_to),
+        )
+        if self.collection.sources is not None:
+            return name in self.collection.sources
+        with self.gate:
+            self.store.state.set_fact(f"serves {name}", int(reached.serves))
+            self.store.state.set_wanted(name, reached.serves)
+        return reached.serves
+
+    def _note_trouble(self, error: TransferError) -> None:
+        """Note why a try has failed, and say so the first time."""
+        name, why = self.source.name, why_of(self.source.name, error)
+        self.log.write("not reached", host=name, why=why)
+        with self.gate:
+            self.store.state.note_trouble(name, why)
+        self.telling.has_failed(name, why)
+
     def _list(self) -> None:
         """List it, page by page into the state."""
         name = self.source.name
         with self.gate:
-            listing = self.store.listing(name, self.wanted)
+            listing = self.store.listing(name, self.collection.wanted(name))
             known = self.store.state.known_files(name) if self.source.is_cut_by_file else {}
         for n_pages, page in enumerate(self._pages(known), 1):
             with self.gate:
                 listing.take(page)
             self._best_pages = max(self._best_pages, n_pages)
         with self.gate:
-            unused = listing.end()
-        for pattern in unused:
-            self.tell_unused(pattern)
+            patterns = listing.end()
+        for pattern in patterns:
+            self.telling.tell(unused(name, pattern))
 
     def _pages(self, known: Mapping[str, Listed]) -> Iterator[Page]:
         """Yield the pages of its list."""
         pages = iter(self.source.list(known))
         while True:
-            with self.asking("list of its files"):
+            with self._asking("list of its files"):
                 page = next(pages, None)
             if page is None:
                 return
@@ -211,11 +235,12 @@ class Preparation:
     def _settle_in(self, relays: tuple[str, ...]) -> None:
         """Find out what is there already, and whether there is room for the rest."""
         name = self.source.name
-        size = self.piece_bytes(name)
+        given = self.collection.limits.piece_bytes
+        size = piece_size(self.store.state.wanted_bytes(name)) if given is None else given
         with self.gate:
             rows = self.store.prepare(name, size, apart=self.source.is_cut_by_file)
         if rows:
-            asking = _Asking(self.source, relays, self.gate, self.asking)
+            asking = _Asking(self.source, relays, self.gate, self._asking)
             try:
                 with self.gate:
                     self.store.compare(name, rows, asking.digests, self.gate.require_open)

@@ -13,6 +13,7 @@ from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config.file import Collection
+from datacollect.transfer.pull.hosts import Hosts
 from datacollect.transfer.pull.planning import METHODS, warm_up
 from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.sources.agent.network import Network
@@ -124,9 +125,8 @@ def pull(
         try:
             sources, network = _sources_of(collection, key, _number(store))
             tell, watch = tell or _unheard, watch or _unheard
-            return Collecting(
-                collection, sources, network, store, written, method, watch, tell, gate
-            ).run(plan_only=plan_only, verify=verify)
+            hosts = Hosts(collection, sources, network, store, written, watch, tell, gate)
+            return Collecting(hosts, method).run(plan_only=plan_only, verify=verify)
         finally:
             written.close()
     finally:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.pull.core.books import CONNECTION, DATA, STALL_S
+from datacollect.transfer.pull.core.under_way import CONNECTION, DATA, STALL_S
 from datacollect.transfer.pull.words import named
 from datacollect.transfer.store.folder.log import without_secrets
 

@@ -87,7 +87,7 @@ def test_a_source_that_stays_away_is_given_up_and_others_are_not():
     core = core_of(links, {"S": 400, "T": 400}, patience_s=20.0)
     world.run(core)
     assert len([piece for piece in world.came if piece[0] == "S"]) == 400
-    assert core.given_up == {"T": "nothing has come for 20 s: broken"}
+    assert core.todo.given_up == {"T": "nothing has come for 20 s: broken"}
     assert core.finished == "nothing more can be had"
 
 
@@ -95,7 +95,7 @@ def test_a_source_that_refuses_for_good_is_given_up_at_once():
     core = core_of({("S", "D"): 5.0 * MB}, {"S": 4})
     core.start()
     core.handle(SessionEnded(0.1, 0, "who are you?", is_final=True))
-    assert core.given_up == {"S": "who are you?"}
+    assert core.todo.given_up == {"S": "who are you?"}
     assert core.finished
 
 
@@ -135,7 +135,7 @@ def test_so_many_bytes_are_in_flight_at_most():
 
     def watched(event):
         actions = handle(event)
-        seen.append(sum(session.asked_bytes for session in core._sessions.values()))
+        seen.append(sum(session.asked_bytes for session in core.under_way.values()))
         return actions
 
     core.handle = watched

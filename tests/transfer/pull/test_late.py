@@ -7,28 +7,26 @@ from transfer.pull.fake_sources import World
 from transfer.pull.test_core import MB, core_of
 
 from datacollect.transfer.protocol.source import Verdict
-from datacollect.transfer.pull.core.late import Late
 from datacollect.transfer.pull.core.messages import CloseSession
 from datacollect.transfer.pull.core.patience import Patience
+from datacollect.transfer.pull.core.todo import Remains, Todo
 
 LINK = {("S", "D"): 5.0 * MB}
 
 
 def rounds(world, n_pieces, *, kin=None, most=20, **options):
     """Let cores fetch pieces of S, round after round as `Collecting` does; return the last core."""
-    took_s, left, silences, late = 0.0, set(range(n_pieces)), {}, {}
+    took_s, remains = 0.0, Remains()
     for _ in range(most):
-        core = core_of(LINK, {"S": n_pieces}, silences=silences, late=late, **options)
-        core.todo["S"] &= left
+        core = core_of(LINK, {"S": n_pieces}, before=remains, **options)
         if kin is not None:
             core.work["S"] = replace(core.work["S"], kin=kin)
-            core.late = Late(core.work, late)
+        core.todo.pieces["S"] = set(remains.needed("S", range(n_pieces)))
         came = world.came if took_s else []
         took_s += world.run(core)
         world.came = [*came, *world.came]
-        left = core.todo["S"] | core.late.put_off["S"]
-        silences, late = core.silences(), core.late.pieces
-        if not left or core.given_up:
+        core.leave(remains)
+        if not remains.pieces["S"] or core.todo.given_up:
             return core, took_s
     raise AssertionError(f"{most} rounds")
 
@@ -44,8 +42,8 @@ def test_good_files_behind_silent_ones_come_in_the_same_start():
     core, took_s = rounds(world, 8, connections=2)
     assert pieces_of(world) == [5, 6, 7]
     assert max(came_s for *_, came_s in world.came) < 36.0
-    assert core.given_up == {"S": "nothing has come for 60 s: stuck"}
-    assert core.late.pieces["S"] >= set(range(5))
+    assert core.todo.given_up == {"S": "nothing has come for 60 s: stuck"}
+    assert core.todo.late["S"] >= set(range(5))
     assert took_s < 36.0 + 60.0 + 10.0  # patience counts once, whatever the number of files
 
 
@@ -76,14 +74,14 @@ def test_a_file_that_was_silent_for_a_while_comes_when_it_is_asked_for_again():
     world = World({("S", "D"): 5 * MB}, silent=silent)
     first = core_of(LINK, {"S": 4}, connections=2)
     world.run(first)
-    assert (first.finished, first.todo, first.late.put_off) == (
+    assert (first.finished, first.todo.pieces, first.todo.put_off) == (
         "what was late is left",
         {"S": set()},
         {"S": {0, 1}},
     )
     world.silent = set()
-    again = core_of(LINK, {"S": 4}, connections=2, late=first.late.pieces)
-    again.todo["S"] &= {0, 1}
+    again = core_of(LINK, {"S": 4}, connections=2, before=Remains(late=first.todo.late))
+    again.todo.pieces["S"] &= {0, 1}
     world.run(again)
     assert pieces_of(world) == [0, 1]
     assert again.finished == "all there"
@@ -93,8 +91,8 @@ def test_the_only_file_that_is_left_is_asked_for_until_patience_ends():
     world = World({("S", "D"): 5 * MB}, silent={("S", 0)})
     core = core_of(LINK, {"S": 1}, connections=1)
     world.run(core)
-    assert core.given_up == {"S": "nothing has come for 60 s: stuck"}
-    assert core.todo == {"S": {0}}
+    assert core.todo.given_up == {"S": "nothing has come for 60 s: stuck"}
+    assert core.todo.pieces == {"S": {0}}
     closed = [action for action in world.actions if isinstance(action, CloseSession)]
     assert sum(action.is_stuck for action in closed) >= 4
 
@@ -112,20 +110,21 @@ def test_a_file_that_others_are_waited_for_before_is_put_off_as_its_source_says(
     world = World({("S", "D"): 5 * MB}, verdicts=verdicts)
     core = core_of(LINK, {"S": 4}, connections=1)
     world.run(core)
-    assert core.late.put_off == {"S": {0}}
+    assert core.todo.put_off == {"S": {0}}
     assert pieces_of(world) == [1, 2, 3]
 
 
 def test_one_connection_that_is_stuck_is_not_its_files_fault():
     """All pieces are of one file, of which others come: none waits for another round."""
     work = core_of(LINK, {"S": 8}).work
-    late = Late({"S": replace(work["S"], kin=lambda _: range(8))})
-    todo = set(range(1, 8))
-    late.came("S", 0, 5.0)
-    assert not late.note("S", 1, todo, 12.0)
-    assert todo == set(range(1, 8))
-    assert late.note("S", 1, {*todo, 9}, 17.0)
-    assert late.put_off["S"] == todo
+    others = range(1, 8)
+    todo = Todo({"S": replace(work["S"], kin=lambda _: range(8))})
+    todo.came("S", 0, 5.0)
+    assert not todo.is_newly_late("S", 1, 12.0)
+    assert todo.pieces["S"] == set(others)
+    todo.pieces["S"].add(9)
+    assert todo.is_newly_late("S", 1, 17.0)
+    assert todo.put_off["S"] == set(others)
 
 
 def test_the_pause_that_a_source_asks_for_does_not_count_once():
@@ -134,7 +133,7 @@ def test_the_pause_that_a_source_asks_for_does_not_count_once():
     core = core_of(LINK, {"S": 1})
     took_s = world.run(core)
     assert took_s == pytest.approx(110.0, abs=1.0)
-    assert "nothing has come for 110 s" in core.given_up["S"]
+    assert "nothing has come for 110 s" in core.todo.given_up["S"]
 
 
 def test_what_begins_again_and_again_and_never_goes_on_is_given_up():
@@ -142,7 +141,7 @@ def test_what_begins_again_and_again_and_never_goes_on_is_given_up():
     silent = {("S", 0), ("S", 1)}
     world = World({("S", "D"): 5 * MB}, silent=silent, begun_bytes=6000)
     core, took_s = rounds(world, 2, connections=2)
-    assert "nothing has come for 60 s" in core.given_up["S"]
+    assert "nothing has come for 60 s" in core.todo.given_up["S"]
     assert took_s < 60.0 + 10.0 + 5.0
 
 

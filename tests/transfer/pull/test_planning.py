@@ -7,9 +7,9 @@ import pytest
 from transfer.pull.fake_sources import World
 
 from datacollect.transfer.pull.config.file import Collection
-from datacollect.transfer.pull.core.books import SourceWork
 from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.core.messages import Plan, Planned
+from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.planning import planned, problem_of
 
 MB = 2**20

@@ -1,7 +1,6 @@
 """The gate of the folder: who is inside when the pull ends, and who closes it."""
 
 import threading
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +8,9 @@ from instances.stores import Held, pull
 
 from datacollect.errors import TransferError
 from datacollect.transfer.pull import preparing
+from datacollect.transfer.pull.config.file import Limits
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
+from datacollect.transfer.pull.telling import Telling
 from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store
 
@@ -68,17 +69,13 @@ def test_a_source_that_stays_away_is_tried_for_its_patience_once(monkeypatch):
     monkeypatch.setattr(preparing, "time", SimpleNamespace(monotonic=lambda: now[0]))
     preparation = Preparation(
         source=SimpleNamespace(name="S1", reach=reach),
-        store=None,
+        collection=SimpleNamespace(limits=Limits(patience_s=6.0, timeout_s=1.0)),
+        store=SimpleNamespace(state=SimpleNamespace(note_trouble=lambda *_: None)),
+        log=SimpleNamespace(write=lambda *_, **about: told.append(about)),
         network=SimpleNamespace(wait_for_news=wait_for_news),
         gate=Gate(),
-        patience_s=6.0,
-        timeout_s=1.0,
-        tell_trouble=told.append,
-        tell_reached=None,
-        piece_bytes=None,
-        wanted=None,
-        tell_unused=None,
-        asking=lambda _: nullcontext(),
+        reached={},
+        telling=Telling(Limits(), lambda _: None),
     )
     with pytest.raises(TransferError, match="away"):
         preparation.run()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import datacollect as dc
-from datacollect.transfer.pull import collecting
+from datacollect.transfer.pull import hosts
 
 # Of tests that wait until it is over; what is small comes at once.
 SHORT = {"patience_s": 1.0, "timeout_s": 5.0}
@@ -51,7 +51,7 @@ def test_a_source_behind_a_relay_is_reached_through_it(agents, collection_of, tm
 def test_given_links_decide_on_routes(agents, collection_of, tmp_path, monkeypatch):
     """S1 has twice the bandwidth over R: two thirds go there."""
     # On a busy machine the relay may be known only later.
-    monkeypatch.setattr(collecting, "SETTLE_S", 60.0)
+    monkeypatch.setattr(hosts, "SETTLE_S", 60.0)
     one = agents("S1", {"x": data(6_000_000)})
     relay = agents("R", connect_to={"S1": one.address})
     links = [

@@ -21,8 +21,6 @@ from datacollect.control.events import (
     Timer,
 )
 from datacollect.transfer.protocol.source import GONE, Verdict
-from datacollect.transfer.pull.core.books import TROUBLES, AskedRange, Session, SourceWork, stall_s
-from datacollect.transfer.pull.core.late import Late
 from datacollect.transfer.pull.core.messages import (
     Abandon,
     Action,
@@ -49,7 +47,9 @@ from datacollect.transfer.pull.core.messages import (
     Wake,
     Woken,
 )
-from datacollect.transfer.pull.core.patience import Patience, Silence
+from datacollect.transfer.pull.core.patience import Patience
+from datacollect.transfer.pull.core.todo import Remains, SourceWork, Todo
+from datacollect.transfer.pull.core.under_way import Session, UnderWay, stall_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,7 +57,12 @@ if TYPE_CHECKING:
     from datacollect.control.controller import Controller
     from datacollect.control.events import Event as ControlEvent
 
-MOST_TRIES = 5  # after which a piece is given up whose answers are no good
+# Why a piece is given up whose answers are no good.
+TROUBLES = {
+    Verdict.CORRUPT: "its bytes were not those that the source had hashed, time after time",
+    Verdict.CHANGED: "it changes while it is fetched, time after time",
+    Verdict.UNREADABLE: "the source cannot read it to its end",
+}
 DRAIN_S = 3.0  # in which what was asked for may come before more is planned
 
 
@@ -73,22 +78,18 @@ class CollectorCore:
         Most that is asked for and has not come.
     patience_s : float
         A source is given up that for so long brings no whole answer, nor more of one than before.
-    silences : mapping of str to Silence
-        What the round before has left of its patience with sources.
-    late : mapping of str to set of int
-        Pieces of files of which nothing came before, when it was their turn.
+    before : Remains, optional
+        What the rounds before have left: late files, and of the patience with sources.
     stranded_after_s : mapping of str to float
         Sources for which there is another way than those that the controller knows: where nothing
         comes from one for so long, the core ends, so that more can be planned.
 
     Attributes
     ----------
-    todo : dict of str to set of int
-        Pieces that are not verified yet, but those that are left to the next round.
-    late : Late
-        Those of files of which nothing comes.
-    given_up : dict of str to str
-        Sources from which nothing more can be had, and why.
+    todo : Todo
+        What has yet to come.
+    under_way : UnderWay
+        Sessions, and what is asked for on them.
     route_bytes : Counter
         New bytes by hosts of the route.
     route_sessions : Counter
@@ -108,25 +109,20 @@ class CollectorCore:
         *,
         in_flight_bytes: int = 256 * 2**20,
         patience_s: float = 60.0,
-        silences: Mapping[str, Silence] | None = None,
-        late: Mapping[str, set[int]] | None = None,
+        before: Remains | None = None,
         stranded_after_s: Mapping[str, float] | None = None,
     ) -> None:
+        before = before or Remains()
         self.work = dict(work)
-        self.todo = {source: set(each.needed) for source, each in work.items()}
-        self.given_up: dict[str, str] = {}
+        self.todo = Todo(self.work, before.late)
+        self.under_way = UnderWay(in_flight_bytes)
         self.route_bytes: Counter[tuple[str, ...]] = Counter()
         self.route_sessions: Counter[tuple[str, ...]] = Counter()
         self.refetched: Counter[str] = Counter()
         self.finished: str | None = None
-        self._controller = controller
-        self._in_flight_bytes, self._patience_s = in_flight_bytes, patience_s
-        self.late = Late(self.work, late)
-        self._sessions: dict[int, Session] = {}
-        self._asked_bytes = 0
-        self._tries: Counter[tuple[str, int]] = Counter()
-        self._patience = Patience(work, patience_s, silences, stranded_after_s)
         self.stranded: set[str] = set()
+        self._controller, self._patience_s = controller, patience_s
+        self._patience = Patience(work, patience_s, before.silences, stranded_after_s)
         self._drains_until_s: float | None = None
         self._news: deque[ControlEvent] = deque()
         self._actions: list[Action] = []
@@ -166,63 +162,55 @@ class CollectorCore:
         # Of `Recorded` nothing follows: what is verified is not asked for again.
         return self._decided()
 
-    def silences(self) -> dict[str, Silence]:
-        """Return what the next round is to know of sources that are silent."""
-        return self._patience.silences(self._now_s)
+    def leave(self, remains: Remains) -> None:
+        """Note what the next round is to know."""
+        remains.note(self.todo, self._patience.silences(self._now_s))
 
     def troubles(self, silent_s: float) -> dict[str, str]:
         """Return why sources are tried again of which nothing has come for so long."""
         found = self._patience.troubles(silent_s, self._now_s)
-        return {source: why for source, why in found.items() if self.todo.get(source)}
+        return {source: why for source, why in found.items() if self.todo.pieces.get(source)}
 
     def awaited(self, silent_s: float) -> dict[str, str]:
         """Return what is awaited of sources of which no session has got anything for so long."""
-        return self._patience.awaited(self._sessions.values(), silent_s, self._now_s)
-
-    @property
-    def left_bytes(self) -> int:
-        """What has yet to come."""
-        return sum(self.work[s].sizes[piece] for s, todo in self.todo.items() for piece in todo)
+        return self._patience.awaited(self.under_way.values(), silent_s, self._now_s)
 
     # What happens -----------------------------------------------------------------------------
 
     def _opened(self, event: SessionOpened) -> None:
         number = event.session
-        session = self._sessions.get(number)
+        session = self.under_way.get(number)
         if session is None or session.is_closing:
             return
         if event.is_proved:
             self._patience.proved(session.source, self._now_s)
         session.is_open = True
         session.seen_s = session.mark_s = session.moved_s = self._now_s
-        on_route = sum(s.is_open and s.hosts == session.hosts for s in self._sessions.values())
-        self.route_sessions[session.hosts] = max(self.route_sessions[session.hosts], on_route)
+        hosts = session.hosts
+        self.route_sessions[hosts] = max(self.route_sessions[hosts], self.under_way.n_open(hosts))
         self._note("session opened", session)
         self._news.append(ConnectionOpened(self._now_s, number))
         self._request(session)
 
     def _ended(self, event: SessionEnded) -> None:
-        session = self._sessions.pop(event.session, None)
+        session = self.under_way.ended(event.session)
         if session is None:
             return
-        self._asked_bytes -= session.asked_bytes
         source = session.source
         self._note("session ended", session, why=event.why)
         self._patience.asked_to_wait(source, event.wait_s)
         if not session.is_closing and event.why:
             self._patience.failed(source, event.why)
-        if event.is_final and source not in self.given_up:
+        if event.is_final and source not in self.todo.given_up:
             self._give_up(source, event.why)
         self._news.append(ConnectionClosed(self._now_s, event.session))
         self._request_all()
 
     def _answered(self, event: Answered) -> None:
-        session = self._sessions.get(event.session)
-        if session is not None:
-            self._asked_bytes -= session.answered(event.piece, self._now_s)
-        is_late = event.verdict is Verdict.LATER
-        if not is_late or self._is_newly_late(event.source, event.piece):
-            self._patience.answered(event.source, self._now_s)
+        session = self.under_way.answered(event.session, event.piece, self._now_s)
+        source, is_late = event.source, event.verdict is Verdict.LATER
+        if not is_late or self.todo.is_newly_late(source, event.piece, self._now_s):
+            self._patience.answered(source, self._now_s)
         if event.verdict is Verdict.VERIFIED:
             self._verified(event, session)
         else:
@@ -231,39 +219,38 @@ class CollectorCore:
             self._request(session)
 
     def _verified(self, event: Answered, session: Session | None) -> None:
-        self.todo[event.source].discard(event.piece)
-        self.late.came(event.source, event.piece, self._now_s)
-        self._tries.pop((event.source, event.piece), None)
+        self.todo.came(event.source, event.piece, self._now_s)
         if not event.is_new:
             self.refetched["sent twice"] += event.n_bytes
         elif session is not None:
             self.route_bytes[session.hosts] += event.n_bytes
-        if session is not None:
-            self._came(session, event.piece)
+        self._came(session, event.piece)
 
     def _no_good(self, event: Answered, session: Session | None) -> None:
-        key = (event.source, event.piece)
-        self._tries[key] += event.verdict is not Verdict.LATER  # its source counts those
+        source, piece = event.source, event.piece
+        # A source itself counts how often it asks for another time.
+        is_hopeless = self.todo.came_in_vain(
+            source, piece, counts=event.verdict is not Verdict.LATER
+        )
         self.refetched[event.verdict.value] += event.n_bytes
-        about = {"source": event.source, "why": event.why or event.verdict.value}
+        about = {"source": source, "why": event.why or event.verdict.value}
         self._actions.append(Note("answer refused", about))
         if event.verdict is Verdict.REFUSED and event.file is not None:
-            self.todo[event.source].difference_update(event.pieces)
-            self._actions.append(SetAside(event.source, event.file, event.why))
-            if session is not None:
-                self._came(session, event.piece)
-        elif self._tries[key] > MOST_TRIES:
-            self._abandon(event.source, event.piece, event.why or TROUBLES[event.verdict])
-            if session is not None:
-                self._came(session, event.piece)
+            self.todo.drop(source, event.pieces)
+            self._actions.append(SetAside(source, event.file, event.why))
+            self._came(session, piece)
+        elif is_hopeless:
+            self.todo.drop(source, (piece,))
+            self._actions.append(Abandon(source, piece, event.why or TROUBLES[event.verdict]))
+            self._came(session, piece)
         elif session is None or session.is_closing:
             return  # its range goes to another connection
-        elif event.piece not in self.todo[event.source]:
-            self._came(session, event.piece)  # its file was set aside meanwhile
+        elif piece not in self.todo.pieces[source]:
+            self._came(session, piece)  # its file was set aside meanwhile
         elif event.verdict in (Verdict.CORRUPT, Verdict.LATER):
-            session.queue.appendleft(event.piece)
+            session.queue.appendleft(piece)
         else:
-            self._actions.append(Ask(session.number, event.source, event.piece))
+            self._actions.append(Ask(session.number, source, piece))
 
     def _confirmed(self, event: Confirmed) -> None:
         source = event.source
@@ -273,43 +260,35 @@ class CollectorCore:
             self._actions.append(Retire(source, event.gone, GONE))
         if event.unreadable:
             self._actions.append(Unreadable(source, event.unreadable))
-        session = self._sessions.get(event.session)
+        session = self.under_way.get(event.session)
         if session is None:
             return
         session.queue.appendleft(event.piece)
         self._request(session)
 
-    def _came(self, session: Session, piece: int) -> None:
+    def _came(self, session: Session | None, piece: int) -> None:
         """Tell the controller of ranges that are entirely there."""
-        for each in session.ranges_of.pop(piece, ()):
-            each.left -= 1
-        while session.ranges and not session.ranges[0].left:
-            send = session.ranges.popleft().send
-            self._news.append(
-                RangeArrived(
-                    self._now_s,
-                    session.number,
-                    session.hosts[-1],
-                    send.source,
-                    send.offset_bytes,
-                    send.n_bytes,
-                )
-            )
+        if session is None:
+            return
+        for send in session.came(piece):
+            ends = session.number, session.hosts[-1]
+            offset_bytes, n_bytes = send.offset_bytes, send.n_bytes
+            self._news.append(RangeArrived(self._now_s, *ends, send.source, offset_bytes, n_bytes))
         if session.drains and not session.ranges:
             self._close(session)
 
     def _ticked(self, event: Ticked) -> None:
         for number, arrived in event.arrived_bytes.items():
-            session = self._sessions.get(number)
+            session = self.under_way.get(number)
             if session is not None and session.is_open:
                 self._observe(session, arrived, is_waiting=number in event.waiting)
                 self._news.append(BytesMoved(self._now_s, number, arrived))
         self._request_all()
-        for source, todo in self.todo.items():
-            if source in self.given_up:
+        for source, left in self.todo.pieces.items():
+            if source in self.todo.given_up:
                 continue
-            if not todo:
-                if self.late.put_off[source]:
+            if not left:
+                if self.todo.put_off[source]:
                     self._drain()  # it is their turn
             elif self._patience.is_over(source, self._now_s):
                 self._give_up(source, self._patience.why_over(source, self._now_s))
@@ -321,20 +300,16 @@ class CollectorCore:
         """Learn a session's rate; say so where it is stuck."""
         source = session.source
         self._patience.gained(source, arrived_bytes - session.answered_bytes, self._now_s)
-        others_wait = self.late.others_wait(source, self.todo[source])
-        most_s = stall_s(self._patience_s, others_wait=others_wait)
+        most_s = stall_s(self._patience_s, others_wait=self.todo.others_wait(source))
         is_stuck = session.observe(self._now_s, arrived_bytes, most_s, is_waiting=is_waiting)
         if is_stuck and not session.is_closing:
             session.is_stuck = True
             self._patience.failed(source, "stuck")
             self._note("session stuck", session)
             # Answers come in the order of requests: it waits for the first.
-            if self._is_newly_late(source, next(iter(session.asked))):
+            if self.todo.is_newly_late(source, next(iter(session.asked)), self._now_s):
                 self._patience.excuse(source)
             self._news.append(ConnectionStalled(self._now_s, session.number))
-
-    def _is_newly_late(self, source: str, piece: int) -> bool:
-        return self.late.note(source, piece, self.todo[source], self._now_s)
 
     # What the controller wants ----------------------------------------------------------------
 
@@ -345,18 +320,21 @@ class CollectorCore:
     def _decided(self) -> list[Action]:
         while self._news and self.finished is None:
             self._obey(self._controller.handle(self._news.popleft()))
-        if self.finished is None and not any(
-            todo and source not in self.given_up for source, todo in self.todo.items()
-        ):
-            self._finish("nothing more can be had" if self.given_up else self.late.ending)
-        elif self.finished is None and self._controller.finished and not self._sessions:
-            self._finish("the controller has ended")
-        elif self.finished is None and self._drains_until_s is not None:
-            is_dry = not any(session.asked for session in self._sessions.values())
-            if is_dry or self._now_s >= self._drains_until_s:
-                self._finish("more is to be planned")
+        if self.finished is None and (why := self._ending()) is not None:
+            self._finish(why)
         actions, self._actions = self._actions, []
         return actions
+
+    def _ending(self) -> str | None:
+        """Return why this round is over; None as long as it is not."""
+        if (why := self.todo.ending) is not None:
+            return why
+        if self._controller.finished and not self.under_way:
+            return "the controller has ended"
+        until_s = self._drains_until_s
+        if until_s is not None and (self.under_way.is_dry or self._now_s >= until_s):
+            return "more is to be planned"
+        return None
 
     def _obey(self, decisions: Iterable[Decision]) -> None:
         for decision in decisions:
@@ -376,26 +354,22 @@ class CollectorCore:
         source, *relays, _ = wanted.hosts
         if source not in self.work:
             refuse(wanted, f"{source!r} is no source: relays hold nothing")
-        self._sessions[wanted.connection] = Session(wanted.connection, wanted.hosts, self._now_s)
+        self.under_way[wanted.connection] = Session(wanted.connection, wanted.hosts, self._now_s)
         self._actions.append(OpenSession(wanted.connection, source, tuple(reversed(relays))))
 
     def _send(self, send: Send) -> None:
-        session = self._sessions.get(send.connection)
+        session = self.under_way.get(send.connection)
         if session is None:
             return  # it ended, and the controller is about to hear of it
-        todo, work = self.todo[send.source], self.work[send.source]
+        todo, work = self.todo.pieces[send.source], self.work[send.source]
         pieces = [p for p in work.beginning_in(send.offset_bytes, send.n_bytes) if p in todo]
-        asked = AskedRange(send, len(pieces))
-        session.ranges.append(asked)
-        for piece in pieces:
-            session.ranges_of[piece].append(asked)
-        session.queue.extend(pieces)
+        session.wants(send, pieces)
         if not pieces:
             self._came(session, -1)
         self._request(session)
 
     def _let_go(self, close: Close) -> None:
-        session = self._sessions.get(close.connection)
+        session = self.under_way.get(close.connection)
         if session is None:
             return
         if close.drop_queue or not session.ranges:
@@ -408,39 +382,33 @@ class CollectorCore:
             self._actions.append(CloseSession(session.number, session.is_stuck))
 
     def _request_all(self) -> None:
-        for session in self._sessions.values():
+        for session in self.under_way.values():
             self._request(session)
 
     def _request(self, session: Session) -> None:
         """Ask for pieces, as many as keep the session busy."""
-        sizes, todo = self.work[session.source].sizes, self.todo[session.source]
+        sizes, todo = self.work[session.source].sizes, self.todo.pieces[session.source]
         while self._drains_until_s is None:
-            piece = session.next_piece(sizes, self._in_flight_bytes - self._asked_bytes)
+            piece = self.under_way.next_piece(session, sizes)
             if piece is None:
                 return
             if piece not in todo:
                 self._came(session, piece)
                 continue
-            session.ask(piece, sizes[piece])
-            self._asked_bytes += sizes[piece]
+            self.under_way.ask(session, piece, sizes[piece])
             self._actions.append(Request(session.number, session.source, piece))
 
     # Ends -------------------------------------------------------------------------------------
 
-    def _abandon(self, source: str, piece: int, why: str) -> None:
-        self.todo[source].discard(piece)
-        self._actions.append(Abandon(source, piece, why))
-
     def _give_up(self, source: str, why: str) -> None:
-        self.given_up[source] = why
+        self.todo.given_up[source] = why
         self._actions.append(Note("source given up", {"source": source, "why": why}))
-        for session in list(self._sessions.values()):
-            if session.source == source:
-                self._close(session)
+        for session in self.under_way.of(source):
+            self._close(session)
 
     def _finish(self, why: str) -> None:
         self.finished = why
-        for session in self._sessions.values():
+        for session in self.under_way.values():
             self._close(session)
         self._actions.append(Finish(why))
 

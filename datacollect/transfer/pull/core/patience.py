@@ -11,7 +11,7 @@ from datacollect.net.deadline import RENEWED_BY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from datacollect.transfer.pull.core.books import Session
+    from datacollect.transfer.pull.core.under_way import Session
 
 
 class Silence(NamedTuple):

@@ -13,7 +13,7 @@ from instances.web_answers import manifest, paths_of, whys
 from instances.web_servers import RESET, tiny_server
 
 from datacollect.transfer.pull import planning
-from datacollect.transfer.pull.core import books
+from datacollect.transfer.pull.core import under_way
 
 STALLS = {"a0": "silent", "a1": "half", "a2": "slow", "a3": "silent"}
 GOOD = {f"z{n}": os.urandom(100_000) for n in range(3)}
@@ -25,7 +25,7 @@ def test_files_that_stall_for_ever_keep_no_others_of_their_server_waiting(
 ):
     """Two connections, four of them before the good ones; 10 s and 60 s, only faster."""
     monkeypatch.setattr(planning, "LONGEST_WAIT_S", 0.2)
-    monkeypatch.setattr(books, "STALL_S", 0.6)
+    monkeypatch.setattr(under_way, "STALL_S", 0.6)
     with tiny_server(FILES, stalls=STALLS) as tiny:
         answer = pulled(tiny, paths_of(tiny), connections=2, patience_s=3.6)
         assert arrived() == GOOD

@@ -1,16 +1,16 @@
-"""The core's books: what is to be fetched, and what was asked for on each session."""
+"""What is under way: sessions until their ends are known, and what is asked for on each.
+
+Each session learns its rate, asks for so much ahead, and says when it is stuck.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from datacollect.transfer.protocol.source import Verdict
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Collection, Sequence
 
     from datacollect.control.decisions import Send
 
@@ -36,49 +36,6 @@ def stall_s(patience_s: float, *, others_wait: bool) -> float:
     10.0
     """
     return min(STALL_S, STALL_PART * patience_s) if others_wait else STALL_S
-
-
-def only(piece: int) -> range:
-    """Return a piece as one that has no kin.
-
-    >>> list(only(3))
-    [3]
-    """
-    return range(piece, piece + 1)
-
-
-@dataclass(frozen=True)
-class SourceWork:
-    """What is to be fetched from a source.
-
-    Attributes
-    ----------
-    starts, sizes : tuple of int
-        Where each of its pieces begins, and its bytes.
-    needed : frozenset of int
-        The pieces that are to be fetched.
-    kin : callable
-        Takes a piece; returns all pieces that hold parts of the same files.
-    """
-
-    starts: tuple[int, ...]
-    sizes: tuple[int, ...]
-    needed: frozenset[int]
-    kin: Callable[[int], range] = only
-
-    @property
-    def needed_bytes(self) -> int:
-        """Bytes to be fetched."""
-        return sum(self.sizes[piece] for piece in self.needed)
-
-    def beginning_in(self, offset_bytes: int, n_bytes: int) -> range:
-        """Return the pieces that begin in a range: each is in one of several ranges side by side.
-
-        >>> SourceWork((0, 64, 128), (64, 64, 5), frozenset()).beginning_in(64, 65)
-        range(1, 3)
-        """
-        first = bisect_left(self.starts, offset_bytes)
-        return range(first, bisect_left(self.starts, offset_bytes + n_bytes))
 
 
 @dataclass
@@ -125,6 +82,26 @@ class Session:
         if self.is_closing:
             return None
         return (DATA if self.asked else None) if self.is_open else CONNECTION
+
+    def wants(self, send: Send, pieces: Collection[int]) -> None:
+        """Note a range that is to be sent, and its pieces that have not come."""
+        asked = AskedRange(send, len(pieces))
+        self.ranges.append(asked)
+        for piece in pieces:
+            self.ranges_of[piece].append(asked)
+        self.queue.extend(pieces)
+
+    def came(self, piece: int) -> list[Send]:
+        """Note that a piece is there, or cannot be had; return the ranges that have come by that.
+
+        In their order: a range that has come waits for those before it.
+        """
+        for each in self.ranges_of.pop(piece, ()):
+            each.left -= 1
+        found = []
+        while self.ranges and not self.ranges[0].left:
+            found.append(self.ranges.popleft().send)
+        return found
 
     def next_piece(self, sizes: Sequence[int], room_bytes: int) -> int | None:
         """Take what is to be asked for next off the queue; None where it is enough for now.
@@ -194,9 +171,56 @@ class Session:
         return is_silent or is_slow
 
 
-# Why a piece is given up whose answers are no good.
-TROUBLES = {
-    Verdict.CORRUPT: "its bytes were not those that the source had hashed, time after time",
-    Verdict.CHANGED: "it changes while it is fetched, time after time",
-    Verdict.UNREADABLE: "the source cannot read it to its end",
-}
+class UnderWay(dict[int, Session]):
+    """Sessions by their numbers, from the decision to open them until their ends are known.
+
+    Parameters
+    ----------
+    in_flight_bytes : int
+        Most that is asked for and has not come.
+
+    Attributes
+    ----------
+    asked_bytes : int
+        What is asked for and has not come, on all of them.
+    """
+
+    def __init__(self, in_flight_bytes: int) -> None:
+        super().__init__()
+        self._in_flight_bytes, self.asked_bytes = in_flight_bytes, 0
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing is asked for."""
+        return not any(session.asked for session in self.values())
+
+    def of(self, source: str) -> list[Session]:
+        """Return those to a source."""
+        return [session for session in self.values() if session.source == source]
+
+    def n_open(self, hosts: tuple[str, ...]) -> int:
+        """Return how many are open on a route."""
+        return sum(session.is_open and session.hosts == hosts for session in self.values())
+
+    def ended(self, number: int) -> Session | None:
+        """Note that a session's end is known; None if it was known before."""
+        session = self.pop(number, None)
+        if session is not None:
+            self.asked_bytes -= session.asked_bytes
+        return session
+
+    def answered(self, number: int, piece: int, now_s: float) -> Session | None:
+        """Note that a piece has its whole answer; None where the session's end is known."""
+        session = self.get(number)
+        if session is not None:
+            self.asked_bytes -= session.answered(piece, now_s)
+        return session
+
+    def next_piece(self, session: Session, sizes: Sequence[int]) -> int | None:
+        """Take what is to be asked for next off a session's queue; None where it is enough."""
+        return session.next_piece(sizes, self._in_flight_bytes - self.asked_bytes)
+
+    def ask(self, session: Session, piece: int, n_bytes: int) -> None:
+        """Note that a piece is asked for."""
+        session.ask(piece, n_bytes)
+        self.asked_bytes += n_bytes

@@ -1,0 +1,106 @@
+"""Coordinated, pipelined: relays pass on what comes as it comes, a chunk later."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from datacollect.errors import InfeasibleError
+from datacollect.files.clock import deadline_text, instant_text
+from datacollect.files.units import format_duration
+from datacollect.flow.network.layered import breakpoints_s
+from datacollect.flow.network.preference import preference_or_default
+from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.coordinated.draining import Wishes, plan_with_room
+from datacollect.methods.coordinated.few_transfers import with_few_transfers
+from datacollect.methods.finishing.making import schedule_of
+from datacollect.methods.options.names import COORDINATED
+from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.methods.timing.long_chunks import require_room_for_chunks
+from datacollect.methods.timing.pipeline import pipelined_transfers
+from datacollect.methods.timing.tolerances import PROVED, SAME_INSTANT
+from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
+from datacollect.schedule.data.transfers import Transfers
+
+if TYPE_CHECKING:
+    from datacollect.flow.optimum import FluidOptimum
+    from datacollect.problem.problem import Problem
+    from datacollect.schedule.data.transfers import Route
+    from datacollect.schedule.schedule import Schedule
+    from datacollect.solvers.budget import Budget
+
+
+def pipelined(problem: Problem, options: CoordinatedOptions, budget: Budget) -> Schedule:
+    """Return the pipelined plan that ends first, or is best in time for a deadline; not judged yet.
+
+    Raises
+    ------
+    InfeasibleError
+        Some data cannot arrive, not by the deadline, or not with so few transfers at once.
+    """
+    optimum, deadline_s = fluid_optimum(problem, budget), options.deadline_s
+    if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):
+        raise _late(problem, optimum, deadline_s)
+    prefer = preference_or_default(options.prefer, problem, deadline_s)
+    wishes = Wishes(prefer, deadline_s, options.chunk_s)
+    schedule = _drained(problem, optimum, wishes, budget, options.finish)
+    schedule = schedule.replace(prefer=prefer, deadline_s=deadline_s)
+    if options.most_transfers is None or not problem.total_bytes:
+        return schedule
+    without = CoordinatedOptions(prefer=prefer, finish=options.finish)
+    again = partial(pipelined, options=without, budget=budget)
+    return with_few_transfers(problem, schedule, options.most_transfers, options.chunk_s, again)
+
+
+def _late(problem: Problem, optimum: FluidOptimum, deadline_s: float) -> InfeasibleError:
+    clock = problem.clock
+    if deadline_s < optimum.makespan_s * (1 - SAME_INSTANT):
+        earliest_s = optimum.makespan_s
+        found = f"cannot be met: the earliest possible {'makespan' if clock is None else 'end'} is"
+    else:
+        earliest_s = optimum.attained_s
+        found = "is met by no plan that is known: the fastest ends at"
+    late = format_duration(earliest_s - deadline_s)
+    return InfeasibleError(
+        f"{deadline_text(deadline_s, clock)} {found} {instant_text(earliest_s, clock)}, "
+        f"{late} later. {optimum.bottleneck.text} Allow more time, or relax what binds",
+        problem.sources,
+    )
+
+
+def _drained(
+    problem: Problem, optimum: FluidOptimum, wishes: Wishes, budget: Budget, finish: str
+) -> Schedule:
+    """Plan so that pipelines drain before rates change."""
+    chunk = wishes.chunk_s or 0.0  # there may be nothing to move
+    solver, status = optimum.solver, OPTIMAL
+    routes: tuple[Route, ...] = ()
+    columns = Transfers.build(
+        route=[], hop=[], offset_bytes=[], n_bytes=[], start_s=[], finish_s=[]
+    )
+    if problem.total_bytes:
+        plan, chunk = plan_with_room(problem, optimum, wishes, budget)
+        routes, columns = pipelined_transfers(problem, plan, chunk, optimum.makespan_s, finish)
+        solver = plan.solver
+        if plan.gap > PROVED or not optimum.exact or _may_store_less(problem, wishes):
+            status = HEURISTIC
+    schedule = schedule_of(
+        problem,
+        COORDINATED,
+        (routes, columns),
+        (optimum.makespan_s, optimum.bottleneck),
+        chunk_s=chunk,
+        solver=solver,
+        status=status,
+    )
+    return require_room_for_chunks(problem, schedule)
+
+
+def _may_store_less(problem: Problem, wishes: Wishes) -> bool:
+    """Say whether rates that change within a period might store less for a shorter time.
+
+    Least storage is found among plans whose rates are constant in each period. Where nothing
+    changes and nothing is held, nothing is stored but chunks.
+    """
+    waits = len(breakpoints_s(problem)) > 1 or any(p.host != p.source for p in problem.parcels)
+    return wishes.prefer == "storage" and waits
