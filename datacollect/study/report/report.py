@@ -30,7 +30,7 @@ from datacollect.study.report.verdicts import Verdicts, no_verdicts
 from datacollect.study.store import make_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     import pandas as pd
@@ -155,6 +155,7 @@ def report(
     plotly = plotly_script()
     sweeps = read_sweeps(directory)
     require_over(sweeps, over or {})
+    found = _judged(sweeps, verdicts)
     folder = Path(directory, FOLDER) if output is None else Path(output)
     make_folder(folder, "the report")
     files: dict[str, bytes] = {}
@@ -173,7 +174,6 @@ def report(
         trees.append(
             sweep_tree(sweep, parts.facts(), parts.panels, parts.tables, parts.told, list(shown))
         )
-    found = _judged(sweeps, verdicts, {*files, CLAIMS, SWEEPS})
     judged = [cells_of(found.claims, CLAIMS)]
     judged += [cells_of(table, f"{name}.csv") for name, table in found.tables.items()]
     files |= {cells.file: cells.to_csv().encode() for cells in judged if cells.rows}
@@ -200,8 +200,8 @@ def report(
     )
 
 
-def _judged(sweeps: list[SweepFolder], hook: Hook | None, taken: Container[str]) -> Verdicts:
-    """What a hook returns; refused where the files of its tables are others' already."""
+def _judged(sweeps: list[SweepFolder], hook: Hook | None) -> Verdicts:
+    """What a hook returns; refused where one of its tables is called as the report's own."""
     if hook is None:
         return no_verdicts()
     found = hook(sweeps)
@@ -210,7 +210,7 @@ def _judged(sweeps: list[SweepFolder], hook: Hook | None, taken: Container[str])
             f"verdicts: a hook must return datacollect.Verdicts, got {type(found).__name__}"
         )
     for name in found.tables:
-        if f"{name}.csv" in taken:
+        if f"{name}.csv" in (CLAIMS, SWEEPS):
             raise ProblemError(
                 f"verdicts: {name}.csv is another table of the report; call the hook's otherwise"
             )

@@ -56,7 +56,8 @@ class Verdicts:
         ``where`` together. Of a text such as ``ours: all at once`` it prints what stands before
         the colon.
     tables : mapping
-        Further tables by name: each becomes ``NAME.csv``, if it has rows.
+        Further tables by name: each becomes ``NAME.csv``, if it has rows, in place of the charts'
+        numbers of a sweep that is called so.
 
     Raises
     ------

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from instances.made_hooks import judge
+from instances.made_sweeps import cells_in
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -98,11 +101,7 @@ def test_what_is_no_verdicts_is_refused(sweep_folder):
 
 
 def test_a_table_called_as_another_of_the_report_is_refused(sweep_folder):
-    from dataclasses import replace
-
-    from instances.made_hooks import judge
-
-    for name in ("claims", "figure3_own"):
+    for name in ("claims", "sweeps"):
 
         def clash(sweeps, name=name):
             found = judge(sweeps)
@@ -110,4 +109,16 @@ def test_a_table_called_as_another_of_the_report_is_refused(sweep_folder):
 
         with pytest.raises(dc.ProblemError, match=rf"{name}\.csv is another table of the report"):
             dc.report(sweep_folder, verdicts=clash)
-        assert not (sweep_folder / "report" / "sweeps.csv").exists()
+        assert not (sweep_folder / "report").exists()
+
+
+def test_a_table_called_as_a_sweep_is_the_hook_s(sweep_folder):
+    """The study has a sweep `readings`, and its claims a table of that name."""
+
+    def judge_figure3(sweeps):
+        found = judge(sweeps)
+        return replace(found, tables={"figure3": found.tables["counts"]})
+
+    found = dc.report(sweep_folder, verdicts=judge_figure3)
+    (row,) = cells_in(found.folder / "figure3.csv")
+    assert row == {"sweep": "figure3", "seeds": "6"}
