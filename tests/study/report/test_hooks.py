@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from instances.made_hooks import judge
-from instances.made_sweeps import cells_in
+from instances.made_sweeps import cells_in, gains, write_sweep
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -27,6 +27,14 @@ OTHER_PAPER = {
         "    return dc.Verdicts(by_ratio(sweeps).claims[:0])\n"
     ),
 }
+
+
+@pytest.fixture
+def sweep_folder(tmp_path):
+    """Of one setting: there is little to draw."""
+    only = {"flows": ["60"], "ratio": ["1:1"], "udp": ["5 %"]}
+    write_sweep(tmp_path / "sweep", "figure3", gains, only=only)
+    return tmp_path / "sweep"
 
 
 @pytest.fixture

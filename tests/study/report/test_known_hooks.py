@@ -9,10 +9,17 @@ from instances.small_experiments import experiment_of
 
 import datacollect as dc
 from datacollect.commands.main import run
+from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.known_hooks import hook_for
+
+# One setting of the paper's Figure 3.
+ONE = {"flows": ["60"], "ratio": ["1:1"], "udp": ["5 %"]}
 
 
-def test_the_command_that_gives_verdicts_is_named_in_a_line(sweep_folder, capsys, monkeypatch):
+def test_the_command_that_gives_verdicts_is_named_in_a_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
+    sweep_folder = tmp_path / "figure3"
+    write_sweep(sweep_folder, "figure3", only=ONE)
     assert run(["report", str(sweep_folder)]) == 0
     told = capsys.readouterr().out
     command = f"datacollect report {sweep_folder} --verdicts experiments/paper"
@@ -28,13 +35,12 @@ def test_the_command_that_gives_verdicts_is_named_in_a_line(sweep_folder, capsys
 
 def test_other_sweeps_name_none(tmp_path, capsys):
     dc.sweep(experiment_of(), tmp_path, workers=0)
-    assert dc.report(tmp_path).known_hook == ""
     assert run(["report", str(tmp_path)]) == 0
     assert "verdicts" not in capsys.readouterr().out
 
 
 def test_among_several_sweeps_one_of_the_paper_s_is_enough(tmp_path):
     dc.sweep(experiment_of(), tmp_path / "own", workers=0)
-    only = {"flows": ["60"], "ratio": ["1:1"], "udp": ["5 %"]}
-    write_sweep(tmp_path / "figure3", "figure3", only=only)
-    assert dc.report(tmp_path).known_hook == "experiments/paper"
+    write_sweep(tmp_path / "figure3", "figure3", only=ONE)
+    assert hook_for(read_sweeps(tmp_path)) == "experiments/paper"
+    assert hook_for(read_sweeps(tmp_path / "own")) == ""
