@@ -102,7 +102,8 @@ def report(
         with one connection per source, or, where that was not run, the first way in the file.
     verdicts : callable, optional
         A hook that judges claims: it gets the sweeps, a list of
-        `datacollect.study.report.folders.SweepFolder`, and returns `datacollect.Verdicts`.
+        `datacollect.study.report.folders.SweepFolder`, and returns
+        `datacollect.study.report.verdicts.Verdicts`.
     before_writing : callable
         Called with the path of each file before the first is written; may raise.
 
