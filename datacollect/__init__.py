@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
     from datacollect.study.experiment import Experiment
     from datacollect.study.report.report import Report, report
+    from datacollect.study.report.verdicts import Verdicts
     from datacollect.study.sweep import sweep
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.run import pull
@@ -91,6 +92,7 @@ _HOMES = {
     "schedule.progress": ("Progress", "remaining_problem"),
     "methods.replanning.replan": ("replan",),
     "study.report.report": ("Report", "report"),
+    "study.report.verdicts": ("Verdicts",),
     "scenario.scenario": ("Scenario",),
     "schedule.schedule": ("Schedule",),
     "schedule.data.transfers": ("Bottleneck", "Route", "Transfers"),
@@ -129,6 +131,7 @@ __all__ = [
     "SolverUnavailableError",
     "TimeLimitError",
     "Transfers",
+    "Verdicts",
     "best_path",
     "compare",
     "coordinated",

@@ -83,7 +83,7 @@ def found(
     """Return means without and with the control, a row for each setting and method."""
     import pandas as pd
 
-    from datacollect.study.report.control_variate import FOLDS, controlled_mean
+    from paper.control_variate import FOLDS, controlled_mean
 
     by_labels = {labels: part.set_index("seed")["makespan_s"] for labels, part in
                  control.groupby(axes)}  # fmt: skip

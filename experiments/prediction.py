@@ -122,11 +122,11 @@ def nine_of_ten(ratios: Sequence[float]) -> tuple[float, float, float]:
 
 
 def show_learned(name: str, found: list[Found]) -> None:
-    """Print the factors of a method."""
+    """Print the factors of a method, for datacollect/control/learned.json."""
     for is_free, where in ((False, "beside others"), (True, "mostly free")):
         ratios = [run.over_bare for run in found if run.is_free == is_free]
         low, middle, high = nine_of_ten(ratios)
-        print(f"{name}, {where}: {len(ratios)} runs, Factors({low:.3f}, {middle:.3f}, {high:.3f})")
+        print(f"{name}, {where}: {len(ratios)} runs, [{low:.3f}, {middle:.3f}, {high:.3f}]")
     rows: list[list[float]] = [[] for _ in PARTS]
     for run in found:
         for noted in run.forecasts:

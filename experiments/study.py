@@ -157,6 +157,7 @@ def reused(results: Path, sweep: Sweep) -> list[str]:
 def report(results: Path, folder: Path) -> list[str]:
     """Return the report's arguments."""
     found = ["report", str(results), "-o", str(folder), "--force"]
+    found += ["--verdicts", os.path.relpath(HERE / "paper")]
     for over, names in OVER.items():
         if any((results / name).is_dir() for name in names):
             found += ["--over", over]

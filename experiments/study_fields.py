@@ -13,7 +13,7 @@ finds numbers that stand in none. It makes no number of its own.
 | `NAME.summary`, `.prediction`, `.across`, `.own`, `claims`, `readings` | a cell of that CSV |
 | `paper` | one of the paper's numbers: those of its claims, in `PAPER` |
 | `base` | a key of experiments/base.toml |
-| `rule` | a constant by which `datacollect.study.report` judges |
+| `rule` | a constant by which `paper` judges, or `datacollect` makes intervals |
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def value_of(source: str, results: Path = RESULTS) -> str:
         return WAYS[way](_at(tomllib.loads((HERE / "base.toml").read_text()), names[0]))
     if first == "rule":
         module, _, constant = names[0].rpartition(".")
-        return WAYS[way](getattr(importlib.import_module(f"datacollect.{module}"), constant))
+        return WAYS[way](getattr(importlib.import_module(module), constant))
     return _of_results(source, results / f"{first.replace('.', '_')}.csv", names[0], choice, way)
 
 

@@ -1,6 +1,6 @@
 """Put a report's numbers and pictures into the documentation.
 
-    datacollect report RESULTS -o REPORT
+    datacollect report RESULTS -o REPORT --verdicts experiments/paper
     python experiments/study_tables.py REPORT --sweeps RESULTS
 
 The report's CSV files of means, predictions and claims go to experiments/results/study/; what was
@@ -11,7 +11,7 @@ and what of it: "figure3 makespan", "figure3 across", "figure3 prediction" or "p
 choice of rows as in "figure3 makespan flows=60". Those of the sweeps' pictures that a page shows
 go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
 (study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
-experiments/results/study/rows` makes all of it again.
+experiments/results/study/rows --verdicts experiments/paper` makes all of it again.
 Makes no number of its own.
 """
 
@@ -71,7 +71,10 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=HERE / "results" / "study")
     options = parser.parse_args()
     if not (options.report / "claims.csv").is_file():
-        sys.exit(f"{options.report}: no claims.csv; write a report with `datacollect report DIR`")
+        sys.exit(
+            f"{options.report}: no claims.csv; write a report with `datacollect report DIR "
+            "--verdicts experiments/paper`"
+        )
     figures = options.page.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)

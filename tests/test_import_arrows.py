@@ -56,7 +56,7 @@ MAY_IMPORT = {
     "explanation": f"{PROBLEMS} solvers schedule flow methods",
     "pictures": f"{PLANS} transfer explanation",
     "scenario": f"{PROBLEMS} topologies schedule measurement methods simulation",
-    "study": f"{LEAVES} examples problem schedule methods simulation scenario",
+    "study": f"{LEAVES} problem schedule methods simulation scenario",
     "commands": (
         f"{LEAVES} examples problem net schedule exports measurement methods simulation "
         "transfer explanation pictures scenario study"

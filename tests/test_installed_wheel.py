@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from conftest import NO_NS3, REPOSITORY
+from instances.made_sweeps import SMALL, gains, write_sweep
 from judges.imports import FOLDERS
 
 NOT_SOURCE = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "build")
@@ -135,6 +136,24 @@ def test_commands_run_from_an_empty_folder(call, tmp_path):
     (tmp_path / "empty" / "small.toml").write_text(EXPERIMENT)
     call("datacollect", "sweep", "small.toml", "-o", "sweep", "--workers", "1")
     assert "index.html" in call("datacollect", "report", "sweep")
+
+
+@pytest.mark.slow
+def test_a_report_of_the_paper_s_sweep_has_its_tables_and_names_what_judges_it(
+    call, tmp_path, monkeypatch
+):
+    """The study's claims are no part of the package; a clone has them beside it."""
+    monkeypatch.setenv("COLUMNS", "400")
+    write_sweep(tmp_path / "empty" / "figure3", "figure3", gains, only=SMALL)
+    told = call("datacollect", "report", "figure3")
+    assert "over direct" in told
+    (line,) = (line for line in told.splitlines() if line.startswith("verdicts "))
+    command = "datacollect report figure3 --verdicts experiments/paper"
+    assert " ".join(line.split()) == f"verdicts in a clone of datacollect: {command}"
+    shutil.rmtree(tmp_path / "empty" / "figure3" / "report")
+    hook = REPOSITORY / "experiments" / "paper"
+    told = call("datacollect", "report", "figure3", "--verdicts", hook)
+    assert "C1     direct" in told
 
 
 @pytest.mark.slow

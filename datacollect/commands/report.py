@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from datacollect.study.report.own import SweepReport
     from datacollect.study.report.report import Report
+    from datacollect.study.report.verdicts import Verdicts
 
 
 def report(
@@ -45,14 +47,23 @@ def report(
             help="Compare makespans with this label's, of a paired axis; default: direct.",
         ),
     ] = None,
+    verdicts: Annotated[
+        str | None,
+        typer.Option(
+            "--verdicts",
+            metavar="HOOK",
+            help="Judge claims by a folder, file or module, and :NAME of its function: judge.",
+        ),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Print a sweep's own results, draw its figures, write its tables.
 
-    Claims of the core paper are judged where runs have to do with them. The page index.html has
-    it all, interactive, and needs no network; it is left out where plotly is not installed.
+    The page index.html has it all, interactive, and needs no network; it is left out where plotly
+    is not installed. Claims are judged by the code that --verdicts names, which is run.
     """
+    from datacollect.study.report.hooks import load_hook
     from datacollect.study.report.report import PAGE
     from datacollect.study.report.report import report as write_report
 
@@ -63,15 +74,18 @@ def report(
 
     labels = label_by_axis(over or ())
     require_free(Path(output or "", PAGE))
+    hook = None if verdicts is None else load_hook(verdicts)
     with working("reading, drawing"):
-        found = write_report(directory, output, over=labels, before_writing=require_free)
+        found = write_report(
+            directory, output, over=labels, verdicts=hook, before_writing=require_free
+        )
     if as_json:
         emit_json(_tree(found))
         return
     for sweep in found.sweeps:
         _show_own(sweep)
     if len(found.claims):
-        _show_claims(found)
+        _show_claims(found.verdicts)
     if found.n_unreadable:
         note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
     if found.page is None:
@@ -85,8 +99,14 @@ def report(
         [
             ("page", page),
             ("besides", f"{n_besides} pictures and tables in {found.folder}"),
+            *([("verdicts", _command_for_verdicts(directory, found))] if found.known_hook else []),
         ]
     )
+
+
+def _command_for_verdicts(directory: str, found: Report) -> str:
+    command = shlex.join(["datacollect", "report", directory, "--verdicts", found.known_hook])
+    return f"in a clone of datacollect: {command}"
 
 
 def label_by_axis(parts: Sequence[str]) -> dict[str, str]:
@@ -116,6 +136,7 @@ def _tree(found: Report) -> dict[str, Any]:
         "sweeps": [sweep.to_dict() for sweep in found.sweeps],
         "results": [row for sweep in found.sweeps for row in sweep.rows()],
         "claims": found.claims.to_dict("records"),
+        "known_hook": found.known_hook or None,
     }
 
 
@@ -182,39 +203,32 @@ def _interval(row: Mapping[Hashable, Any], name: str) -> str:
 # Claims -----------------------------------------------------------------------------------------
 
 
-def _show_claims(found: Report) -> None:
+def _show_claims(verdicts: Verdicts) -> None:
     from datacollect.study.report.verdicts import NOT_RUN
 
-    judged = found.claims[found.claims["verdict"] != NOT_RUN]
+    judged = verdicts.claims[verdicts.claims["verdict"] != NOT_RUN]
     for where, claims in judged.groupby("where", sort=False):
         rows = [
-            [
-                claim["claim"],
-                claim["part"],
-                _whose(claim),
-                claim["paper"],
-                _found(claim),
-                _verdict(claim),
-            ]
+            [_claim_cell(claim, column) for column in verdicts.printed]
             for claim in claims.to_dict("records")
         ]
         if where:
             emit_text(f"{where!s}:")
-        emit_table(("claim", "part", "method", "paper", "found", "verdict"), rows)
+        emit_table(tuple(verdicts.printed.values()), rows)
         emit("")
-    counts = Counter(found.claims["verdict"])
+    counts = Counter(verdicts.claims["verdict"])
     emit_text(", ".join(f"{n} × {word}" for word, n in counts.items()))
-    if (~judged["is_settled"]).any():
+    if (~judged["is_settled"].astype(bool)).any():
         emit_text("open: more seeds may still decide otherwise")
 
 
-def _verdict(claim: Mapping[Hashable, Any]) -> str:
-    return f"{claim['verdict']}{'' if claim['is_settled'] else ', open'}"
-
-
-def _whose(claim: Mapping[Hashable, Any]) -> str:
-    """Whose way of carrying the coordinated plan out is judged: the paper's, or ours."""
-    return str(claim["method"]).partition(":")[0]
+def _claim_cell(claim: Mapping[Hashable, Any], column: str) -> str:
+    """What is said of a claim in one column; of a text with a colon only what stands before it."""
+    if column == "value":
+        return _found(claim)
+    if column == "verdict":
+        return f"{claim['verdict']}{'' if claim['is_settled'] else ', open'}"
+    return str(claim[column]).partition(": ")[0]
 
 
 def _found(claim: Mapping[Hashable, Any]) -> str:

@@ -19,6 +19,8 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
+from datacollect.control.learned import learned
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,10 +33,10 @@ MEMORY_S = 4.0
 # So much must have been observed, lest a connection's slow start be taken for its rate.
 LEAST_BUSY_S = 2.0
 # r/b counts by this power, and as no less than LEAST_SHARE: 1 would be the marginal of a wire
-# that was probed rightly, 0 ignores what was probed. Tuned on the settings with wrong estimates of
-# experiments/families.toml, seeds 1 to 8: lower loses where probes are right, higher where wrong.
-TRUST_IN_PROBES = 0.25
-LEAST_SHARE = 0.25
+# that was probed rightly, 0 ignores what was probed (`datacollect/control/learned.json`).
+_LEARNED = learned("connection_counts")
+TRUST_IN_PROBES: float = _LEARNED["trust_in_probes"]
+LEAST_SHARE: float = _LEARNED["least_share"]
 # Hosts whose probes were so many times faster than the middle one's need no second connection.
 FAR_FASTER = 6.0
 # Where several connections of a link bring together what a probe got alone, within this factor and

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from datacollect.control.learned import learned
 from datacollect.methods.connections.connected import earliest_s
 from datacollect.methods.known_rates import known_capacities, wire_capacities, with_known_rates
-from datacollect.methods.options.names import ADAPTIVE, COORDINATED, DIRECT
+from datacollect.methods.options.names import ADAPTIVE
 from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.schedule.data.use import connections_by_link, streams_by_hop
 
@@ -69,21 +70,18 @@ class Factors(NamedTuple):
 # Where a probe got more than this part of its narrowest known wire, in the middle of all.
 MOSTLY_FREE = 0.5
 
-# Learned by `python experiments/prediction.py learn`: the base scenario at a tenth in the fluid
-# engine, seeds 1 to 100, peering and access wires known; first beside others, then on wires that
-# are mostly free. A method that is not here is not predicted.
-AT_FAIR_RATES = {
-    DIRECT: (Factors(1.002, 1.017, 1.039), Factors(1.002, 1.003, 1.270)),
-    COORDINATED: (Factors(1.003, 1.024, 1.082), Factors(0.977, 0.997, 1.564)),
-    ADAPTIVE: (Factors(1.055, 1.076, 1.187), Factors(1.008, 1.049, 1.633)),
-}
-# The same with `--engine ns3`, seeds 1 to 20: packets are lost, windows grow, and probes of one
-# moment are further from what the next gets.
-IN_PACKETS = {
-    DIRECT: (Factors(0.720, 1.005, 1.201), Factors(0.980, 1.071, 1.454)),
-    COORDINATED: (Factors(0.924, 1.198, 1.745), Factors(0.776, 1.008, 1.398)),
-    ADAPTIVE: (Factors(0.908, 1.069, 1.253), Factors(1.011, 1.187, 1.425)),
-}
+
+def _factors(part: str) -> dict[str, tuple[Factors, Factors]]:
+    """Factors of each method, beside others and on wires that are mostly free, as learned."""
+    return {
+        method: (Factors(*beside_others), Factors(*mostly_free))
+        for method, (beside_others, mostly_free) in learned(part).items()
+    }
+
+
+# Of `datacollect/control/learned.json`. A method that is not there is not predicted.
+AT_FAIR_RATES = _factors("predictions_at_fair_rates")
+IN_PACKETS = _factors("predictions_in_packets")
 
 
 def predicted(

@@ -61,7 +61,8 @@ def test_sweeps_take_from_each_other_and_the_report_compares_what_they_ask(study
     for name in ("figure3", "probes"):
         (tmp_path / name).mkdir()
     assert study.reused(tmp_path, sweeps["figure3"]) == ["--reuse", str(tmp_path / "probes")]
-    assert study.report(tmp_path, tmp_path / "report")[5:] == ["--over", "probes=5 MB"]
+    options = ["--verdicts", "experiments/paper", "--over", "probes=5 MB"]
+    assert study.report(tmp_path, tmp_path / "report")[5:] == options
     assert {name for names in study.OVER.values() for name in names} < sweeps.keys()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+from datacollect.control.learned import learned
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,17 +21,17 @@ APART = 2.0
 # the wires that they share have no more to give than before.
 BRINGS_MORE = 0.5
 # How the time that remained related to the forecast, by the part that had arrived: where nine of
-# ten began and ended, in the base scenario at a tenth with 0, 20 and 60 flows, seeds 1 to 100, with
-# queues (`python experiments/prediction.py learn`). Early forecasts are late: what connections
-# bring is seen a piece late.
-PARTS = (0.0, 0.2, 0.4, 0.6, 0.8)
-LOW = (0.54, 0.70, 0.90, 0.97, 0.85)
-HIGH = (1.34, 1.58, 1.57, 1.34, 1.30)
+# ten began and ended (`datacollect/control/learned.json`). Early forecasts are late: what
+# connections bring is seen a piece late.
+_LEARNED = learned("forecasts")
+PARTS: Sequence[float] = _LEARNED["parts"]
+LOW: Sequence[float] = _LEARNED["low"]
+HIGH: Sequence[float] = _LEARNED["high"]
 # Where the end was predicted from known wires before the start, that is believed until a tenth has
 # arrived, and what is seen from four tenths on; in between the mixture. Nine of ten runs then:
 BELIEVED_UNTIL, SEEN_FROM = 0.1, 0.4
-EXPECTED_LOW = (0.89, 0.83, 0.90, 0.97, 0.85)
-EXPECTED_HIGH = (1.34, 1.35, 1.57, 1.34, 1.30)
+EXPECTED_LOW: Sequence[float] = _LEARNED["expected_low"]
+EXPECTED_HIGH: Sequence[float] = _LEARNED["expected_high"]
 TENTHS = 10
 
 

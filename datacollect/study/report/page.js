@@ -110,12 +110,19 @@ function ownSection(sweep, isOpen) {
 
 // Claims ----------------------------------------------------------------------------------------
 
+function claimCell(table, row, name, head, verdict) {
+  if (name === "claim") return make("td", {}, head);
+  if (name === "value") return cell(table, row, name, ["low", "high"]);
+  if (name === "verdict") return make("td", {class: "verdict"}, verdict);
+  return make("td", {}, row[table.columns.indexOf(name)]);
+}
+
 function claimRows(table, row) {
   const at = name => row[table.columns.indexOf(name)];
   const settled = at("is_settled") === "yes" || at("verdict") === "not run";
   const verdict = `${MARKS[at("verdict")]} ${at("verdict")}${settled ? "" : " (not settled)"}`;
   const head = make("button", {type: "button", "aria-expanded": "false"}, at("claim"));
-  const why = make("tr", {class: "why", hidden: ""}, make("td", {colspan: "9"},
+  const why = make("tr", {class: "why", hidden: ""}, make("td", {colspan: table.shown.length},
     make("strong", {}, at("why")), make("br"),
     [at("where"), at("setting"), at("seeds") === "0" ? "" : `${at("seeds")} seeds`]
       .filter(Boolean).join("; ")));
@@ -123,19 +130,15 @@ function claimRows(table, row) {
     why.hidden = !why.hidden;
     head.setAttribute("aria-expanded", String(!why.hidden));
   };
-  const cells = [at("statement"), at("paper")].map(text => make("td", {}, text));
-  const line = make("tr", {class: "claim", onclick: toggle}, make("td", {}, head), ...cells,
-    cell(table, row, "value", ["low", "high"]), make("td", {}, at("connections")),
-    make("td", {}, at("equal_connections")), make("td", {}, at("method")), make("td", {}, at("where")),
-    make("td", {class: "verdict"}, verdict));
+  const line = make("tr", {class: "claim", onclick: toggle},
+    ...table.shown.map(([name]) => claimCell(table, row, name, head, verdict)));
   return [line, why];
 }
 
 function claimsSection(table) {
-  const heads = ["claim", "the paper says", "its number", "ours", "connections",
-    "direct with as many, over coordinated", "coordinated method", "where", "verdict"];
+  const heads = table.shown.map(([, heading]) => make("th", {scope: "col"}, heading));
   return make("div", {class: "wide"}, make("table", {id: "claims"},
-    make("thead", {}, make("tr", {}, ...heads.map(text => make("th", {scope: "col"}, text)))),
+    make("thead", {}, make("tr", {}, ...heads)),
     make("tbody", {}, ...table.rows.flatMap(row => claimRows(table, row)))));
 }
 
@@ -284,7 +287,7 @@ const main = document.querySelector("main");
 main.append(make("h2", {}, "What was found"),
   ...data.sweeps.map((sweep, i) => ownSection(sweep, i === 0)));
 if (data.claims.rows.length > 0) {
-  main.append(make("h2", {}, "What the paper claims, and what is found"),
+  main.append(make("h2", {}, data.claims.title),
     make("p", {}, "A click on a row says why. CSV: ", csvLink(data.claims)),
     claimsSection(data.claims));
 }

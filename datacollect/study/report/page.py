@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from datacollect.study.report.folders import SweepFolder
     from datacollect.study.report.own import SweepReport
     from datacollect.study.report.panels import Panel
+    from datacollect.study.report.verdicts import Verdicts
 
 # Of single runs: how many in a page, and how many transfers and hosts of each.
 MOST_RUNS, MOST_BARS, MOST_HOSTS = 150, 400, 10
@@ -75,7 +76,7 @@ def plotly_script() -> str | None:
 
 def page_html(
     title: str,
-    claims: Cells,
+    claims: Mapping[str, Any],
     sweeps: Sequence[Mapping[str, Any]],
     runs: Mapping[str, Mapping[str, Any]],
     plotly: str,
@@ -85,7 +86,8 @@ def page_html(
     Parameters
     ----------
     title : str
-    claims : Cells
+    claims : mapping
+        As `claims_tree` makes it.
     sweeps : sequence of mapping
         As `sweep_tree` makes them.
     runs : mapping
@@ -94,7 +96,7 @@ def page_html(
         Script.
     """
     tree = {
-        "claims": vars(claims),
+        "claims": dict(claims),
         "sweeps": list(sweeps),
         "runs": dict(runs),
         "colours": list(COLOURS),
@@ -109,6 +111,15 @@ def page_html(
         # In a script nothing is escaped, but "</script>" and "<!--" would end or change it.
         data=text.replace("<", "\\u003c"),
     )
+
+
+def claims_tree(verdicts: Verdicts, cells: Cells) -> dict[str, Any]:
+    """Return what the page shows of a hook's claims, whose table is `cells`."""
+    return {
+        **vars(cells),
+        "title": verdicts.title,
+        "shown": [list(column) for column in verdicts.shown.items()],
+    }
 
 
 def sweep_tree(

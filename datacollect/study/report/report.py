@@ -1,4 +1,4 @@
-"""From the folders of sweeps to pictures, tables, verdicts on the paper's claims, and one page."""
+"""From the folders of sweeps to pictures, tables, verdicts of a hook, and one page."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from datacollect.errors import ProblemError
 from datacollect.files.documents import write_atomically
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
-from datacollect.study.report.claims import claims_table, findings
 from datacollect.study.report.figures import draw_panels, panel_groups, picture_bytes
 from datacollect.study.report.folders import read_sweeps
+from datacollect.study.report.known_hooks import hook_for
 from datacollect.study.report.own import SweepReport, require_over, sweep_report
-from datacollect.study.report.page import MOST_RUNS, page_html, plotly_script, run_tree, sweep_tree
+from datacollect.study.report.page import (
+    MOST_RUNS,
+    claims_tree,
+    page_html,
+    plotly_script,
+    run_tree,
+    sweep_tree,
+)
 from datacollect.study.report.panels import panels_of, panels_table
-from datacollect.study.report.readings import readings_table
 from datacollect.study.report.tables import prediction_table, summary_table
-from datacollect.study.report.verdicts import NOT_RUN
+from datacollect.study.report.verdicts import Verdicts, no_verdicts
 from datacollect.study.store import make_folder
 
 if TYPE_CHECKING:
@@ -32,12 +39,9 @@ if TYPE_CHECKING:
 
     from datacollect.study.report.folders import SweepFolder
     from datacollect.study.report.panels import Panel
+    from datacollect.study.report.verdicts import Hook
 
 PAGE, CLAIMS, SWEEPS, FOLDER = "index.html", "claims.csv", "sweeps.csv", "report"
-READINGS = "readings.csv"
-
-# Claims that are computed by hand rather than from runs.
-WITHOUT_RUNS = "C12"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +55,11 @@ class Report:
         None where Plotly, which draws it, is not installed; all else is there.
     sweeps : tuple of SweepReport
         Own results, sweep by sweep; those with no finished run are left out.
-    claims : DataFrame
-        The fields of `datacollect.study.report.judging.Finding`; no rows where no run is in a
-        setting that the core paper's claims speak of.
+    verdicts : Verdicts
+        What the hook found; no claims where there was no hook.
+    known_hook : str
+        Folder of this project's repository whose hook judges such sweeps; empty where none does,
+        or where a hook was given.
     files : tuple of str
         Names of all files in the folder, sorted.
     n_runs : int
@@ -64,7 +70,8 @@ class Report:
     folder: Path
     page: Path | None
     sweeps: tuple[SweepReport, ...]
-    claims: pd.DataFrame
+    verdicts: Verdicts
+    known_hook: str
     files: tuple[str, ...]
     n_runs: int
     n_unreadable: int
@@ -86,12 +93,18 @@ class Report:
             ],
         )
 
+    @property
+    def claims(self) -> pd.DataFrame:
+        """The hook's claims with their verdicts, as in ``claims.csv``."""
+        return self.verdicts.claims
+
 
 def report(
     directory: str | PathLike[str],
     output: str | PathLike[str] | None = None,
     *,
     over: Mapping[str, str] | None = None,
+    verdicts: Hook | None = None,
     before_writing: Callable[[Path], None] = lambda _: None,
 ) -> Report:
     """Write the report of one sweep, or of all sweeps right below a folder.
@@ -106,6 +119,10 @@ def report(
     over : mapping, optional
         What makespans are compared with in own results: labels by paired axis. By default direct
         with one connection per source, or, where that was not run, the first way in the file.
+    verdicts : callable, optional
+        A hook that judges claims: it gets the sweeps, a list of
+        `datacollect.study.report.folders.SweepFolder`, and returns
+        `datacollect.study.report.verdicts.Verdicts`.
     before_writing : callable
         Called with the path of each file before the first is written; may raise.
 
@@ -115,15 +132,14 @@ def report(
         ``index.html`` is one page that needs no network, if Plotly is installed. For each sweep
         there are pictures (PNG and SVG) and, as CSV, its own results, all numbers drawn, a summary
         of each setting and one over all settings, predictions against measurements, and the runs;
-        ``sweeps.csv`` has how the numbers were made. Where the core paper's claims could be judged,
-        ``claims.csv`` has the verdicts, ``readings.csv`` those under other readings of its text, if
-        any were run.
+        ``sweeps.csv`` has how the numbers were made. Where the hook found verdicts, ``claims.csv``
+        has them, and each of its own tables is a CSV as well.
 
     Raises
     ------
     ProblemError
-        There is no sweep, none of its runs is finished, `over` names what is not there, or
-        `output` cannot be written.
+        There is no sweep, none of its runs is finished, `over` names what is not there, the hook
+        returns something else than verdicts, or `output` cannot be written.
 
     Examples
     --------
@@ -160,6 +176,8 @@ def report(
     with stage(f"reading {directory}"):
         sweeps = read_sweeps(directory)
     require_over(sweeps, over or {})
+    with stage("judging claims"):
+        found = _judged(sweeps, verdicts)
     folder = Path(directory, FOLDER) if output is None else Path(output)
     make_folder(folder, "the report")
     files: dict[str, bytes] = {}
@@ -180,41 +198,47 @@ def report(
         trees.append(
             sweep_tree(sweep, parts.facts(), parts.panels, parts.tables, parts.told, list(shown))
         )
-    with stage("judging claims"):
-        claims = _claims(sweeps)
-    cells = cells_of(claims, CLAIMS)
-    if not claims.empty:
-        files[CLAIMS] = cells.to_csv().encode()
-    readings = readings_table(sweeps)
-    if not readings.empty:
-        files[READINGS] = cells_of(readings, READINGS).to_csv().encode()
+    judged = [cells_of(found.claims, CLAIMS)]
+    judged += [cells_of(table, f"{name}.csv") for name, table in found.tables.items()]
+    files |= {cells.file: cells.to_csv().encode() for cells in judged if cells.rows}
     facts = [[tree["name"], *fact] for tree in trees for fact in tree["facts"]]
     files[SWEEPS] = Cells(SWEEPS, ["sweep", "fact", "value"], facts).to_csv().encode()
     title = f"Report: {', '.join(tree['name'] for tree in trees)}"
     if plotly is not None:
-        files[PAGE] = page_html(title, cells, trees, runs, plotly).encode()
+        files[PAGE] = page_html(title, claims_tree(found, judged[0]), trees, runs, plotly).encode()
     for name in files:
         before_writing(folder / name)
     for name, content in files.items():
         write_atomically(folder / name, content)
-    for name in {CLAIMS, PAGE} - files.keys():
+    for name in {*(cells.file for cells in judged), PAGE} - files.keys():
         (folder / name).unlink(missing_ok=True)  # of a report before, which had it
     return Report(
         folder=folder,
         page=folder / PAGE if PAGE in files else None,
         sweeps=tuple(told),
-        claims=claims,
+        verdicts=found,
+        known_hook=hook_for(sweeps) if verdicts is None else "",
         files=tuple(sorted(files)),
         n_runs=sum(len(sweep.table) for sweep in sweeps),
         n_unreadable=sum(sweep.n_unreadable for sweep in sweeps),
     )
 
 
-def _claims(sweeps: list[SweepFolder]) -> pd.DataFrame:
-    """Verdicts, or none where no run has to do with a claim: most sweeps ask other questions."""
-    table = claims_table(findings(sweeps))
-    judged = table[(table["verdict"] != NOT_RUN) & (table["claim"] != WITHOUT_RUNS)]
-    return table[:0] if judged.empty else table
+def _judged(sweeps: list[SweepFolder], hook: Hook | None) -> Verdicts:
+    """What a hook returns; refused where one of its tables is called as the report's own."""
+    if hook is None:
+        return no_verdicts()
+    found = hook(sweeps)
+    if not isinstance(found, Verdicts):
+        raise ProblemError(
+            f"verdicts: a hook must return datacollect.Verdicts, got {type(found).__name__}"
+        )
+    for name in found.tables:
+        if f"{name}.csv" in (CLAIMS, SWEEPS):
+            raise ProblemError(
+                f"verdicts: {name}.csv is another table of the report; call the hook's otherwise"
+            )
+    return found
 
 
 class _Parts:

@@ -142,7 +142,6 @@ def test_a_report_without_claims_takes_away_those_of_before(fixed, tmp_path):
     assert found.claims.empty
     assert "claims.csv" not in found.files
     assert not (tmp_path / "claims.csv").exists()
-    # Those of a sweep of the paper's own settings stay.
     assert list(found.claims.columns)[:2] == ["claim", "part"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from instances import made_hooks
 from instances.made_sweeps import cells_in
 from instances.small_experiments import SCENARIO, experiment_of
 from instances.watched_pages import wait_until
@@ -14,7 +15,7 @@ OVER_DIRECT = "makespan over that of direct (ratio)"
 
 
 def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_folder, browser):
-    folder = dc.report(sweep_folder).folder
+    folder = dc.report(sweep_folder, verdicts=made_hooks.judge).folder
     page, complaints = browser.new_page(), []
     page.set_default_timeout(PATIENCE_MS)
     page.on("console", lambda message: complaints.append(message.text))
@@ -60,6 +61,10 @@ def test_the_page_draws_answers_clicks_and_shows_the_numbers_of_the_files(sweep_
     claim.click()
     assert cells_in(folder / "claims.csv")[0]["why"] in why.inner_text()
     assert "[" in claim.inner_text()  # the interval
+    assert "✓ holds (not settled)" in claim.inner_text()
+    assert "What somebody says" in page.locator("h2").all_inner_texts()
+    heads = page.locator("#claims th").all_inner_texts()
+    assert heads == ["claim", "somebody says", "ratio", "verdict"]
 
     # A run: by its link, and by a click on a point.
     page.get_by_text("Single runs: schedule and storage").click()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from instances.made_sweeps import write_sweep
 
-from datacollect.study.report.claims import claims_table, findings
 from datacollect.study.report.folders import read_sweeps
-from datacollect.study.report.readings import readings_table
+from paper.claims import claims_table, findings
+from paper.readings import readings_table
 
 GAINS = {"direct": 2.6, "best-path": 2.5}
 

@@ -3,7 +3,7 @@
 C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a Large-Scale
 Data Collection Problem", WCW 2002. Which experiment a run belongs to, and how its axes are called,
 does not matter: what counts is method, background, wrong estimates, and the name of the world
-(`datacollect.study.report.worlds`).
+(`paper.worlds`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import astuple, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from datacollect.study.report.known_hooks import is_core_papers
 from datacollect.study.report.setting_runs import is_plain_direct
-from datacollect.study.report.worlds import (
+from paper.worlds import (
     NOWHERE,
     PIPELINED,
     World,
@@ -37,8 +38,6 @@ DIRECT, AS_MANY, BEST_PATH, COORDINATED = "direct", "direct-as-many", "best-path
 AT_A_TIME = (1, 2, 4)
 # "And possibly during a predetermined time slot": so many at once.
 IN_TIME_SLOTS = (2,)
-
-TOPOLOGY, N_SOURCES, TOTAL_BYTES = "paper-152", 7, 350_000_000
 
 
 @dataclass(frozen=True)
@@ -214,7 +213,7 @@ def _facts(scenario: Mapping[str, Any]) -> dict[str, Any] | None:
     background = scenario.get("background") or {}
     method, scale = scenario.get("method") or {}, float(scenario.get("scale", 1.0))
     way = _way(method)
-    if way is None or not _is_paper(scenario):
+    if way is None or not is_core_papers(scenario):
         return None
     over, split = background.get("over") or [], background.get("split") or []
     if len(over) != 2 or len(split) != 2:
@@ -236,14 +235,6 @@ def _facts(scenario: Mapping[str, Any]) -> dict[str, Any] | None:
         "shape": shape_words(method, scale) if way in (AS_MANY, COORDINATED) else "",
         "others": differences(scenario),
     }
-
-
-def _is_paper(scenario: Mapping[str, Any]) -> bool:
-    sources = scenario.get("hosts", {}).get("sources", [])
-    n_sources = sum(int(source.get("count", 1)) for source in sources)
-    total = scenario.get("backlog", {}).get("total_bytes")
-    kind = scenario.get("topology", {}).get("kind")
-    return (kind, n_sources, total) == (TOPOLOGY, N_SOURCES, TOTAL_BYTES)
 
 
 def _way(method: Mapping[str, Any]) -> str | None:

@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from datacollect.study.report.claims import (
+from datacollect.study.report.verdicts import NOT_RUN
+from paper.claims import (
     asymmetric_gain,
     asymmetric_order,
     symmetric_alike,
     symmetric_gain,
     wrong_estimates,
 )
-from datacollect.study.report.paper_runs import paper_runs
-from datacollect.study.report.verdicts import NOT_RUN
+from paper.runs import paper_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.study.report.folders import SweepFolder
-    from datacollect.study.report.judging import Finding
-    from datacollect.study.report.paper_runs import PaperRuns
+    from paper.judging import Finding
+    from paper.runs import PaperRuns
 
 # Where a world differs from the base scenario, by place, if it is a reading of the text.
 OPEN = ("hosts.", "backlog.seed", "transport.preset", "method.first", "seeds chosen")

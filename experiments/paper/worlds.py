@@ -2,7 +2,7 @@
 
 What claims are judged in is chosen by these names, never by how many runs there are. A name says
 engine, size, how the coordinated plan is shaped and carried out, what it knows, and all else in
-which the scenario differs from the base scenario (`datacollect.study.report.paper_base`).
+which the scenario differs from the base scenario (`paper.base`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datacollect.study.report.paper_base import BASE
+from paper.base import BASE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -157,7 +157,7 @@ def probes_words(scenario: Mapping[str, Any]) -> str:
 def differences(scenario: Mapping[str, Any]) -> tuple[str, ...]:
     """Return where else a scenario differs from the base scenario, by place.
 
-    >>> from datacollect.study.report.paper_base import BASE
+    >>> from paper.base import BASE
     >>> scenario = {**BASE, "transport": {**BASE["transport"], "variant": "Cubic"}}
     >>> differences(scenario)
     ('transport.variant = "Cubic"',)

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from datacollect.study.report.paper_runs import AS_MANY, COORDINATED, PaperSetting
 from datacollect.study.report.setting_runs import are_as_many, paired_ratio
 from datacollect.study.report.verdicts import NOT_RUN
+from paper.runs import AS_MANY, COORDINATED, PaperSetting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.numbers.intervals import Interval
-    from datacollect.study.report.paper_runs import PaperRuns
-    from datacollect.study.report.verdicts import Verdict
+    from paper.runs import PaperRuns
+    from paper.verdicts import Verdict
 
 
 @dataclass(frozen=True)

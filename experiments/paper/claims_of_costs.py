@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from datacollect.numbers.intervals import mean_interval
-from datacollect.study.report.judging import (
+from datacollect.study.report.setting_runs import paired_ratio, storage_ratio
+from datacollect.study.report.verdicts import DIFFERS, HOLDS, NOT_RUN
+from paper.judging import (
     LARGEST,
     Finding,
     in_world,
@@ -16,17 +18,8 @@ from datacollect.study.report.judging import (
     too_few,
     with_interval,
 )
-from datacollect.study.report.paper_runs import BEST_PATH, COORDINATED, DIRECT, PaperSetting
-from datacollect.study.report.setting_runs import paired_ratio, storage_ratio
-from datacollect.study.report.verdicts import (
-    DIFFERS,
-    HOLDS,
-    NOT_RUN,
-    between,
-    few_seconds,
-    little_storage,
-    much_storage,
-)
+from paper.runs import BEST_PATH, COORDINATED, DIRECT, PaperSetting
+from paper.verdicts import between, few_seconds, little_storage, much_storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from datacollect.numbers.intervals import Interval
-    from datacollect.study.report.paper_runs import PaperRuns
+    from paper.runs import PaperRuns
 
 HALF_WIDTH = 0.05
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from datacollect.study.report.judging import Finding
 from datacollect.study.report.verdicts import CONTRADICTS, HOLDS
+from paper.judging import Finding
 
 if TYPE_CHECKING:
     from datacollect.problem.problem import Problem

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from datacollect.study.report.judging import MOST_FOR_IT, Finding, in_words, judge_several
-from datacollect.study.report.paper_runs import (
+from datacollect.study.report.verdicts import NOT_RUN
+from paper.judging import MOST_FOR_IT, Finding, in_words, judge_several
+from paper.runs import (
     AT_A_TIME,
     BEST_PATH,
     COORDINATED,
@@ -19,17 +20,10 @@ from datacollect.study.report.paper_runs import (
     PaperSetting,
     direct_in_turns,
 )
-from datacollect.study.report.verdicts import (
-    ALIKE,
-    NOT_RUN,
-    UNAFFECTED,
-    all_alike,
-    as_well,
-    some_slower,
-)
+from paper.verdicts import ALIKE, UNAFFECTED, all_alike, as_well, some_slower
 
 if TYPE_CHECKING:
-    from datacollect.study.report.paper_runs import PaperRuns
+    from paper.runs import PaperRuns
 
 # Where one peering wire is better "by a great amount": all but a few flows, or all, on the other.
 FAR_APART = ("1:20", "0:60")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datacollect.study.report.control_variate import FOLDS, controlled_mean
+from paper.control_variate import FOLDS, controlled_mean
 
 
 def samples(n_samples, n, correlation, seed=1, n_more=1000):

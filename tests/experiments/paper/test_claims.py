@@ -6,11 +6,11 @@ import pytest
 from instances.made_sweeps import EXPERIMENTS, write_sweep
 
 import datacollect as dc
-from datacollect.study.report.claims import claims_table, figure1_findings, findings
 from datacollect.study.report.folders import read_sweeps
-from datacollect.study.report.paper_base import BASE
-from datacollect.study.report.paper_runs import PaperSetting, paper_runs
-from datacollect.study.report.worlds import differences
+from paper.base import BASE
+from paper.claims import claims_table, figure1_findings, findings
+from paper.runs import PaperSetting, paper_runs
+from paper.worlds import differences
 
 # Makespans over coordinated's, by ratio, as the paper has them or nearly so.
 GAINS = {

@@ -15,20 +15,22 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from datacollect.study.report.claims_of_costs import (
+from datacollect.study.report.setting_runs import paired_ratio
+from datacollect.study.report.verdicts import NOT_RUN
+from paper.claims_of_costs import (
     background_throughput,
     planning_time,
     precision,
     storage,
 )
-from datacollect.study.report.claims_of_example import figure1_findings
-from datacollect.study.report.claims_of_routes import (
+from paper.claims_of_example import figure1_findings
+from paper.claims_of_routes import (
     converging,
     direct_in_parallel,
     under_estimated,
     worse_than_direct,
 )
-from datacollect.study.report.judging import (
+from paper.judging import (
     Finding,
     equal_connections,
     in_words,
@@ -38,7 +40,7 @@ from datacollect.study.report.judging import (
     judge_ratio,
     judge_several,
 )
-from datacollect.study.report.paper_runs import (
+from paper.runs import (
     BEST_PATH,
     COORDINATED,
     DIRECT,
@@ -47,10 +49,8 @@ from datacollect.study.report.paper_runs import (
     no_runs,
     paper_runs,
 )
-from datacollect.study.report.setting_runs import paired_ratio
-from datacollect.study.report.verdicts import (
+from paper.verdicts import (
     ALIKE,
-    NOT_RUN,
     UNAFFECTED,
     Verdict,
     about,
