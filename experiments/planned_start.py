@@ -19,6 +19,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import published_tables
 from adaptive_tables import PAGE, RESULTS, geometric
 from study_tables import HERE, filled
 
@@ -181,7 +182,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=(101, 110), metavar="N")
     first, last = parser.parse_args().seeds
     found = table(range(first, last + 1))
-    found.to_csv(RESULTS / "planned_start_begins.csv", index=False)
+    published_tables.keep(RESULTS, "planned_start_begins.csv", found.to_csv(index=False))
     print(found.to_string(index=False))
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
 

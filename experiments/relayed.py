@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import published_tables
 from adaptive_tables import PAGE, RESULTS, geometric
 from study_tables import filled
 
@@ -116,7 +117,7 @@ def publish(name: str, about: str, kinds: Kinds) -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=(101, 120), metavar="N")
     first, last = parser.parse_args().seeds
     found = table(kinds, range(first, last + 1))
-    found.to_csv(RESULTS / f"{name}_optimum.csv", index=False)
+    published_tables.keep(RESULTS, f"{name}_optimum.csv", found.to_csv(index=False))
     print(found.to_string(index=False))
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
 

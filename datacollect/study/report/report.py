@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.files.documents import write_atomically
 from datacollect.files.units import format_duration
+from datacollect.study.opening import make_folder
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.claims import claims_table, findings
@@ -20,7 +21,6 @@ from datacollect.study.report.panels import panels_of, panels_table
 from datacollect.study.report.readings import readings_table
 from datacollect.study.report.tables import prediction_table, summary_table
 from datacollect.study.report.verdicts import NOT_RUN
-from datacollect.study.store import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
