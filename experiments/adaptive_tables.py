@@ -6,7 +6,7 @@
     python experiments/adaptive_tables.py RESULTS
 
 Of those sweeps that are there, with what NAME_more has of them, it writes tables into
-results/study (harm_frontier.csv, NAME_ratios.csv, NAME_reference.csv, NAME_settings.csv,
+results/study/tables.txt (harm_frontier.csv, NAME_ratios.csv, NAME_reference.csv, NAME_settings.csv,
 families_means.csv, NAME_errors.csv, NAME_coverage.csv) and docs/figures/study_harm.png, and fills
 docs/study_adaptive.md. Ratios are geometric means over seeds of makespans in the same seed, with
 95 % intervals by Student's t of their logarithms; with one seed there is none.

@@ -9,7 +9,7 @@ others' flows are on each, as no user could: *begins as planned* has the plan's 
 goes on as adaptive does; *plans anew* moves connections only to the numbers of a new plan of the
 rest, made whenever what a connection brings on some link is off the plan's by a fifth, at most
 every five seconds. Ratios are over adaptive's makespan in the same seed. Writes
-results/study/planned_start_begins.csv, and fills docs/study_adaptive.md.
+planned_start_begins.csv in results/study/tables.txt, and fills docs/study_adaptive.md.
 """
 
 from __future__ import annotations

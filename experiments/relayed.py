@@ -7,7 +7,8 @@ with 20 to 100 MB, links of 0.2 to 1 MB/s straight and of 2 to 8 MB/s to and fro
 Rates are fixed and no wires are shared, so that the coordinated plan is the least time possible;
 two connections for each host, and the coordinated plan for as many stands beside. Runs are the
 fluid engine's. A second kind has links between all hosts, lognormal ones, over which the optimum
-sends data along three and more hops. Writes results/study/relayed_optimum.csv, and fills
+sends data along three and more hops. Writes relayed_optimum.csv in
+results/study/tables.txt, and fills
 docs/study_adaptive.md.
 """
 

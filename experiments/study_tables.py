@@ -3,15 +3,16 @@
     datacollect report RESULTS -o REPORT
     python experiments/study_tables.py REPORT --sweeps RESULTS
 
-The report's CSV files of means, predictions and claims go to experiments/results/study/; what was
-published before stays there until the same world, or the same sweep, is reported anew. Between
-`<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md the table NAME is written anew from
-these files. NAME is "claims", "claims side by side", "readings", "sweeps", or the name of a sweep
-and what of it: "figure3 makespan", "figure3 across", "figure3 prediction" or "probes own", with a
-choice of rows as in "figure3 makespan flows=60". Those of the sweeps' pictures that a page shows
-go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
-(study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
-experiments/results/study/rows` makes all of it again.
+The report's CSV files of means, predictions and claims go to experiments/results/study/, all but a
+few into one file (published_tables.py); what was published before stays there until the same world,
+or the same sweep, is reported anew. Between `<!-- table: NAME -->` and `<!-- end -->` in
+docs/study*.md the table NAME is written anew from these files. NAME is "claims", "claims side by
+side", "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3
+across", "figure3 prediction" or "probes own", with a choice of rows as in "figure3 makespan
+flows=60". Those of the sweeps' pictures that a page shows go to docs/figures/study_NAME.png.
+Numbers in sentences are filled from the same files (study_fields.py). With --sweeps also the rows
+of all runs are kept, from which `datacollect report experiments/results/study/rows` makes all of it
+again.
 Makes no number of its own.
 """
 

@@ -22,6 +22,9 @@ from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted, format_significant
 
+# Damaged files that are named, at most.
+MOST_NAMED = 5
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
@@ -73,7 +76,8 @@ def report(
     if len(found.claims):
         _show_claims(found)
     if found.n_unreadable:
-        note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
+        names = ", ".join(found.unreadable[:MOST_NAMED])
+        note(f"note: {found.n_unreadable} files of runs are cut short, and left out: {names}")
     if found.page is None:
         from datacollect.installation import command_for_extra
 

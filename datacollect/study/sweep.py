@@ -69,7 +69,8 @@ class SweepProgress:
     last_failure : str
         Which run failed last, and why; may be empty.
     trouble : str
-        What keeps workers from their jobs at present; empty where nothing does.
+        What keeps workers from their jobs at present, or first of all what is damaged in the
+        folder; empty where nothing is amiss.
     """
 
     done: int
@@ -135,8 +136,8 @@ def sweep(
     retry_failed : bool
         Try again runs that failed at an earlier start.
     progress : callable, optional
-        Called about once a second. Without it, what keeps workers from their jobs is a
-        `DatacollectWarning`.
+        Called about once a second. Without it, what keeps workers from their jobs, or is damaged
+        in the folder, is a `DatacollectWarning`.
 
     Returns
     -------
@@ -240,8 +241,9 @@ class _Sweep:
         self._spent_s = 0.0  # processor time of the runs of this start
 
     def run(self, open_pool: Callable[[int], WorkerPool], *, retry_failed: bool) -> pd.DataFrame:
-        self._take_kept(retry_failed=retry_failed)
+        self._trouble = self._take_kept(retry_failed=retry_failed)
         self._tell(self._progress())
+        self._trouble = ""
         if n_runs := self.plan.n_remaining():
             self.store.borrow_probes(self.others)
             pool = open_pool(n_runs)
@@ -259,17 +261,10 @@ class _Sweep:
         self._tell(self._progress())
         return self.store.fold()
 
-    def _take_kept(self, *, retry_failed: bool) -> None:
-        """Take over what the folder has; name what is damaged there."""
+    def _take_kept(self, *, retry_failed: bool) -> str:
+        """Take over what the folder has; return what is damaged there, in words."""
         kept = self.store.read()
         self.store.require_rows(kept)
-        if kept.unreadable:
-            warnings.warn(
-                f"{self.store.folder}: {', '.join(kept.unreadable)}: damaged; these runs are made "
-                "again",
-                DatacollectWarning,
-                stacklevel=4,
-            )
         self._kept = len(kept.table)
         self.plan.add_rows(
             {str(name): value for name, value in row.items()}
@@ -278,6 +273,10 @@ class _Sweep:
         if not retry_failed:
             self.plan.add_failures(kept.failures)
         self.plan.begin()
+        if not kept.unreadable:
+            return ""
+        damaged = ", ".join(kept.unreadable)
+        return f"{self.store.folder}: {damaged}: damaged; these runs are made again"
 
     def _not_written(self, error: NotWrittenError) -> NotWrittenError:
         n_kept = len(self.store.read().table)

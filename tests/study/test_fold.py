@@ -10,9 +10,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from instances.made_sweeps import document_of, row_of
-from instances.small_experiments import experiment_of, files_of
+from instances.small_experiments import experiment_of, files_of, without_times
 
 import datacollect as dc
+from datacollect.commands.main import run
 from datacollect.errors import NotWrittenError
 from datacollect.study import folded
 from datacollect.study import store as store_module
@@ -129,6 +130,29 @@ def test_what_is_added_while_a_fold_goes_on_stays(store, monkeypatch):
     assert not list((store.folder / "parts").iterdir())
 
 
+def test_a_damaged_line_is_named_and_a_torn_one_left_out(tmp_path, monkeypatch, capsys):
+    """A sweep of six runs that was killed: one line has another letter, the last lacks its end."""
+    folder = tmp_path / "sweep"
+    with monkeypatch.context() as killed:
+        killed.setattr(RunStore, "fold", lambda store: store.read().table)
+        whole = dc.sweep(experiment_of(seeds={"least": 3}), folder, workers=0)
+    part = max((folder / "parts").iterdir())
+    lines = part.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b"direct", b"detect").replace(b"coordinated", b"coordinates")
+    part.write_bytes(b"".join(lines)[:-1])
+    assert run(["report", str(folder)]) == 0
+    place = f"parts/{part.name}, line 2"
+    assert (
+        f"1 files of runs are cut short, and left out: {folder}/{place}" in capsys.readouterr().err
+    )
+    told = []
+    again = dc.sweep(experiment_of(), folder, workers=0, progress=told.append)
+    assert told[0].trouble == f"{folder}: {place}: damaged; these runs are made again"
+    assert (told[0].kept, told[-1].trouble) == (len(whole) - 2, "")
+    pd.testing.assert_frame_equal(without_times(again), without_times(whole))
+    assert len(dc.sweep(experiment_of(), folder, workers=0)) == 12  # and nobody is told again
+
+
 def test_a_reader_between_whose_looks_it_was_folded_misses_nothing(store, monkeypatch):
     """Parts are read before the file of all rows: the other way round six rows would be four."""
     records = RunStore._records
@@ -151,9 +175,7 @@ def test_a_disk_that_is_full_when_it_folds_changes_nothing(store, monkeypatch):
 
     with monkeypatch.context() as disk:
         disk.setattr("datacollect.files.documents.synchronise", full)
-        with pytest.raises(
-            NotWrittenError, match=r"documents\.parquet: cannot be written: No"
-        ):
+        with pytest.raises(NotWrittenError, match=r"documents\.parquet: cannot be written: No"):
             store.fold()
     assert files_of(store.folder) == before
     assert_same(content_of(store), wanted)

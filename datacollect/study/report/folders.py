@@ -53,7 +53,7 @@ class SweepFolder:
     axes : tuple of Axis
     table : DataFrame
         A row for each run: the axes, then ``datacollect.study.columns.COLUMNS``; sorted by key.
-    n_unreadable : int
+    unreadable : tuple of str
         Files of runs, and lines of parts, that are damaged or of another format.
     failures : tuple of mapping
         Why runs failed.
@@ -64,8 +64,13 @@ class SweepFolder:
     tree: Mapping[str, Any]
     axes: tuple[Axis, ...]
     table: pd.DataFrame
-    n_unreadable: int
+    unreadable: tuple[str, ...]
     failures: tuple[Mapping[str, Any], ...]
+
+    @property
+    def n_unreadable(self) -> int:
+        """How many of them there are."""
+        return len(self.unreadable)
 
     @property
     def folder(self) -> Path:
@@ -182,9 +187,7 @@ def _read(folder: Path) -> SweepFolder:
     names = tuple(axis.name for axis in axes)
     store = RunStore(folder, tree["sha256"], names)
     kept = store.read()
-    return SweepFolder(
-        store, tree["name"], tree, axes, kept.table, len(kept.unreadable), kept.failures
-    )
+    return SweepFolder(store, tree["name"], tree, axes, kept.table, kept.unreadable, kept.failures)
 
 
 def _experiment_tree(folder: Path) -> Mapping[str, Any]:

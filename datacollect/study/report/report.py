@@ -57,6 +57,8 @@ class Report:
     n_runs : int
     n_unreadable : int
         Files of runs that are cut short, and left out.
+    unreadable : tuple of str
+        What they are called.
     """
 
     folder: Path
@@ -66,6 +68,7 @@ class Report:
     files: tuple[str, ...]
     n_runs: int
     n_unreadable: int
+    unreadable: tuple[str, ...] = ()
 
 
 def report(
@@ -184,6 +187,7 @@ def report(
         files=tuple(sorted(files)),
         n_runs=sum(len(sweep.table) for sweep in sweeps),
         n_unreadable=sum(sweep.n_unreadable for sweep in sweeps),
+        unreadable=tuple(str(sweep.folder / name) for sweep in sweeps for name in sweep.unreadable),
     )
 
 
