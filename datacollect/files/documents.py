@@ -226,6 +226,8 @@ def _replacing(file: Path) -> Iterator[Path]:
 def _naming_unwritten(path: str | PathLike[str], file: Path) -> Iterator[None]:
     try:
         yield
+    except ProblemError:
+        raise  # of what was to be written: it names its own reason
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or shown_text(str(error))
         remedy = "; make the folder first" if not file.parent.exists() else ""

@@ -21,6 +21,7 @@ too (`datacollect.study.earlier_folders`).
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -311,7 +312,8 @@ def _text(tree: Mapping[str, Any]) -> str:
 def measurements_in(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the measurements in a folder by their files' names."""
     for file in (folder / "probes").glob("*.json"):
-        yield file.name, file.read_text("utf-8")
+        with suppress(FileNotFoundError):  # folded meanwhile into the file below
+            yield file.name, file.read_text("utf-8")
     yield from earlier_folders.measurements_in(folder)
     file = folder / DOCUMENTS_FILE
     if any(name.startswith("probes/") for name in names_of(file)):

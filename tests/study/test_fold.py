@@ -204,7 +204,9 @@ def test_a_file_of_all_rows_says_by_what_it_was_made(tmp_path):
     metadata = pq.read_schema(tmp_path / "a b" / "results.parquet").metadata
     tree = json.loads(metadata[b"datacollect"])
     assert tree["format"] == "datacollect-results/1"
-    assert tree["experiment"] == json.loads((tmp_path / "a b" / "experiment.json").read_text())
+    own = json.loads((tmp_path / "a b" / "experiment.json").read_text())
+    assert len(own.pop("token")) == 16  # a copy elsewhere is another folder
+    assert tree["experiment"] == own
     starts = tree["experiment"]["starts"]
     command = f"datacollect sweep small.toml -o '{tmp_path}/a b' --seeds"
     assert [start["command"] for start in starts] == [f"{command} 1", f"{command} 2"]
@@ -221,6 +223,16 @@ def test_the_file_of_all_rows_alone_is_a_sweep_that_is_reported_and_goes_on(tmp_
     monkeypatch.setattr("datacollect.study.jobs.carry_out", None)
     again = dc.sweep(experiment_of(), tmp_path / "alone" / "small", workers=0, seeds_most=2)
     pd.testing.assert_frame_equal(again, table)
+
+
+def test_damaged_documents_are_refused_and_nothing_is_written_over(store):
+    file = store.folder / "documents.parquet"
+    file.write_bytes(file.read_bytes()[:-20])
+    before = {name: (store.folder / name).read_bytes() for name in files_of(store.folder)}
+    for read in (store.fold, store.measurements, lambda: store.borrow_probes(())):
+        with pytest.raises(dc.ProblemError, match=r"documents\.parquet: cannot be read as a"):
+            read()
+    assert {name: (store.folder / name).read_bytes() for name in files_of(store.folder)} == before
 
 
 def test_documents_are_found_by_name_however_many_there_are(tmp_path, monkeypatch):

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from datacollect.study.report.folders import SweepFolder
 
-# What names a folder or a machine, and shapes no result.
-PRIVATE = ("token",)
-
 
 def publish(sweep: SweepFolder, folder: str | PathLike[str]) -> Path:
     """Write a sweep's rows, measurements and experiment into a folder, which is made if need be.
@@ -49,8 +46,7 @@ def publish(sweep: SweepFolder, folder: str | PathLike[str]) -> Path:
     if (root / EXPERIMENT_FILE).exists():
         raise ProblemError(f"{root}: is the folder of a sweep; publish its rows into another")
     make_folder(root, "published rows")
-    tree = {key: value for key, value in sweep.tree.items() if key not in PRIVATE}
-    write_table(root / ROWS_FILE, sweep.table, tree)
+    write_table(root / ROWS_FILE, sweep.table, sweep.tree)
     measured = [
         (f"probes/{name}", text) for name, text in sorted(sweep.store.measurements().items())
     ]
