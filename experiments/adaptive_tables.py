@@ -6,7 +6,7 @@
     python experiments/adaptive_tables.py RESULTS
 
 Of those sweeps that are there, with what NAME_more has of them, it writes tables into
-results/study (harm_frontier.csv, NAME_ratios.csv, NAME_reference.csv, NAME_settings.csv,
+results/study/tables.txt (harm_frontier.csv, NAME_ratios.csv, NAME_reference.csv, NAME_settings.csv,
 families_means.csv, NAME_errors.csv, NAME_coverage.csv) and docs/figures/study_harm.png, and fills
 docs/study_adaptive.md. Ratios are geometric means over seeds of makespans in the same seed, with
 95 % intervals by Student's t of their logarithms; with one seed there is none.
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import published_tables
 from adaptive_texts import BEHIND, UNDER_LOAD
 from scipy import stats
 from study_tables import filled
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "study"
+RESULTS = published_tables.RESULTS
 PAGE = HERE.parent / "docs" / "study_adaptive.md"
 FIGURE = HERE.parent / "docs" / "figures" / "study_harm.png"
 CONFIDENCE = 0.95
@@ -346,7 +347,7 @@ def main() -> None:
         if table.empty:
             print(f"{files[0]}: no seed has all methods, {name} stays as it was")
             continue
-        table.to_csv(RESULTS / f"{name}_{suffix}.csv", index=False)
+        published_tables.keep(RESULTS, f"{name}_{suffix}.csv", table.to_csv(index=False))
         if make is frontier:
             draw(table, FIGURE)
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")

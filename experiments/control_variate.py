@@ -31,7 +31,7 @@ def main() -> None:
         "-o", "--output", type=Path, required=True, help="folder of the fluid sweep"
     )
     parser.add_argument("--more", type=int, default=20, help="further seeds for each seed")
-    parser.add_argument("--csv", type=Path, help="file to write the table to, too")
+    parser.add_argument("--publish", metavar="NAME", help="keep the table as one of the study's")
     options = parser.parse_args()
     runs, experiment = runs_of(options.ns3), twin_of(options.experiment, options.ns3)
     seeds = int(runs["seed"].max())
@@ -40,8 +40,12 @@ def main() -> None:
     same, further = control[control["seed"] <= seeds], control[control["seed"] > seeds]
     means = found(runs, same, further, axes)
     print(table(means))
-    if options.csv is not None:
-        means.to_csv(options.csv, index=False)
+    if options.publish is not None:
+        import published_tables
+
+        published_tables.keep(
+            published_tables.RESULTS, f"{options.publish}_control.csv", means.to_csv(index=False)
+        )
 
 
 def runs_of(folder: Path) -> pd.DataFrame:

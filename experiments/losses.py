@@ -8,7 +8,7 @@ the relay that carries most is gone for good, or the link into the destination t
 a tenth of its rate. Compared is with the coordinated plan that knew of it from the start: rates are
 fixed and nothing is shared, so no method can take less. Direct, which needs no relay, stands
 beside; adaptive is told nothing beforehand. Runs are the fluid engine's. Writes
-results/study/losses_optimum.csv, and fills docs/study_adaptive.md.
+losses_optimum.csv in results/study/tables.txt, and fills docs/study_adaptive.md.
 """
 
 from __future__ import annotations

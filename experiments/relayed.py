@@ -7,7 +7,8 @@ with 20 to 100 MB, links of 0.2 to 1 MB/s straight and of 2 to 8 MB/s to and fro
 Rates are fixed and no wires are shared, so that the coordinated plan is the least time possible;
 two connections for each host, and the coordinated plan for as many stands beside. Runs are the
 fluid engine's. A second kind has links between all hosts, lognormal ones, over which the optimum
-sends data along three and more hops. Writes results/study/relayed_optimum.csv, and fills
+sends data along three and more hops. Writes relayed_optimum.csv in
+results/study/tables.txt, and fills
 docs/study_adaptive.md.
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import published_tables
 from adaptive_tables import PAGE, RESULTS, geometric
 from study_tables import filled
 
@@ -116,7 +118,7 @@ def publish(name: str, about: str, kinds: Kinds) -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=(101, 120), metavar="N")
     first, last = parser.parse_args().seeds
     found = table(kinds, range(first, last + 1))
-    found.to_csv(RESULTS / f"{name}_optimum.csv", index=False)
+    published_tables.keep(RESULTS, f"{name}_optimum.csv", found.to_csv(index=False))
     print(found.to_string(index=False))
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
 

@@ -24,13 +24,16 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import published_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "study.md"
-RESULTS = HERE / "results" / "study"
+RESULTS = published_tables.RESULTS
 FIELD = re.compile(r"<!-- = (?P<source>[^>]+?) -->(?P<text>.*?)<!-- \. -->", re.DOTALL)
 
 # C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a
@@ -96,7 +99,8 @@ def value_of(source: str, results: Path = RESULTS) -> str:
     if first == "rule":
         module, _, constant = names[0].rpartition(".")
         return WAYS[way](getattr(importlib.import_module(module), constant))
-    return _of_results(source, results / f"{first.replace('.', '_')}.csv", names[0], choice, way)
+    name = f"{first.replace('.', '_')}.csv"
+    return _of_results(source, published_tables.read(results, name), name, names[0], choice, way)
 
 
 def _at(tree: Any, place: str) -> Any:
@@ -105,17 +109,23 @@ def _at(tree: Any, place: str) -> Any:
     return tree
 
 
-def _of_results(source: str, file: Path, column: str, choice: dict[str, str], way: str) -> str:
+def _of_results(
+    source: str,
+    table: pd.DataFrame | None,
+    file: str,
+    column: str,
+    choice: dict[str, str],
+    way: str,
+) -> str:
     """A cell, or the range of several; with its interval where `as=interval`."""
-    if not file.exists():
-        raise ValueError(f"{source!r}: {file.name} is not there")
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    if table is None:
+        raise ValueError(f"{source!r}: {file} is not there")
     for name, labels in choice.items():
         # Labels may hold commas: alternatives stand between bars.
         table = table[table[name].isin(labels.split("|"))]
     table = table[table[column] != ""]
     if table.empty:
-        raise ValueError(f"{source!r}: no such row in {file.name}")
+        raise ValueError(f"{source!r}: no such row in {file}")
     values = table[column].astype(float)
     if way == "interval":
         if len(table) > 1:

@@ -3,15 +3,16 @@
     datacollect report RESULTS -o REPORT --verdicts experiments/paper
     python experiments/study_tables.py REPORT --sweeps RESULTS
 
-The report's CSV files of means, predictions and claims go to experiments/results/study/; what was
-published before stays there until the same world, or the same sweep, is reported anew. Between
-`<!-- table: NAME -->` and `<!-- end -->` in docs/study*.md the table NAME is written anew from
-these files. NAME is "claims", "claims side by side", "readings", "sweeps", or the name of a sweep
-and what of it: "figure3 makespan", "figure3 across", "figure3 prediction" or "probes own", with a
-choice of rows as in "figure3 makespan flows=60". Those of the sweeps' pictures that a page shows
-go to docs/figures/study_NAME.png. Numbers in sentences are filled from the same files
-(study_fields.py). With --sweeps also the rows of all runs are kept, from which `datacollect report
-experiments/results/study/rows --verdicts experiments/paper` makes all of it again.
+The report's CSV files of means, predictions and claims go to experiments/results/study/, all but a
+few into one file (published_tables.py); what was published before stays there until the same world,
+or the same sweep, is reported anew. Between `<!-- table: NAME -->` and `<!-- end -->` in
+docs/study*.md the table NAME is written anew from these files. NAME is "claims", "claims side by
+side", "readings", "sweeps", or the name of a sweep and what of it: "figure3 makespan", "figure3
+across", "figure3 prediction" or "probes own", with a choice of rows as in "figure3 makespan
+flows=60". Those of the sweeps' pictures that a page shows go to docs/figures/study_NAME.png.
+Numbers in sentences are filled from the same files (study_fields.py). With --sweeps also the rows
+of all runs are kept, from which `datacollect report experiments/results/study/rows --verdicts
+experiments/paper` makes all of it again.
 Makes no number of its own.
 """
 
@@ -25,6 +26,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import published_tables
 from adaptive_texts import (
     REACHES,
     begins_text,
@@ -87,7 +89,7 @@ def main() -> None:
     for table in sorted(options.report.glob("*.csv")):
         # Single runs are many; the sweep's folder has them.
         if not table.name.endswith("_runs.csv"):
-            keep(table, options.results / table.name)
+            keep(table, options.results)
     for page in pages(options.page):
         text = filled(page.read_text(encoding="utf-8"), options.results)
         page.write_text(text, encoding="utf-8")
@@ -98,13 +100,14 @@ def main() -> None:
             sys.exit(f"{page}: {error}; write its sentence anew, and then run study_fields.py")
 
 
-def keep(table: Path, published: Path) -> None:
+def keep(table: Path, results: Path) -> None:
     """Publish a table; of claims and sweeps those stay that the report does not speak of."""
     named = WORLDS.get(table.name)
-    if named is None or not published.exists():
-        shutil.copy(table, published)
+    old = None if named is None else published_tables.read(results, table.name)
+    if named is None or old is None:
+        published_tables.keep(results, table.name, table.read_text(encoding="utf-8"))
         return
-    new, old = read(table), read(published)
+    new = pd.read_csv(table, dtype=str, keep_default_na=False)
     is_new = set(new[named].itertuples(index=False, name=None))
     kept = [row not in is_new for row in old[named].itertuples(index=False, name=None)]
     found = pd.concat([new, old[kept]], ignore_index=True)
@@ -112,7 +115,7 @@ def keep(table: Path, published: Path) -> None:
         found = by_claim(found)
     elif table.name == "sweeps.csv":
         found = found.sort_values("sweep", kind="stable")
-    found.to_csv(published, index=False)
+    published_tables.keep(results, table.name, found.to_csv(index=False))
 
 
 def by_claim(table: pd.DataFrame) -> pd.DataFrame:
@@ -152,12 +155,12 @@ def table_of(name: str, report: Path) -> str | None:
     sweep, *words = shlex.split(name)
     if sweep == "claims":
         make = {"": claims, "side by side": side_by_side}
-        return make[" ".join(words)](by_packets(read(report / "claims.csv")))
+        return make[" ".join(words)](by_packets(published_tables.read(report, "claims.csv")))
     if sweep == "readings":
-        file = report / "readings.csv"
-        return readings(read(file)) if file.exists() else None
+        table = published_tables.read(report, "readings.csv")
+        return None if table is None else readings(table)
     if sweep == "sweeps":
-        return sweeps(read(report / "sweeps.csv"))
+        return sweeps(published_tables.read(report, "sweeps.csv"))
     kind, *choice = words
     makers = {
         "makespan": ("summary", makespans),
@@ -178,21 +181,16 @@ def table_of(name: str, report: Path) -> str | None:
     if kind not in makers:
         sys.exit(f"table {name!r}: must be one of {', '.join(makers)}, got {kind!r}")
     suffix, make = makers[kind]
-    file = report / f"{sweep}_{suffix}.csv"
-    if not file.exists():
+    file = f"{sweep}_{suffix}.csv"
+    table = published_tables.read(report, file)
+    if table is None:
         return None
-    table = read(file)
     for part in choice:
         axis, _, label = part.partition("=")
         if axis not in table:
             sys.exit(f"table {name!r}: {file} has no column {axis!r}")
         table = table[table[axis] == label]
     return make(table) if len(table) else None
-
-
-def read(file: Path) -> pd.DataFrame:
-    """Return a table whose labels stay text."""
-    return pd.read_csv(file, dtype=str, keep_default_na=False)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ from datacollect.commands.options import Force, Json, require_new
 from datacollect.errors import ProblemError
 from datacollect.files.units import counted, format_significant
 
+# Damaged files that are named, at most.
+MOST_NAMED = 5
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
@@ -87,7 +90,8 @@ def report(
     if len(found.claims):
         _show_claims(found.verdicts)
     if found.n_unreadable:
-        note(f"note: {found.n_unreadable} files of runs are cut short, and left out")
+        names = ", ".join(found.unreadable[:MOST_NAMED])
+        note(f"note: {found.n_unreadable} files of runs are cut short, and left out: {names}")
     if found.page is None:
         from datacollect.installation import command_for_extra
 

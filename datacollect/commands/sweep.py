@@ -165,7 +165,7 @@ def _show(folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[A
             ("runs", f"{len(table)} in {folder}{kept}"),
             ("settings", f"{now.finished_settings} of {now.settings} finished"),
             ("time", processor_time(table).words),
-            ("failed", f"{now.failed}, in {folder}/failed" if now.failed else "none"),
+            ("failed", f"{now.failed}, in {folder}/failed.jsonl" if now.failed else "none"),
             ("next", f"datacollect report {folder}"),
         ]
     )

@@ -13,7 +13,7 @@ import sys
 import tomllib
 import zlib
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from datacollect.files.kinds import shown, shown_text
 from datacollect.files.stages import LOG
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from os import PathLike
 
 STANDARD_INPUT = "standard input"
@@ -180,16 +181,56 @@ def write_atomically(path: str | PathLike[str], data: bytes) -> None:
     """Write a file so that no reader ever sees half of it."""
     # A link keeps pointing to what is written; a device or pipe is written to, not replaced.
     file = Path(os.path.realpath(path))
-    try:
+    with _naming_unwritten(path, file):
         if file.exists() and not file.is_file():
             file.write_bytes(data)
             return
-        beside = file.with_name(f".{file.name[:100]}.{os.getpid()}.tmp")
-        try:
+        with _replacing(file) as beside:
             _write_beside(file, beside, data)
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_durably(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yield where to write what then takes a file's place, and outlasts a loss of power.
+
+    Raises
+    ------
+    NotWrittenError
+        It cannot be written: the file is as it was.
+    """
+    file = Path(os.path.realpath(path))
+    with _naming_unwritten(path, file):
+        with _replacing(file) as beside:
+            yield beside
+            synchronise(beside)
+        synchronise(file.parent)
+
+
+def synchronise(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+@contextmanager
+def _replacing(file: Path) -> Iterator[Path]:
+    beside = file.with_name(f".{file.name[:100]}.{os.getpid()}.tmp")
+    try:
+        yield beside
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming_unwritten(path: str | PathLike[str], file: Path) -> Iterator[None]:
+    try:
+        yield
+    except ProblemError:
+        raise  # of what was to be written: it names its own reason
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or shown_text(str(error))
         remedy = "; make the folder first" if not file.parent.exists() else ""

@@ -130,7 +130,7 @@ def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed
 
 
 class _RowKeeper:
-    """Keeps rows of fluid runs, of quick ones many in a file; runs in ns-3 have files of their own.
+    """Keeps rows of fluid runs, of quick ones many at once; runs in ns-3 are kept one by one.
 
     Rows of a worker that does not see the folder are kept by the sweep.
     """
@@ -158,9 +158,9 @@ def keep(finished: Finished, store: RunStore, engine: str) -> None:
     if finished.kept:
         return
     for failure in finished.failures:
-        store.write_failure(failure["key"], failure)
+        store.write_failure(failure)
     for document in finished.documents:
-        store.write_run(document["row"]["key"], document)
+        store.write_run(document)
     if engine == "fluid" and finished.rows:
         store.write_rows(finished.rows)
 
@@ -186,7 +186,8 @@ class _GroupMaker:
             scenario = self._scenario(way)
             key = run_key(scenario, job.experiment.engine, job.versions)
             # A worker that died, or another sweep, may have kept it before.
-            row = job.store.row_from(key, labels, job.others) if self.finished.kept else None
+            looks = self.finished.kept and job.experiment.engine == "ns3"
+            row = job.store.row_from(key, labels, job.others) if looks else None
             if row is not None:
                 self.finished.rows.append(row)
                 return
@@ -200,7 +201,7 @@ class _GroupMaker:
             return
         self.finished.rows.append(row)
         if job.experiment.engine == "ns3":
-            self._keep(key, document_of(outcome, row))
+            self._keep(document_of(outcome, row))
 
     def _scenario(self, way: tuple[str, ...]) -> Scenario:
         scenario = self.job.experiment.scenario_of(self.group.setting, way, self.group.seed)
@@ -215,16 +216,16 @@ class _GroupMaker:
         engine = self.job.experiment.engine
         return carry_out(scenario, engine=engine, cache_dir=cache, setting=self._built[1])
 
-    def _keep(self, key: str, document: dict[str, Any]) -> None:
+    def _keep(self, document: dict[str, Any]) -> None:
         if self.finished.kept:
-            self.job.store.write_run(key, document)
+            self.job.store.write_run(document)
         else:
             self.finished.documents.append(document)
 
     def _fail(self, failure: dict[str, Any]) -> None:
         self.finished.failures.append(failure)
         if self.finished.kept:
-            self.job.store.write_failure(failure["key"], failure)
+            self.job.store.write_failure(failure)
 
 
 @contextmanager

@@ -128,6 +128,14 @@ def with_later(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**missing).fillna(texts)
 
 
+def rows_by_key(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the rows of a table by their keys; none where columns are missing."""
+    if not set(COLUMNS) - set(LATER) <= set(table.columns):
+        return {}
+    rows = with_later(table).to_dict("records")
+    return {row["key"]: {str(name): value for name, value in row.items()} for row in rows}
+
+
 def _peaks(run: Run, backlog_bytes: Mapping[str, int]) -> dict[str, float]:
     """Most that each source stores, its own data included, in bytes."""
     storage = run.storage

@@ -2,58 +2,87 @@
 
 ::
 
-    experiment.json     the experiment with every default, its file, its hash, the folder's token
-    runs/KEY.json       one run in ns-3: row, scenario, schedule, storage over time
-    shards/KEY.parquet  rows of many fluid runs
-    failed/KEY.json     why a run failed
-    probes/             measurements, shared by the runs of a setting
-    results.parquet     all rows, sorted by key
-    results.csv.gz      the same as a repository keeps it, where a report or another sweep reads it
+    experiment.json     the experiment with every default, its file, its hash, the folder's token,
+                        command line and versions of every start
+    parts/*.rows        while it runs: rows and failures, as processes append them
+    parts/*.documents   likewise all that is kept of single runs in ns-3
+    probes/             likewise measurements, shared by the runs of a setting
+    results.parquet     all rows, sorted by key; what was run, in its metadata
+    documents.parquet   all that is kept of single runs in ns-3, and measurements
+    failed.jsonl        why runs failed
 
-Every file is written beside its place and then moved there. A reader takes what can be read and
-leaves out the rest, which is run again.
+Parts and measurements are folded into the files below them when a sweep ends. Each of these is
+written beside its place, and then moved there; only then goes what it was made of. Whoever is
+killed in between leaves rows twice, never lost: each key counts once. Whoever reads opens the parts
+before the files, so that what is folded meanwhile is seen. Folders of earlier versions are read,
+too (`datacollect.study.earlier_folders`).
 """
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import math
-import secrets
-import zlib
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from datacollect.errors import ProblemError
-from datacollect.files.documents import write_atomically
-from datacollect.files.stages import counting
+from datacollect.files.documents import write_atomically, written_durably
 from datacollect.scenario.outcome_files import plain_tree
-from datacollect.study.axes import Axis
-from datacollect.study.columns import COLUMNS, FLAG, LATER, REAL, WHOLE
-from datacollect.study.growth import grown_axes
-from datacollect.study.identity import sha256_of
+from datacollect.study import earlier_folders
+from datacollect.study.columns import COLUMNS, LATER
+from datacollect.study.folded import (
+    DOCUMENTS_FILE,
+    ROWS_FILE,
+    names_of,
+    read_documents,
+    read_experiment,
+    read_table,
+    write_documents,
+    write_table,
+)
+from datacollect.study.kept_runs import (
+    DOCUMENTS,
+    FAILURE,
+    ROW,
+    ROWS,
+    document_of_run,
+    kept_document,
+    kept_row,
+    parts_of,
+)
+from datacollect.study.parts import Record, append, part_file, read_line, records_of, remove
 from datacollect.study.rows import RUN_FORMAT, table_of, with_later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from os import PathLike
-    from typing import TextIO
+    from pathlib import Path
 
     import pandas as pd
 
-    from datacollect.study.experiment import Experiment
+EXPERIMENT_FILE, FAILED_FILE = "experiment.json", "failed.jsonl"
 
-# Rows as a repository keeps them (`datacollect.study.report.published`).
-ROWS_FILE = "results.csv.gz"
+FOLDERS = ("parts", "probes")
 
-# What measurements end in there, after their names here.
-PACKED = ".gz"
 
-FOLDERS = ("runs", "shards", "failed", "probes")
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What a folder has.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row for each run, sorted by key.
+    failures : tuple of dict
+        key, labels, seed and reason of each run that failed, and was not made since.
+    unreadable : tuple of str
+        Files, and lines of parts, that are damaged: their runs are not in the table.
+    """
+
+    table: pd.DataFrame
+    failures: tuple[dict[str, Any], ...]
+    unreadable: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -79,26 +108,30 @@ class RunStore:
 
     @property
     def probes(self) -> Path:
-        """Folder of measurements."""
+        """Folder of measurements while a sweep runs."""
         return self.folder / "probes"
 
     def is_here(self) -> bool:
         """Whether this machine sees the folder: this one, not a copy, nor one of the same name."""
-        tree = _read_json(self.folder / "experiment.json")
-        return tree is not None and tree.get("token") == self.token
+        return (experiment_in(self.folder) or {}).get("token") == self.token
 
-    def write_run(self, key: str, document: Mapping[str, Any]) -> None:
-        """Keep a run."""
+    # What is kept while a sweep runs --------------------------------------------------------
+
+    def write_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the rows of runs."""
+        self._append(ROWS, [Record(ROW, _text(row)) for row in rows])
+
+    def write_run(self, document: Mapping[str, Any]) -> None:
+        """Keep all of a run in ns-3: its row, and what the row came from."""
+        row = document["row"]
+        name = document_of_run(row["key"])
         text = json.dumps(plain_tree(document), allow_nan=False, ensure_ascii=False)
-        write_atomically(self._run_file(key), text.encode())
+        self._append(DOCUMENTS, [Record(name, text)])  # first: a row says that its run is kept
+        self.write_rows([row])
 
-    def row(self, key: str) -> dict[str, Any] | None:
-        """Return the row of a run in ns-3 as it was kept; None where none can be read."""
-        return _read_row(self._run_file(key))
-
-    def document(self, key: str) -> dict[str, Any] | None:
-        """Return all that is kept of a run in ns-3; None where there is none that can be read."""
-        return _read_json(self._run_file(key))
+    def write_failure(self, failure: Mapping[str, Any]) -> None:
+        """Keep why a run failed: key, labels, seed, reason."""
+        self._append(ROWS, [Record(FAILURE, _text(failure))])
 
     def row_from(
         self, key: str, labels: Mapping[str, str], others: Sequence[Path] = ()
@@ -109,302 +142,181 @@ class RunStore:
         that are given.
         """
         for folder in (self.folder, *others):
-            file = folder / "runs" / f"{key}.json"
-            found = _read_row(file) or _published_rows(folder).get(key)
+            found = kept_row(folder, key)
             if found is None:
                 continue
             own = labels.get("method", found["method"])
             row = {**labels, **{c: found[c] for c in COLUMNS}, "method": own}
             if folder != self.folder:
-                self.write_run(key, {"format": RUN_FORMAT, **(_read_json(file) or {}), "row": row})
+                document = kept_document(folder, key) or {}
+                self.write_run({"format": RUN_FORMAT, **document, "row": row})
             return row
         return None
 
     def borrow_probes(self, others: Sequence[Path]) -> None:
-        """Copy the measurements of other sweeps' folders, published ones too."""
-        for other in others:
-            if not (other / "experiment.json").exists():
-                raise ProblemError(f"reuse: {other} is no folder of a sweep; name one")
-            for file in (other / "probes").glob("*.json*"):
-                own = self.probes / file.name.removesuffix(PACKED)
-                found = None if own.exists() else _read_bytes(file)
-                if found is not None:
-                    write_atomically(own, found)
+        """Unpack the measurements that were folded, and copy those of other sweeps' folders."""
+        for folder in (self.folder, *others):
+            for name, text in measurements_in(folder):
+                own = self.probes / name
+                if not own.exists():
+                    write_atomically(own, text.encode())
 
-    def write_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Keep the rows of many runs in one file."""
-        keys = sorted(row["key"] for row in rows)
-        file = self.folder / "shards" / f"{sha256_of(keys)}.parquet"
-        write_atomically(file, _parquet(table_of(rows, self.axes)))
+    # What there is --------------------------------------------------------------------------
 
-    def write_failure(self, key: str, failure: Mapping[str, Any]) -> None:
-        """Keep why a run failed: reason, labels, seed."""
-        text = json.dumps(failure, ensure_ascii=False, indent=2)
-        write_atomically(self.folder / "failed" / f"{key}.json", text.encode())
+    def document(self, key: str) -> dict[str, Any] | None:
+        """Return all that is kept of a run in ns-3; None where there is none that can be read."""
+        return kept_document(self.folder, key)
 
-    def forget_failure(self, key: str) -> None:
-        """Remove the note of a run that failed before."""
-        (self.folder / "failed" / f"{key}.json").unlink(missing_ok=True)
+    def measurements(self) -> dict[str, str]:
+        """Return measurements by their files' names."""
+        return dict(measurements_in(self.folder))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of all runs that can be read, each key once."""
-        found = {}
-        for row in (*self._rows_of_runs(), *self._rows_of_shards()):
-            found[row["key"]] = row
-        return list(found.values())
-
-    def table(self) -> tuple[pd.DataFrame, int]:
-        """Return the rows of all runs, and how many files cannot be read, as a reader needs them.
-
-        The sweep may be running or have been killed: what its table lacks is read from the files
-        of single runs and shards.
-        """
+    def read(self) -> Kept:
+        """Return rows and failures, whether the sweep runs, was killed, or has ended."""
         import pandas as pd
 
         columns = [*(axis for axis in self.axes if axis not in COLUMNS), *COLUMNS]
         needed = set(columns) - set(LATER)
-        tables, n_unreadable = [], 0
-        published = self.folder / ROWS_FILE
-        for file in (self._table_file, published, *self._files("shards", "parquet")):
-            read = read_rows if file == published else read_parquet
-            table = read(file) if file.exists() else None
+        added, unreadable = self._records()  # before the file into which they may be folded
+        tables, rows = [], []
+        for name, table in self._tables():
             if table is not None and needed <= set(table.columns):
                 tables.append(with_later(table)[columns])
-            elif file.exists():
-                n_unreadable += 1
+            else:
+                unreadable.append(name)
         known = {key for table in tables for key in table["key"]}
-        rows = []
-        single = [file for file in self._files("runs", "json") if file.stem not in known]
-        with counting(len(single), "files of runs") as step:
-            for file in single:
-                row = _read_row(file)
-                if row is None or not needed <= set(row):
-                    n_unreadable += 1
-                else:
-                    rows.append(row)
-                step()
+        for name, row in (
+            *((ROW, json.loads(record.text)) for record in added if record.name == ROW),
+            *earlier_folders.rows_in(self.folder, known),
+        ):
+            if row is not None and needed <= set(row):
+                rows.append(row)
+            else:
+                unreadable.append(name)
         if rows or not tables:
             tables.append(table_of(rows, self.axes))
         found = pd.concat(tables) if len(tables) > 1 else tables[0]
-        return found.drop_duplicates("key").sort_values("key", ignore_index=True), n_unreadable
+        found = found.drop_duplicates("key").sort_values("key", ignore_index=True)
+        return Kept(found, self._failures(added, found), tuple(unreadable))
 
-    def failures(self) -> list[dict[str, Any]]:
-        """Return why runs failed."""
-        trees = map(_read_json, self._files("failed", "json"))
-        return [tree for tree in trees if tree is not None and "reason" in tree]
+    # When it ends ---------------------------------------------------------------------------
 
-    def write_results(self, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-        """Write the table of all rows, and return it."""
-        table = table_of(rows, self.axes)
-        write_atomically(self._table_file, _parquet(table))
-        return table
+    def fold(self) -> pd.DataFrame:
+        """Fold parts and measurements into the files that stay; return all rows.
 
-    @property
-    def _table_file(self) -> Path:
-        return self.folder / "results.parquet"
+        Raises
+        ------
+        ProblemError
+            A file cannot be written, or the one of rows not be read: all is as it was.
+        """
+        sizes = {
+            file: file.stat().st_size for kind in (ROWS, DOCUMENTS) for file in self._parts(kind)
+        }
+        measured = sorted(self.probes.glob("*.json"))
+        self._fold_documents(measured)
+        kept = self.read()
+        self.require_rows(kept)
+        write_table(self.folder / ROWS_FILE, kept.table, experiment_in(self.folder) or {})
+        with written_durably(self.folder / FAILED_FILE) as beside:
+            beside.write_text("".join(f"{_text(failure)}\n" for failure in kept.failures), "utf-8")
+        for file, n_bytes in sizes.items():
+            remove(file, n_bytes)
+        for file in measured:
+            file.unlink(missing_ok=True)
+        return kept.table
 
-    def _files(self, name: str, suffix: str) -> list[Path]:
-        return sorted((self.folder / name).glob(f"*.{suffix}"))
-
-    def _run_file(self, key: str) -> Path:
-        return self.folder / "runs" / f"{key}.json"
-
-    def _rows_of_runs(self) -> Iterator[dict[str, Any]]:
-        for file in self._files("runs", "json"):
-            row = _read_row(file)
-            if row is not None:
-                yield row
-
-    def _rows_of_shards(self) -> Iterator[dict[str, Any]]:
-        for file in self._files("shards", "parquet"):
-            table = read_parquet(file)
-            if table is not None:
-                for row in table.to_dict("records"):
-                    yield {str(name): value for name, value in row.items()}
-
-
-@contextmanager
-def opened(
-    experiment: Experiment, folder: str | PathLike[str], versions: Mapping[str, str], file: str = ""
-) -> Iterator[RunStore]:
-    """Hold the folder of an experiment for one sweep; make it where there is none.
-
-    Dying lets go of it, too. ``file`` is where the experiment was read from. Where the folder has
-    labels of the axes that the experiment has not, it keeps them (`datacollect.study.growth`).
-
-    Raises
-    ------
-    ProblemError
-        It holds another experiment, another sweep holds it, or it cannot be written.
-    """
-    root = Path(folder)
-    _before(root, experiment, versions)
-    make_folder(root, "results", FOLDERS)
-    with _lock(root):
-        found, grown = _before(root, experiment, versions)
-        token = found.get("token") or secrets.token_hex(8)
-        sha256 = _sha256(grown, versions)
-        first = found.get("first_sha256") or found.get("sha256") or sha256
-        hashes = {"sha256": sha256, "first_sha256": first}
-        own = {"versions": dict(versions), **hashes, "token": token, "file": file}
-        text = json.dumps(grown.to_dict() | own, indent=2, ensure_ascii=False)
-        write_atomically(root / "experiment.json", f"{text}\n".encode())
-        yield RunStore(root, first, tuple(axis.name for axis in grown.axes), token)
-
-
-def make_folder(folder: Path, what: str, inner: Iterable[str] = ("",)) -> None:
-    """Make a folder that users name, and folders in it, if need be.
-
-    Raises
-    ------
-    ProblemError
-        It cannot be made.
-    """
-    try:
-        for name in inner:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProblemError(
-            f"{folder}: the folder of {what} cannot be made: {error.strerror}; name another"
-        ) from None
-
-
-def _before(
-    root: Path, experiment: Experiment, versions: Mapping[str, str]
-) -> tuple[dict[str, Any], Experiment]:
-    """What a folder says of its experiment, {} where there is none, and both together."""
-    file = root / "experiment.json"
-    found = _read_json(file)
-    if found is None and file.exists():
-        raise ProblemError(f"{file}: cannot be read as JSON; sweep into another folder")
-    if found is None or found.get("sha256") == _sha256(experiment, versions):
-        return found or {}, experiment
-    try:
-        axes = tuple(Axis.from_dict(axis) for axis in found["axes"])
-    except (KeyError, TypeError):
-        raise ProblemError(f"{file}: names no axes; sweep into another folder") from None
-    # All else is the same where the folder's own axes make the folder's own hash.
-    if found.get("sha256") != _sha256(replace(experiment, axes=axes), versions):
-        raise ProblemError(f"{root}: {_what_differs(found, experiment, versions)}")
-    try:
-        return found, experiment.with_axes(grown_axes(axes, experiment.axes))
-    except ProblemError as error:
-        raise ProblemError(
-            f"{root}: the folder holds results of other axes: {error}; or sweep into another "
-            f"folder, with --reuse {root}"
-        ) from None
-
-
-def _sha256(experiment: Experiment, versions: Mapping[str, str]) -> str:
-    return sha256_of({"experiment": experiment.sha256, "versions": dict(versions)})
-
-
-def _lock(folder: Path) -> TextIO:
-    """Hold the folder; closing what is returned lets go of it."""
-    import fcntl
-
-    file = (folder / ".lock").open("w", encoding="utf-8")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise ProblemError(
-            f"{folder}: another sweep is running in this folder; wait for it, or end it"
-        ) from None
-    return file
-
-
-def read_parquet(file: Path) -> pd.DataFrame | None:
-    """Read a table; one that is damaged counts as absent."""
-    import pandas as pd
-    from pyarrow.lib import ArrowException
-
-    try:
-        return pd.read_parquet(file)
-    except (OSError, ValueError, ArrowException):
-        return None
-
-
-def read_rows(file: Path) -> pd.DataFrame | None:
-    """Read rows that were published; a file that is damaged counts as absent."""
-    import pandas as pd
-
-    try:
-        # As text first: labels may look like numbers, and numbers keep their last digit.
-        table = pd.read_csv(file, dtype=str, keep_default_na=False)
-        for column, kind in COLUMNS.items():
-            if column in table and kind == REAL:
-                table[column] = table[column].replace("", "nan").map(float)
-            elif column in table and kind == WHOLE:
-                table[column] = table[column].map(int)
-            elif column in table and kind == FLAG:
-                table[column] = table[column] == "True"
-    except (OSError, ValueError, EOFError):
-        return None
-    return table
-
-
-@lru_cache(maxsize=32)
-def _published_rows(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return rows that were published in a folder, by key; none where there are none."""
-    table = read_rows(folder / ROWS_FILE) if (folder / ROWS_FILE).exists() else None
-    if table is None or not set(COLUMNS) - set(LATER) <= set(table.columns):
-        return {}
-    rows = with_later(table).to_dict("records")
-    return {row["key"]: {str(name): value for name, value in row.items()} for row in rows}
-
-
-def _read_bytes(file: Path) -> bytes | None:
-    """Read a file, unpacked; one that is damaged counts as absent."""
-    try:
-        return gzip.decompress(file.read_bytes()) if file.suffix == PACKED else file.read_bytes()
-    except (OSError, EOFError, zlib.error):
-        return None
-
-
-def _what_differs(
-    before: Mapping[str, Any], experiment: Experiment, versions: Mapping[str, str]
-) -> str:
-    remedy = "sweep into another folder"
-    if before.get("name") != experiment.name:
-        return (
-            f"the folder holds results of the experiment {before.get('name')!r}, not "
-            f"{experiment.name!r}; {remedy}"
-        )
-    old = before.get("versions") or {}
-    for name in sorted({*old, *versions}):
-        if old.get(name) != versions.get(name):
-            return (
-                f"the folder holds results of {name} {old.get(name, 'none')}, here is "
-                f"{versions.get(name, 'none')}; {remedy}, or install that version"
+    def require_rows(self, kept: Kept) -> None:
+        """Refuse to go on where the file of all rows is damaged: it would be written over."""
+        if ROWS_FILE in kept.unreadable:
+            raise ProblemError(
+                f"{self.folder / ROWS_FILE}: cannot be read as a sweep's rows: is it damaged? "
+                "Put a copy in its place, or remove it: what stands nowhere else is run again"
             )
-    old, new = before, json.loads(json.dumps(experiment.to_dict()))
-    parts = [part for part in ("engine", "scenario", "grids") if old.get(part) != new[part]]
-    return (
-        f"the folder holds results of another experiment of the name {experiment.name!r}: "
-        f"{' and '.join(parts) or 'the files that it names'} differ; {remedy}"
-    )
+
+    def _fold_documents(self, measured: Sequence[Path]) -> None:
+        file = self.folder / DOCUMENTS_FILE
+        lines = {
+            record.name: (part, line)
+            for part in self._parts(DOCUMENTS)
+            for line, record in records_of(part)
+            if record is not None
+        }
+        new = {*lines, *(f"probes/{one.name}" for one in measured)}
+        if not new:
+            return
+
+        def documents() -> Iterator[tuple[str, str]]:
+            yield from (found for found in read_documents(file) if found[0] not in new)
+            for part, line in lines.values():
+                if (record := read_line(part, line)) is not None:
+                    yield record.name, record.text
+            for one in measured:
+                yield f"probes/{one.name}", one.read_text("utf-8")
+
+        write_documents(file, documents())
+
+    # ----------------------------------------------------------------------------------------
+
+    def _append(self, kind: str, records: Sequence[Record]) -> None:
+        append(part_file(self.folder / "parts", kind), records)
+
+    def _parts(self, kind: str) -> list[Path]:
+        return parts_of(self.folder, kind)
+
+    def _records(self) -> tuple[list[Record], list[str]]:
+        """Rows and failures in parts, and the lines that are damaged."""
+        records, damaged = [], []
+        for file in self._parts(ROWS):
+            for line, record in records_of(file):
+                if record is None:
+                    damaged.append(f"parts/{file.name}, line {line.number}")
+                else:
+                    records.append(record)
+        return records, damaged
+
+    def _tables(self) -> Iterator[tuple[str, pd.DataFrame | None]]:
+        if (self.folder / ROWS_FILE).exists():
+            yield ROWS_FILE, read_table(self.folder / ROWS_FILE)
+        yield from earlier_folders.tables_in(self.folder)
+
+    def _failures(self, added: Iterable[Record], table: pd.DataFrame) -> tuple[dict[str, Any], ...]:
+        file = self.folder / FAILED_FILE
+        texts = file.read_text("utf-8").splitlines() if file.exists() else []
+        texts += [record.text for record in added if record.name == FAILURE]
+        found = [*earlier_folders.failures_in(self.folder), *map(json.loads, texts)]
+        made = set(table[[*self.axes, "seed"]].itertuples(index=False, name=None))
+        runs = {(*(one["labels"].get(a) for a in self.axes), one["seed"]): one for one in found}
+        return tuple(one for run, one in runs.items() if run not in made)
 
 
-def _read_json(file: Path) -> dict[str, Any] | None:
-    """Read an object; a file that is damaged counts as absent."""
+def experiment_in(folder: Path) -> dict[str, Any] | None:
+    """Return what a folder says was run; None where it says nothing that can be read.
+
+    Published rows have no file of their own for it.
+    """
+    file = folder / EXPERIMENT_FILE
     try:
         tree = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        tree = read_experiment(folder / ROWS_FILE)
     except (OSError, ValueError):
         return None
     return tree if isinstance(tree, dict) else None
 
 
-def _read_row(file: Path) -> dict[str, Any] | None:
-    """Read the row of a run; a file that is damaged, or of another run, counts as absent."""
-    tree = _read_json(file)
-    row = None if tree is None or tree.get("format") != RUN_FORMAT else tree.get("row")
-    if not isinstance(row, dict) or row.get("key") != file.stem:
-        return None
-    return {name: math.nan if value is None else value for name, value in row.items()}
+def _text(tree: Mapping[str, Any]) -> str:
+    """Return JSON in one line; numbers keep their last digit, and NaN is NaN."""
+    return json.dumps(tree, ensure_ascii=False, default=np.generic.item)
 
 
-def _parquet(table: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    return buffer.getvalue()
+def measurements_in(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the measurements in a folder by their files' names."""
+    for file in (folder / "probes").glob("*.json"):
+        with suppress(FileNotFoundError):  # folded meanwhile into the file below
+            yield file.name, file.read_text("utf-8")
+    yield from earlier_folders.measurements_in(folder)
+    file = folder / DOCUMENTS_FILE
+    if any(name.startswith("probes/") for name in names_of(file)):
+        for name, text in read_documents(file):
+            if name.startswith("probes/"):
+                yield name.removeprefix("probes/"), text

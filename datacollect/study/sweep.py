@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from datacollect.errors import (
     DatacollectError,
     DatacollectWarning,
+    NotWrittenError,
     ProblemError,
     SimulationError,
 )
@@ -31,8 +32,10 @@ from datacollect.study.jobs import (
     keep,
     versions_that_matter,
 )
+from datacollect.study.opening import opened
 from datacollect.study.plan import MOST_ATTEMPTS, SweepPlan
-from datacollect.study.store import RunStore, opened
+from datacollect.study.starts import sweep_command
+from datacollect.study.store import experiment_in
 from datacollect.study.workers import DaskCluster, LocalProcesses, ThisProcess, WorkerPool
 
 if TYPE_CHECKING:
@@ -42,8 +45,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client
 
-# How often progress is told, and how often the table is written on the way.
-TELL_S, WRITE_S = 1.0, 120.0
+    from datacollect.study.store import RunStore
+
+# How often progress is told.
+TELL_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,8 @@ class SweepProgress:
     last_failure : str
         Which run failed last, and why; may be empty.
     trouble : str
-        What keeps workers from their jobs at present; empty where nothing does.
+        What keeps workers from their jobs at present, or first of all what is damaged in the
+        folder; empty where nothing is amiss.
     """
 
     done: int
@@ -99,9 +105,9 @@ def sweep(
 ) -> pd.DataFrame:
     """Carry out the runs of an experiment that a folder does not have yet.
 
-    Every run is kept as soon as it is finished. However the sweep ends, another call with the same
-    folder goes on where it was, and ends with the same table. More seeds, or more labels on an
-    axis, add to what is there.
+    Every run is kept as it is finished, or a second later. However the sweep ends, another call
+    with the same folder goes on where it was, and ends with the same table. More seeds, or more
+    labels on an axis, add to what is there.
 
     Parameters
     ----------
@@ -132,15 +138,15 @@ def sweep(
     retry_failed : bool
         Try again runs that failed at an earlier start.
     progress : callable, optional
-        Called about once a second. Without it, what keeps workers from their jobs is a
-        `DatacollectWarning`.
+        Called about once a second. Without it, what keeps workers from their jobs, or is damaged
+        in the folder, is a `DatacollectWarning`.
 
     Returns
     -------
     DataFrame
         A row for each run in the folder, sorted by key; also written to ``results.parquet``.
         Columns: the axes with their labels, then those of ``datacollect.study.columns.COLUMNS``.
-        Runs that failed are not in it; ``failed/`` in the folder says why.
+        Runs that failed are not in it; ``failed.jsonl`` in the folder says why.
 
     Raises
     ------
@@ -198,9 +204,20 @@ def sweep(
     if experiment.engine == "ns3":
         require_ns3(experiment.scenario)
     versions = versions_that_matter(experiment)
-    with opened(experiment, directory, versions, file) as store:
-        others = tuple(Path(folder).resolve() for folder in reuse)
-        store.borrow_probes(others)
+    others = tuple(Path(folder).resolve() for folder in reuse)
+    _require_sweeps(others)
+    command = sweep_command(
+        file or f"{experiment.name}.toml",
+        directory,
+        scale=scale,
+        probe_scale=probe_scale,
+        seeds=seeds_most,
+        only=only,
+        data=data,
+        reuse=reuse,
+        retry_failed=retry_failed,
+    )
+    with opened(experiment, directory, versions, file=file, command=command) as store:
         start = _Sweep(SweepPlan(part), store, versions, others, progress)
         scheduler = dask if client is None else client
         return start.run(partial(_pool, workers, scheduler), retry_failed=retry_failed)
@@ -220,34 +237,54 @@ class _Sweep:
         self.plan, self.store, self.versions, self.others = plan, store, versions, others
         self._tell = progress or _warner()
         self._trouble = ""
-        self._rows = store.rows()
-        self._kept = len(self._rows)
+        self._kept = 0
         self._jobs: dict[Future[Finished], SweepJob] = {}
-        self._began_s = self._told_s = self._written_s = time.monotonic()
-        self._failed_before: set[str] = set()
+        self._began_s = self._told_s = time.monotonic()
         self._spent_s = 0.0  # processor time of the runs of this start
 
     def run(self, open_pool: Callable[[int], WorkerPool], *, retry_failed: bool) -> pd.DataFrame:
-        self.plan.add_rows(self._rows)
-        failures = self.store.failures()
-        if not retry_failed:
-            self.plan.add_failures(failures)
-        self._failed_before = {failure["key"] for failure in failures}
-        self.plan.begin()
+        self._trouble = self._take_kept(retry_failed=retry_failed)
         self._tell(self._progress())
+        self._trouble = ""
         if n_runs := self.plan.n_remaining():
+            self.store.borrow_probes(self.others)
             pool = open_pool(n_runs)
             try:
                 self._work(pool)
-            except BaseException:
+            except BaseException as error:
                 pool.close()
-                # Also after Ctrl-C: the table has what is finished. A full disk may forbid it.
+                # Also after Ctrl-C: what is finished is folded. A full disk may forbid it.
                 with suppress(ProblemError):
-                    self.store.write_results(self.store.rows())
+                    self.store.fold()
+                if isinstance(error, NotWrittenError):
+                    raise self._not_written(error) from None
                 raise
             pool.close()
         self._tell(self._progress())
-        return self.store.write_results(self._rows)
+        return self.store.fold()
+
+    def _take_kept(self, *, retry_failed: bool) -> str:
+        """Take over what the folder has; return what is damaged there, in words."""
+        kept = self.store.read()
+        self.store.require_rows(kept)
+        self._kept = len(kept.table)
+        self.plan.add_rows(
+            {str(name): value for name, value in row.items()}
+            for row in kept.table.to_dict("records")
+        )
+        if not retry_failed:
+            self.plan.add_failures(kept.failures)
+        self.plan.begin()
+        if not kept.unreadable:
+            return ""
+        damaged = ", ".join(kept.unreadable)
+        return f"{self.store.folder}: {damaged}: damaged; these runs are made again"
+
+    def _not_written(self, error: NotWrittenError) -> NotWrittenError:
+        n_kept = len(self.store.read().table)
+        found = NotWrittenError(f"{error}; {n_kept} runs are kept in {self.store.folder}")
+        found.exit_code = error.exit_code
+        return found
 
     def _work(self, pool: WorkerPool) -> None:
         while True:
@@ -282,9 +319,6 @@ class _Sweep:
         for failure in finished.failures:
             LOG.info("a run failed: %s", failure["reason"])
         keep(finished, self.store, job.experiment.engine)
-        self._rows += finished.rows
-        if self._failed_before:
-            self._forget_failures(finished.rows)
         self._spent_s += sum(map(self.plan.spent_s, finished.rows))
         self.plan.add_rows(finished.rows)
         self.plan.add_failures(finished.failures)
@@ -297,17 +331,9 @@ class _Sweep:
             key = failure_key(self.store.sha256, labels, group.seed)
             words = f"its worker died {MOST_ATTEMPTS} times: {reason}"
             failure = failure_of(key, labels, group.seed, words)
-            self.store.write_failure(key, failure)
+            self.store.write_failure(failure)
             self.plan.add_failures([failure])
         self.plan.end_job([group])
-
-    def _forget_failures(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Remove the notes of runs that failed before, and are made now."""
-        for row in rows:
-            labels = {axis.name: row[axis.name] for axis in self.plan.experiment.axes}
-            key = failure_key(self.store.sha256, labels, row["seed"])
-            if key in self._failed_before:
-                self.store.forget_failure(key)
 
     def _now_and_then(self, pool: WorkerPool) -> None:
         now_s = time.monotonic()
@@ -315,9 +341,6 @@ class _Sweep:
             self._told_s = now_s
             self._trouble = pool.trouble()
             self._tell(self._progress(*pool.ended()))
-        if now_s - self._written_s >= WRITE_S:
-            self.store.write_results(self._rows)
-            self._written_s = time.monotonic()
 
     def _progress(self, done: int = 0, failed: int = 0) -> SweepProgress:
         """Say how far it is, with runs that have ended in jobs that have not come back."""
@@ -349,6 +372,12 @@ def _warner() -> Callable[[SweepProgress], None]:
         last[0] = now.trouble
 
     return warn
+
+
+def _require_sweeps(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        if experiment_in(folder) is None:
+            raise ProblemError(f"reuse: {folder} is no folder of a sweep; name one")
 
 
 def _pool(workers: int | None, dask: str | Client | None, n_runs: int) -> WorkerPool:

@@ -192,11 +192,30 @@ def test_what_was_published_stays_until_its_world_is_reported_anew(scripts, tmp_
     head = "claim,part,where,method,value\n"
     (new / "claims.csv").write_text(f"{head}C1,,large,ours,3\nC2,,,,\nC1,,large,theirs,4\n")
     old.write_text(f"{head}C2,,,,\nC1,,large,ours,2\nC1,,small,ours,1\nC10,,small,ours,5\n")
-    scripts("study_tables").keep(new / "claims.csv", old)
+    scripts("study_tables").keep(new / "claims.csv", tmp_path)
     rows = "C1,,large,ours,3 C1,,large,theirs,4 C1,,small,ours,1 C2,,,, C10,,small,ours,5"
     assert old.read_text().split("\n")[1:-1] == rows.split()
-    scripts("study_tables").keep(new / "claims.csv", old)
+    scripts("study_tables").keep(new / "claims.csv", tmp_path)
     assert old.read_text().count("\n") == 6
+
+
+def test_published_tables_lie_in_one_file_each_as_it_was_written(scripts, tmp_path):
+    """Also one that takes another's place; what is read most has a file of its own."""
+    tables = scripts("published_tables")
+    wanted = {"b_own.csv": "a,b\n1,\n", "a_across.csv": "x\n-- y --z\n", "c.csv": "q\n"}
+    for name, text in {"b_own.csv": "old\n", **wanted, "sweeps.csv": "s\n"}.items():
+        tables.keep(tmp_path, name, text)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["sweeps.csv", "tables.txt"]
+    assert tables.texts_in(tmp_path) == wanted
+    assert list(tables.texts_in(tmp_path)) == ["a_across.csv", "b_own.csv", "c.csv"]
+    assert tables.read(tmp_path, "sweeps.csv").columns.tolist() == ["s"]
+    assert tables.read(tmp_path, "d.csv") is None
+
+
+def test_the_study_has_few_files():
+    """Each sweep one of rows and one of measurements at most."""
+    results = RESULTS.parent
+    assert sum(file.is_file() for file in results.rglob("*")) <= 80
 
 
 def test_claims_stand_side_by_side_by_the_paper_s_method_and_ours(scripts):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datacollect as dc
 from datacollect.study.columns import TIMES
+from datacollect.study.kept_runs import ROW, ROWS, parts_of
+from datacollect.study.parts import records_of
+from datacollect.study.store import RunStore
 
 SCENARIO = {
     "name": "line",
@@ -43,6 +46,17 @@ def many_seeds():
 
 def without_times(table):
     return table.drop(columns=list(TIMES))
+
+
+def rows_in_parts(folder):
+    """How many rows stand in the parts of a sweep that has not ended."""
+    records = [record for part in parts_of(folder, ROWS) for _, record in records_of(part)]
+    return sum(record.name == ROW for record in records if record is not None)
+
+
+def failures_of(folder, axes=("method",)):
+    """Why runs failed, as a folder says."""
+    return RunStore(folder, "any", tuple(axes)).read().failures
 
 
 def files_of(folder):

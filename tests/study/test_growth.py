@@ -6,7 +6,13 @@ import json
 
 import pandas as pd
 import pytest
-from instances.small_experiments import METHOD, RATE, experiment_of, without_times
+from instances.small_experiments import (
+    METHOD,
+    RATE,
+    experiment_of,
+    failures_of,
+    without_times,
+)
 
 import datacollect as dc
 from datacollect.study.axes import Axis, AxisValue
@@ -30,14 +36,14 @@ def test_a_value_that_is_added_runs_alone(tmp_path):
     """2 methods, 2 rates, 3 seeds are 12 runs; a third rate adds 6, and 2 more seeds 12."""
     first, kept = swept(tmp_path)
     assert (len(first), kept) == (12, 0)
-    shards = {file: file.read_bytes() for file in (tmp_path / "shards").iterdir()}
     more, kept = swept(tmp_path, axes=[METHOD, SLOW_RATE])
     assert (len(more), kept) == (18, 12)
     pd.testing.assert_frame_equal(
         rows_by_key(more).loc[first["key"].sort_values()].sort_index(), rows_by_key(first)
     )
-    # Finished rows are not even written anew.
-    assert {file: file.read_bytes() for file in shards} == shards
+    # What had ended was not run again.
+    times = more.set_index("key")["finished_at"]
+    assert times[first["key"]].tolist() == first["finished_at"].tolist()
     again, kept = swept(tmp_path, axes=[METHOD, SLOW_RATE], seeds={"least": 5})
     assert (len(again), kept) == (30, 18)
 
@@ -66,11 +72,11 @@ def test_a_failure_of_before_is_forgotten_when_it_is_made_well(tmp_path, monkeyp
     with monkeypatch.context() as broken:
         broken.setattr("datacollect.study.jobs.carry_out", None)
         assert swept(tmp_path)[0].empty
-    assert len(list((tmp_path / "failed").iterdir())) == 12
+    assert len(failures_of(tmp_path, ("method", "rate"))) == 12
     experiment = experiment_of(axes=[METHOD, SLOW_RATE])
     table = dc.sweep(experiment, tmp_path, workers=0, retry_failed=True)
     assert len(table) == 18
-    assert not list((tmp_path / "failed").iterdir())
+    assert not failures_of(tmp_path, ("method", "rate"))
 
 
 @pytest.fixture(scope="module")

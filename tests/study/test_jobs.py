@@ -6,7 +6,12 @@ from itertools import count
 
 import pandas as pd
 import pytest
-from instances.small_experiments import experiment_of, set_small_jobs, without_times
+from instances.small_experiments import (
+    experiment_of,
+    rows_in_parts,
+    set_small_jobs,
+    without_times,
+)
 
 import datacollect as dc
 from datacollect.study import jobs
@@ -50,7 +55,7 @@ def test_rows_of_a_job_that_goes_on_are_kept_in_the_meantime(tmp_path, monkeypat
     carry_out = jobs.carry_out
 
     def looking(*args, **options):
-        kept.append(len(list(tmp_path.glob("shards/*.parquet"))))
+        kept.append(rows_in_parts(tmp_path))
         return carry_out(*args, **options)
 
     monkeypatch.setattr(jobs, "carry_out", looking)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 from instances.scripts import run_script
-from instances.small_experiments import METHOD, experiment_of, files_of, without_times
+from instances.small_experiments import (
+    METHOD,
+    experiment_of,
+    failures_of,
+    files_of,
+    without_times,
+)
 
 import datacollect as dc
 from datacollect.errors import NotWrittenError
@@ -16,15 +23,26 @@ from datacollect.scenario.scenario import naming
 from datacollect.study.store import RunStore
 
 
-def test_half_written_and_foreign_files_are_left_out_and_made_again(tmp_path, serial):
-    dc.sweep(experiment_of(), tmp_path, workers=0)
-    shards = sorted((tmp_path / "shards").glob("*.parquet"))
-    shards[0].write_bytes(shards[0].read_bytes()[:100])
+def test_half_written_and_foreign_files_are_named_and_made_again(tmp_path, serial):
+    dc.sweep(experiment_of(), tmp_path, workers=0, seeds_most=2)
+    (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "abc.json").write_text('{"format": "datacollect-sweep-run/1", "row": ')
     (tmp_path / "runs" / "abd.json").write_text('{"format": "datacollect-sweep-run/1", "row": {}}')
-    (tmp_path / "runs" / ".x.json.1.tmp").write_text("{")
-    again = dc.sweep(experiment_of(), tmp_path, workers=0)
+    (tmp_path / ".results.parquet.1.tmp").write_text("{")
+    with pytest.warns(dc.DatacollectWarning, match="runs/abc.json, runs/abd.json: damaged"):
+        again = dc.sweep(experiment_of(), tmp_path, workers=0)
     pd.testing.assert_frame_equal(without_times(again), without_times(serial))
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_damaged_file_of_all_rows_is_refused_and_left_alone(tmp_path):
+    dc.sweep(experiment_of(), tmp_path, workers=0)
+    file = tmp_path / "results.parquet"
+    file.write_bytes(file.read_bytes()[:-100])
+    before = file.read_bytes()
+    with pytest.raises(dc.ProblemError, match=r"results.parquet: cannot be read as a sweep's rows"):
+        dc.sweep(experiment_of(), tmp_path, workers=0)
+    assert file.read_bytes() == before
 
 
 def test_a_folder_of_another_experiment_is_refused_and_left_alone(tmp_path):
@@ -98,7 +116,7 @@ def test_a_disk_that_is_full_while_measuring_is_no_fault_of_the_run(tmp_path, mo
         disk.setattr("datacollect.study.jobs.carry_out", measure)
         with pytest.raises(dc.ProblemError, match="No space left"):
             dc.sweep(experiment_of(), tmp_path, workers=0)
-    assert not list((tmp_path / "failed").iterdir())
+    assert not failures_of(tmp_path)
     assert len(dc.sweep(experiment_of(), tmp_path, workers=0)) == 12
 
 
@@ -109,7 +127,7 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
 
 
 def test_a_full_disk_ends_the_sweep_and_leaves_earlier_results(tmp_path):
-    """Files of more than 2 kB cannot be written, as if the disk were full."""
+    """Files of more than 6 kB cannot be written, as if the disk were full."""
     first = dc.sweep(experiment_of(), tmp_path, workers=0, seeds_most=1)
     done = run_script(
         """
@@ -122,7 +140,10 @@ except dc.ProblemError as error:
 """,
         tmp_path,
     )
-    assert "cannot be written: File too large" in done
+    assert "cannot be written: File too large; what was kept before stays" in done
+    n_kept = int(re.search(rf"; (\d+) runs are kept in {re.escape(str(tmp_path))}$", done)[1])
+    assert 4 <= n_kept < 12
+    assert len(RunStore(tmp_path, "any", ("method", "rate")).read().table) == n_kept
     table = pd.read_parquet(tmp_path / "results.parquet")
     assert len(table) == len(first) == 4
     assert len(dc.sweep(experiment_of(), tmp_path, workers=0)) == 12

@@ -54,7 +54,7 @@ def test_a_run_that_fails_is_noted_and_stops_no_other(tmp_path, serial):
     table = dc.sweep(experiment, tmp_path, workers=0)
     assert set(table["at"]) == {"N1"}
     assert len(table) == 6
-    notes = [json.loads(file.read_text()) for file in (tmp_path / "failed").glob("*.json")]
+    notes = [json.loads(line) for line in (tmp_path / "failed.jsonl").read_text().splitlines()]
     assert len(notes) == 6
     assert {note["seed"] for note in notes} == {1, 2, 3}
     assert all("hosts.destination.at" in note["reason"] for note in notes)
@@ -70,7 +70,7 @@ def test_failed_runs_are_tried_again_when_asked(tmp_path, monkeypatch):
         assert dc.sweep(experiment_of(), tmp_path, workers=0).empty
     assert dc.sweep(experiment_of(), tmp_path, workers=0).empty
     assert len(dc.sweep(experiment_of(), tmp_path, workers=0, retry_failed=True)) == 12
-    assert not list((tmp_path / "failed").iterdir())
+    assert (tmp_path / "failed.jsonl").read_text() == ""
 
 
 def test_seeds_are_added_until_every_method_is_precise(tmp_path):

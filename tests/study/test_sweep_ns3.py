@@ -1,10 +1,11 @@
-"""Sweeps in ns-3: a file for each run, measurements shared, runs taken over from other sweeps."""
+"""Sweeps in ns-3: runs kept one by one, measurements shared, runs taken from other sweeps."""
 
 from __future__ import annotations
 
 import json
 
 import pandas as pd
+import pytest
 from instances.ns3_networks import needs_ns3
 from instances.small_experiments import METHOD, experiment_of, without_times
 
@@ -12,6 +13,7 @@ import datacollect as dc
 from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.published import publish
 from datacollect.study.rows import MOST_POINTS
+from datacollect.study.store import RunStore
 
 pytestmark = needs_ns3
 
@@ -34,15 +36,16 @@ def experiment(**changes):
     return experiment_of(**tree | changes, scenario=SCENARIO)
 
 
-def test_each_run_has_a_file_with_all_that_made_it(tmp_path):
+def test_all_that_made_each_run_is_kept_with_its_row(tmp_path):
     table = dc.sweep(experiment(), tmp_path, workers=0)
     assert len(table) == 4
     assert table["complete"].all()
-    assert {file.stem for file in (tmp_path / "runs").glob("*.json")} == set(table["key"])
+    store = RunStore(tmp_path, "any", ("method",))
     # Two seeds: two measurements, shared by both methods.
-    assert len(list((tmp_path / "probes").iterdir())) == 2
+    assert len(store.measurements()) == 2
+    assert not [*(tmp_path / "parts").iterdir(), *(tmp_path / "probes").iterdir()]
     for row in table.to_dict("records"):
-        tree = json.loads((tmp_path / "runs" / f"{row['key']}.json").read_text())
+        tree = store.document(row["key"])
         assert tree["format"] == "datacollect-sweep-run/1"
         assert tree["row"]["makespan_s"] == row["makespan_s"]
         assert tree["scenario"]["run"]["seed"] == row["seed"]
@@ -54,15 +57,21 @@ def test_each_run_has_a_file_with_all_that_made_it(tmp_path):
             assert len(curve["time_s"]) == len(curve["others_bytes"]) <= MOST_POINTS
 
 
-def test_runs_that_are_lost_or_damaged_are_made_again_alone(tmp_path):
-    first = dc.sweep(experiment(), tmp_path, workers=0)
-    files = sorted((tmp_path / "runs").glob("*.json"))
-    files[0].unlink()
-    files[1].write_bytes(files[1].read_bytes()[:-50])
-    kept = {file: file.stat().st_mtime_ns for file in files[2:]}
-    again = dc.sweep(experiment(), tmp_path, workers=0)
+def test_runs_that_are_damaged_are_made_again_alone(tmp_path, monkeypatch):
+    """A sweep that was killed before it folded: one row torn, one with a bit turned over."""
+    with monkeypatch.context() as killed:
+        killed.setattr(RunStore, "fold", lambda store: store.read().table)
+        first = dc.sweep(experiment(), tmp_path, workers=0)
+    (part,) = (tmp_path / "parts").glob("*.rows")
+    one, two, three, four = part.read_bytes().splitlines(keepends=True)
+    part.write_bytes(one + two[:-9] + b"x" + two[-8:] + three + four[:-50])
+    with pytest.warns(dc.DatacollectWarning, match=r"\.rows, line 2: damaged"):
+        again = dc.sweep(experiment(), tmp_path, workers=0)
     pd.testing.assert_frame_equal(without_times(again), without_times(first))
-    assert {file: file.stat().st_mtime_ns for file in files[2:]} == kept
+    times = again.set_index("key")["cpu_s"]
+    for line in (one, three):
+        row = json.loads(line.split(b" ", 2)[2])
+        assert times[row["key"]] == row["cpu_s"]
 
 
 def test_the_same_runs_are_taken_from_another_sweep_and_from_published_rows(tmp_path, monkeypatch):
@@ -78,17 +87,12 @@ def test_the_same_runs_are_taken_from_another_sweep_and_from_published_rows(tmp_
     direct = first[first["method"] == "direct"]
     assert again["method"].tolist() == ["all at once"] * 2
     assert again["makespan_s"].tolist() == direct["makespan_s"].tolist()
-    assert len(list((tmp_path / "two" / "probes").iterdir())) == 2
+    assert len(RunStore(tmp_path / "two", "any", ()).measurements()) == 2
     (sweep,) = read_sweeps(tmp_path / "one")
     rows = publish(sweep, tmp_path / "rows")
-    damaged = rows / "probes" / "probes-cut.json.gz"
-    damaged.write_bytes(next((rows / "probes").iterdir()).read_bytes()[:-9])
     elsewhere = dc.sweep(experiment(), tmp_path / "three", workers=0, reuse=[rows])
     pd.testing.assert_frame_equal(elsewhere, first)
-    own, taken = (
-        {file.name: file.read_text() for file in (tmp_path / name / "probes").iterdir()}
-        for name in ("one", "three")
-    )
-    assert taken == own
+    one, three = (RunStore(tmp_path / name, "any", ("method",)) for name in ("one", "three"))
+    assert three.measurements() == one.measurements()
     on = dc.sweep(experiment(), tmp_path / "three", workers=0)  # from its own files
     pd.testing.assert_frame_equal(on, first)

@@ -16,7 +16,9 @@ from instances.scripts import script_of
 from instances.small_experiments import (
     SMALL_JOBS,
     experiment_of,
+    failures_of,
     many_seeds,
+    rows_in_parts,
     set_small_jobs,
     without_times,
 )
@@ -103,7 +105,7 @@ def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many, monkeypa
     table = dc.sweep(many_seeds(), tmp_path, workers=2, progress=kill_one)
     pd.testing.assert_frame_equal(without_times(table), without_times(many))
     assert killed
-    assert not list((tmp_path / "failed").iterdir())
+    assert not failures_of(tmp_path)
 
 
 @needs_proc
@@ -112,14 +114,16 @@ def test_a_sweep_that_is_killed_or_interrupted_goes_on_at_the_next_start(tmp_pat
     folder = tmp_path / "out"
     script = script_of(PAUSING_SWEEP, folder)
     with subprocess.Popen(script, stderr=subprocess.DEVNULL) as process:
-        wait_until(lambda: list(folder.glob("shards/*.parquet")), "for the first results")
+        wait_until(lambda: rows_in_parts(folder), "for the first results")
         workers = workers_of(process.pid)
         process.send_signal(how)
         assert process.wait(timeout=30) != 0
     wait_until(lambda: not any(map(command_of, workers)), "for its workers to end")
-    n_kept = sum(len(pd.read_parquet(file)) for file in folder.glob("shards/*.parquet"))
+    n_kept = rows_in_parts(folder)
+    if how == signal.SIGINT:  # it had the time to fold them
+        assert not n_kept
+        n_kept = len(pd.read_parquet(folder / "results.parquet"))
     assert 0 < n_kept < len(many)
-    if how == signal.SIGINT:
-        assert len(pd.read_parquet(folder / "results.parquet")) == n_kept
+    assert dc.report(folder).n_runs == n_kept
     table = dc.sweep(many_seeds(), folder, workers=0)
     pd.testing.assert_frame_equal(without_times(table), without_times(many))

@@ -1,15 +1,13 @@
 """Folders of sweeps as a reader takes them: what was to be run, and the table of what was.
 
-A sweep may still be running, or may have been killed: rows that its table lacks are read from the
-files of single runs and shards, and a file cut short is left out and counted.
+A sweep may still be running, or may have been killed: rows are read from its parts, too, and what
+is damaged is left out and counted.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,14 +20,16 @@ from datacollect.study.axes import (
     changes_of,
     combinations,
     labels_by_axis,
-    listed_labels,
     paired,
     unpaired,
 )
 from datacollect.study.fields import DATA, EXPERIMENT_FORMAT
-from datacollect.study.store import RunStore
+from datacollect.study.folded import ROWS_FILE, read_experiment
+from datacollect.study.starts import sweep_command
+from datacollect.study.store import EXPERIMENT_FILE, RunStore, experiment_in
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
 
     import pandas as pd
@@ -53,8 +53,8 @@ class SweepFolder:
     axes : tuple of Axis
     table : DataFrame
         A row for each run: the axes, then ``datacollect.study.columns.COLUMNS``; sorted by key.
-    n_unreadable : int
-        Files of runs that are cut short or of another format.
+    unreadable : tuple of str
+        Files of runs, and lines of parts, that are damaged or of another format.
     failures : tuple of mapping
         Why runs failed.
     """
@@ -64,8 +64,13 @@ class SweepFolder:
     tree: Mapping[str, Any]
     axes: tuple[Axis, ...]
     table: pd.DataFrame
-    n_unreadable: int
+    unreadable: tuple[str, ...]
     failures: tuple[Mapping[str, Any], ...]
+
+    @property
+    def n_unreadable(self) -> int:
+        """How many of them there are."""
+        return len(self.unreadable)
 
     @property
     def folder(self) -> Path:
@@ -112,17 +117,20 @@ class SweepFolder:
     def command(self, n_seeds: int) -> str:
         """Return what runs its settings with a number of seeds; DATA is the folder of data."""
         tree = self.tree
-        words = ["datacollect", "sweep", tree.get("file") or f"{tree['name']}.toml"]
-        words += ["-o", str(self.folder), "--scale", f"{self.scale:g}"]
-        probe_scale = tree["scenario"].get("probe_scale")
-        words += [] if probe_scale is None else ["--probe-scale", f"{probe_scale:g}"]
-        words += ["--seeds", str(n_seeds)]
-        for axis in self.axes:
-            run = [label for label in axis.labels if (self.table[axis.name] == label).any()]
-            if len(run) < len(axis.labels):
-                words += ["--only", f"{axis.name}={listed_labels(run)}"]
-        data = ["--data", "DATA"] if DATA in json.dumps([tree["axes"], tree.get("grids")]) else []
-        return " ".join([*map(shlex.quote, words), *data])
+        run = {
+            axis.name: [label for label in axis.labels if (self.table[axis.name] == label).any()]
+            for axis in self.axes
+        }
+        needs_data = DATA in json.dumps([tree["axes"], tree.get("grids")])
+        return sweep_command(
+            tree.get("file") or f"{tree['name']}.toml",
+            self.folder,
+            scale=self.scale,
+            probe_scale=tree["scenario"].get("probe_scale"),
+            seeds=n_seeds,
+            only={a.name: run[a.name] for a in self.axes if len(run[a.name]) < len(a.labels)},
+            data="DATA" if needs_data else None,
+        )
 
     def document(self, key: str) -> dict[str, Any] | None:
         """Return what is kept of a run in ns-3; None where there is nothing that can be read."""
@@ -141,10 +149,7 @@ def read_sweeps(directory: str | PathLike[str]) -> list[SweepFolder]:
     if not root.is_dir():
         reason = "is no folder" if root.exists() else "no such folder"
         raise ProblemError(f"{root}: {reason}; name the folder of a sweep, or one that holds some")
-    if (root / "experiment.json").exists():
-        folders = [root]
-    else:
-        folders = sorted(f.parent for f in root.glob("*/experiment.json"))
+    folders = [root] if _is_sweep(root) else sorted(filter(_is_sweep, root.iterdir()))
     if not folders:
         what = "the folder is empty" if not any(root.iterdir()) else "no experiment.json in it"
         raise ProblemError(
@@ -164,7 +169,12 @@ def read_sweeps(directory: str | PathLike[str]) -> list[SweepFolder]:
 
 def axes_of(folder: str | PathLike[str]) -> tuple[Axis, ...]:
     """Return the axes of the sweep in a folder, with all labels that it ever had."""
-    return _axes_in(_experiment_tree(Path(folder, "experiment.json")))
+    return _axes_in(_experiment_tree(Path(folder)))
+
+
+def _is_sweep(folder: Path) -> bool:
+    """Whether a folder is one of a sweep, or of published rows that say what was run."""
+    return (folder / EXPERIMENT_FILE).exists() or read_experiment(folder / ROWS_FILE) is not None
 
 
 def _axes_in(tree: Mapping[str, Any]) -> tuple[Axis, ...]:
@@ -172,28 +182,25 @@ def _axes_in(tree: Mapping[str, Any]) -> tuple[Axis, ...]:
 
 
 def _read(folder: Path) -> SweepFolder:
-    tree = _experiment_tree(folder / "experiment.json")
+    tree = _experiment_tree(folder)
     axes = _axes_in(tree)
     names = tuple(axis.name for axis in axes)
     store = RunStore(folder, tree["sha256"], names)
-    table, n_unreadable = store.table()
-    return SweepFolder(
-        store, tree["name"], tree, axes, table, n_unreadable, tuple(store.failures())
-    )
+    kept = store.read()
+    return SweepFolder(store, tree["name"], tree, axes, kept.table, kept.unreadable, kept.failures)
 
 
-def _experiment_tree(file: Path) -> Mapping[str, Any]:
-    try:
-        tree = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+def _experiment_tree(folder: Path) -> Mapping[str, Any]:
+    file, tree = folder / EXPERIMENT_FILE, experiment_in(folder)
+    if tree is None:
         raise ProblemError(
             f"{file}: cannot be read as JSON; is it cut short? Sweep into another folder, with "
-            f"--reuse {file.parent}"
-        ) from None
-    if not isinstance(tree, Mapping) or tree.get("format") != EXPERIMENT_FORMAT:
-        got = tree.get("format") if isinstance(tree, Mapping) else type(tree).__name__
+            f"--reuse {folder}"
+        )
+    if tree.get("format") != EXPERIMENT_FORMAT:
         raise ProblemError(
-            f"{file}: format must be {EXPERIMENT_FORMAT!r}, got {got!r}; name the folder of a sweep"
+            f"{file}: format must be {EXPERIMENT_FORMAT!r}, got {tree.get('format')!r}; name the "
+            "folder of a sweep"
         )
     missing = [key for key in NEEDED if key not in tree]
     if missing:

@@ -1,4 +1,4 @@
-"""A sweep's rows as a repository keeps them: one per run, compressed text, and what was run.
+"""A sweep's rows as a repository keeps them: one file, with what was run; and its measurements.
 
 The folder is one of a sweep like any other: `datacollect report` makes every table, interval and
 verdict from it again, and `datacollect sweep --reuse` goes on from it elsewhere. Schedules and
@@ -7,21 +7,18 @@ storage over time are not in it.
 
 from __future__ import annotations
 
-import gzip
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.files.documents import write_atomically
-from datacollect.study.store import PACKED, ROWS_FILE, make_folder
+from datacollect.errors import ProblemError
+from datacollect.study.folded import DOCUMENTS_FILE, ROWS_FILE, write_documents, write_table
+from datacollect.study.opening import make_folder
+from datacollect.study.store import EXPERIMENT_FILE
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from datacollect.study.report.folders import SweepFolder
-
-# What names a folder or a machine, and shapes no result.
-PRIVATE = ("token",)
 
 
 def publish(sweep: SweepFolder, folder: str | PathLike[str]) -> Path:
@@ -37,28 +34,22 @@ def publish(sweep: SweepFolder, folder: str | PathLike[str]) -> Path:
     Returns
     -------
     Path
-        The folder: ``experiment.json``, ``results.csv.gz`` with all columns, numbers to the
-        last digit, and ``probes`` with what was measured in ns-3, which takes longest to repeat.
+        The folder: ``results.parquet`` with all columns, and what was run in its metadata;
+        ``documents.parquet`` with what was measured in ns-3, which takes longest to repeat.
 
     Raises
     ------
     ProblemError
-        It cannot be made or written.
+        It cannot be made or written, or is the folder of a sweep itself.
     """
     root = Path(folder)
+    if (root / EXPERIMENT_FILE).exists():
+        raise ProblemError(f"{root}: is the folder of a sweep; publish its rows into another")
     make_folder(root, "published rows")
-    tree = {key: value for key, value in sweep.tree.items() if key not in PRIVATE}
-    text = json.dumps(tree, indent=1, ensure_ascii=False)
-    write_atomically(root / "experiment.json", f"{text}\n".encode())
-    rows = sweep.table.sort_values("key").to_csv(index=False, lineterminator="\n")
-    write_atomically(root / ROWS_FILE, _packed(rows.encode()))
-    measured = sorted(sweep.store.probes.glob("*.json"))
+    write_table(root / ROWS_FILE, sweep.table, sweep.tree)
+    measured = [
+        (f"probes/{name}", text) for name, text in sorted(sweep.store.measurements().items())
+    ]
     if measured:
-        make_folder(root / "probes", "published measurements")
-    for file in measured:
-        write_atomically(root / "probes" / f"{file.name}{PACKED}", _packed(file.read_bytes()))
+        write_documents(root / DOCUMENTS_FILE, measured)
     return root
-
-
-def _packed(text: bytes) -> bytes:
-    return gzip.compress(text, mtime=0)

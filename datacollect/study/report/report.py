@@ -12,6 +12,7 @@ from datacollect.files.documents import write_atomically
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
+from datacollect.study.opening import make_folder
 from datacollect.study.report.across import across_table
 from datacollect.study.report.cells import Cells, cells_of
 from datacollect.study.report.figures import draw_panels, panel_groups, picture_bytes
@@ -29,7 +30,6 @@ from datacollect.study.report.page import (
 from datacollect.study.report.panels import panels_of, panels_table
 from datacollect.study.report.tables import prediction_table, summary_table
 from datacollect.study.report.verdicts import Verdicts, no_verdicts
-from datacollect.study.store import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,6 +65,8 @@ class Report:
     n_runs : int
     n_unreadable : int
         Files of runs that are cut short, and left out.
+    unreadable : tuple of str
+        What they are called.
     """
 
     folder: Path
@@ -75,6 +77,7 @@ class Report:
     files: tuple[str, ...]
     n_runs: int
     n_unreadable: int
+    unreadable: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         sweeps, runs = counted(len(self.sweeps), "sweep"), counted(self.n_runs, "run")
@@ -221,6 +224,7 @@ def report(
         files=tuple(sorted(files)),
         n_runs=sum(len(sweep.table) for sweep in sweeps),
         n_unreadable=sum(sweep.n_unreadable for sweep in sweeps),
+        unreadable=tuple(str(sweep.folder / name) for sweep in sweeps for name in sweep.unreadable),
     )
 
 

@@ -30,10 +30,7 @@ def test_every_number_comes_out_again_from_the_rows_alone(tmp_path):
     pd.testing.assert_frame_equal(sweep.table, again.table)
     for make in TABLES.values():
         pd.testing.assert_frame_equal(make(sweep), make(again))
-    assert sorted(file.name for file in (tmp_path / "rows").iterdir()) == [
-        "experiment.json",
-        "results.csv.gz",
-    ]
+    assert [file.name for file in (tmp_path / "rows").iterdir()] == ["results.parquet"]
 
 
 def test_a_real_sweep_comes_out_again_with_its_empty_cells(tmp_path):
@@ -48,14 +45,12 @@ def test_a_real_sweep_comes_out_again_with_its_empty_cells(tmp_path):
 def test_the_same_rows_are_the_same_bytes(tmp_path):
     write_sweep(tmp_path / "sweep", "figure3", gains, only=SMALL)
     (sweep,) = read_sweeps(tmp_path / "sweep")
-    one, two = (publish(sweep, tmp_path / name) / "results.csv.gz" for name in ("a", "b"))
+    one, two = (publish(sweep, tmp_path / name) / "results.parquet" for name in ("a", "b"))
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_rows_cut_short_are_left_out_and_counted(tmp_path):
-    write_sweep(tmp_path / "sweep", "figure3", gains, only=SMALL)
+def test_the_folder_of_a_sweep_is_not_published_over(tmp_path):
+    write_sweep(tmp_path / "sweep", "figure3", gains, only=SMALL, seeds=1)
     (sweep,) = read_sweeps(tmp_path / "sweep")
-    file = publish(sweep, tmp_path / "rows" / "figure3") / "results.csv.gz"
-    file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(dc.ProblemError, match="1 files cannot be read"):
-        read_sweeps(tmp_path / "rows")
+    with pytest.raises(dc.ProblemError, match="is the folder of a sweep; publish its rows into"):
+        publish(sweep, tmp_path / "sweep")
