@@ -5,7 +5,7 @@
 Cosmic Ray makes the mutants, one change each, in a copy of the repository; each is judged by the
 tests that stand beside it, until the first fails. One that hangs is killed, too. Prints each as it
 goes; in the end, or where it is interrupted, the difference of each survivor, and how many were
-killed in each place. CONTRIBUTING.md explains those that are as right as the original.
+killed in each place. docs/developing/tests.md explains those that are as right as the original.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ import pytest
 from judges.imports import REPOSITORY
 
 PAGES = ("README.md", "CONTRIBUTING.md", "experiments/README.md")
-DOCUMENTS = [*PAGES, *(f"docs/{path.name}" for path in sorted((REPOSITORY / "docs").glob("*.md")))]
+DOCS = [path for path in (REPOSITORY / "docs").rglob("*.md") if "_build" not in path.parts]
+DOCUMENTS = [*PAGES, *sorted(str(path.relative_to(REPOSITORY)) for path in DOCS)]
 
 # Source files wherever they are named, and whatever begins with one of our folders; * is any part
 # of a name, a word in capitals a name of one's own.

@@ -1,6 +1,6 @@
 """Draw what has arrived by when, by method: `python docs/figures/draw_methods.py`.
 
-Every line is a schedule of the example `upload`, planned here.
+Every line is a schedule of the example `alps`, planned here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datacollect import Schedule
 
 FOLDER = Path(__file__).parent
-EXAMPLE = FOLDER.parents[1] / "datacollect" / "examples" / "upload.toml"
+EXAMPLE = FOLDER.parents[1] / "datacollect" / "examples" / "alps.toml"
 INK, FAINT = "#222222", "#5A5A5A"
 # Okabe and Ito, Color Universal Design, 2002.
 COLOUR_OF = {"direct": "#D55E00", "best-path": "#E69F00", "coordinated": "#0072B2"}
@@ -62,8 +62,8 @@ def arrivals() -> Figure:
         )
     bound_s = plans["coordinated"].lower_bound_s
     axes.axvline(bound_s / MIN, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.text(bound_s / MIN + 0.8, 1.5, "lower bound: no plan is faster", color=FAINT)
-    axes.set(xlabel="minutes", ylabel="GB at the destination", xlim=(0, 82), ylim=(0, 68))
+    axes.text(bound_s / MIN + 0.8, 1.0, "lower bound: no plan is faster", color=FAINT)
+    axes.set(xlabel="minutes", ylabel="GB at the destination", xlim=(0, 70), ylim=(0, 44))
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK)
     return figure

@@ -1,0 +1,55 @@
+"""Count the words that people wrote, page by page: `python docs/words.py [REPOSITORY]`.
+
+| column | words in |
+|---|---|
+| prose | sentences and blocks of code |
+| tables | rows of tables that stand in the page's source by hand or were printed by a script |
+| reference | pages that list formats, keys, the API and literature, and pages that commands write |
+
+What scripts fill in between `<!-- table: NAME -->` and `<!-- end -->` is not counted, nor are
+comments.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+# What is looked up, not read, and what commands write.
+REFERENCE = {
+    *("api.md", "formats.md", "references.md", "scenario_keys.md"),
+    *("connection_gaps.md", "exploring_table.md", "faults_table.md", "misbehaving_table.md"),
+}
+FILLED_IN = re.compile(r"<!-- table: .*?<!-- end -->|<!--.*?-->", re.DOTALL)
+ROW = re.compile(r"^ *\|.*$", re.MULTILINE)
+
+
+def main() -> None:
+    """Print a row for each page, and their sum."""
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
+    counts = {str(page.relative_to(root)): words_of(page) for page in pages(root)}
+    counts["together"] = tuple(map(sum, zip(*counts.values(), strict=True)))
+    print(f"{'page':32} {'prose':>7} {'tables':>7} {'reference':>9}")
+    for page, (prose, tables, reference) in counts.items():
+        print(f"{page:32} {prose:7} {tables:7} {reference:9}")
+
+
+def pages(root: Path) -> list[Path]:
+    """Return the pages of a repository that people read."""
+    first = [root / name for name in ("README.md", "CONTRIBUTING.md", "experiments/README.md")]
+    found = sorted((root / "docs").rglob("*.md"))
+    return [*first, *(page for page in found if "_build" not in page.parts)]
+
+
+def words_of(page: Path) -> tuple[int, int, int]:
+    """Return the words of a page's prose, of its tables, and of what is looked up there."""
+    text = FILLED_IN.sub("", page.read_text(encoding="utf-8"))
+    in_all, in_prose = len(text.split()), len(ROW.sub("", text).split())
+    if page.name in REFERENCE:
+        return 0, 0, in_all
+    return in_prose, in_all - in_prose, 0
+
+
+if __name__ == "__main__":
+    main()
