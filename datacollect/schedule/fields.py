@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
-from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Starts, Text, Whole
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
@@ -67,7 +67,7 @@ TURNS = Table(
     ),
 )
 
-SCHEDULE = Table(
+SCHEDULE = Document(
     "the schedule",
     "All transfers that empty every backlog.",
     (
@@ -152,6 +152,7 @@ SCHEDULE = Table(
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
     remedy="`datacollect plan -o` writes one",
+    instead={"problem": "name the problem file first, then the schedule"},
 )
 
 NEW_LINK = Table(
@@ -168,7 +169,7 @@ NEW_LINK = Table(
     ),
 )
 
-PROGRESS = Table(
+PROGRESS = Document(
     "the progress",
     "What lies where at an instant, and what has changed since the plan was made.",
     (
@@ -210,4 +211,7 @@ PROGRESS = Table(
         ),
     ),
     remedy="`datacollect progress` writes one",
+    instead=dict.fromkeys(
+        ("problem", "schedule"), "name the problem first, then the schedule, then the progress"
+    ),
 )
