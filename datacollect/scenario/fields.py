@@ -6,8 +6,9 @@ messages. Every default stands here, so that a run can record what was not said.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+from datacollect.files.choices import Engine
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import Flag, Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import AGELESS_WAYS
@@ -26,7 +27,7 @@ from datacollect.simulation.control import CONTROL
 from datacollect.simulation.network import HEADER_BYTES, PRESETS
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
-ENGINES = ("ns3", "fluid")
+ENGINES: tuple[str, ...] = get_args(Engine)
 
 SEED = Whole(remedy="use any whole number from 0 on")
 NAME = Text()

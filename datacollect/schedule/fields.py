@@ -6,7 +6,9 @@ The one source for reading and checking files, for the hints in messages and for
 from __future__ import annotations
 
 import math
+from typing import get_args
 
+from datacollect.files.choices import First, Preference
 from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Starts, Text, Whole
@@ -107,7 +109,7 @@ SCHEDULE = Document(
         Field("plan_time_s", SECONDS, "Time that planning took, in seconds.", default=0.0),
         Field(
             "prefer",
-            Text(("relay-bytes", "storage", "earliest-arrival", "money")),
+            Text(get_args(Preference)),
             "What a coordinated plan minimises; null where unknown, or for other methods.",
             nullable=True,
         ),
@@ -126,7 +128,7 @@ SCHEDULE = Document(
         ),
         Field(
             "first",
-            Text(("direct", "relay")),
+            Text(get_args(First)),
             "What best-path compares its routes with first; null: direct, or another method.",
             nullable=True,
         ),

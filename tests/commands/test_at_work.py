@@ -277,7 +277,7 @@ CURL = ("--as", "curl", "--manifest", "files.csv", "--url", "http://{host}/{sour
     [
         (["report", "done"], "study.report.report", "2 files", []),
         (["report", "done", "-o", "page"], "study.report.report", "2 files", ["--force"]),
-        (["pulls", *BOTH, *CURL, "-o", "scripts"], "documents", "scripts/K.sh", ["--force"]),
+        (["pulls", *BOTH, *CURL, "-o", "scripts"], "files.documents", "scripts/K.sh", ["--force"]),
     ],
     ids=["report", "report -o", "pulls --as"],
 )
