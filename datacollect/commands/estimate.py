@@ -13,7 +13,6 @@ from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
-    How,
     Json,
     Names,
     Output,
@@ -22,6 +21,7 @@ from datacollect.commands.options import (
 )
 from datacollect.commands.reading import write_text
 from datacollect.errors import ProblemError
+from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def estimate(
         ),
     ],
     how: Annotated[
-        How | None, typer.Option("--how", help="Way to estimate.  [default: recent]")
+        Estimator | None, typer.Option("--how", help="Way to estimate.  [default: recent]")
     ] = None,
     half_life: Annotated[
         str,
@@ -158,7 +158,7 @@ def estimate(
     with working("estimating"):
         found = estimate_bandwidths(
             table,
-            None if how is None else how.value,
+            how,
             half_life_s=_half_life_s(half_life),
             a=a,
             quantile=quantile,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from datacollect.commands.console import emit, emit_json, working
-from datacollect.commands.options import Json, ProblemFile, Solver, SolverName
+from datacollect.commands.options import Json, ProblemFile, SolverName
 from datacollect.commands.reading import read_both, read_problem
 
 
@@ -19,7 +19,7 @@ def explain(
             metavar="SCHEDULE", help="Schedule file, JSON or Parquet.", show_default=False
         ),
     ] = None,
-    solver: SolverName = Solver.auto,
+    solver: SolverName = "auto",
     as_json: Json = False,
 ) -> None:
     """Explain what binds when, and what to relax first.
@@ -37,7 +37,7 @@ def explain(
     with working("solving, and planning, with each constraint relaxed"):
         _, found = planned_to_the_end(
             problem,
-            lambda given: find_explanation(given, plan, solver=solver.value),
+            lambda given: find_explanation(given, plan, solver=solver),
             # Periods of a schedule's problem are listed as they were when it was made.
             lambda found: found.lower_bound_s if plan is None else 0.0,
         )

@@ -15,7 +15,6 @@ from datacollect.commands.options import (
     Force,
     Json,
     ProblemFile,
-    Solver,
     SolverName,
     require_new,
 )
@@ -36,7 +35,7 @@ SAME = 1e-6
 
 def front(
     problem_file: ProblemFile,
-    solver: SolverName = Solver.auto,
+    solver: SolverName = "auto",
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Draw (.png, .svg, .pdf) or .csv."),
@@ -60,7 +59,7 @@ def front(
     problem = read_problem(problem_file)
     with working("planning for each deadline"):
         _, table = planned_to_the_end(
-            problem, lambda given: find_front(given, solver=solver.value), _latest_s
+            problem, lambda given: find_front(given, solver=solver), _latest_s
         )
     if output is not None:
         title = f"{format_bytes(problem.total_bytes)} to {problem.destination}: what waiting saves"

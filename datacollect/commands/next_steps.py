@@ -80,7 +80,7 @@ def _stamps(places: list[str]) -> dict[str, tuple[int, ...]]:
 
 
 def _of_plan(given: Given) -> str:
-    if given["method"].value != "coordinated":
+    if given["method"] != "coordinated":
         return NOTHING
     return f"{NOTHING}; {SEARCH}, and --method direct or best-path searches for nothing"
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from datacollect.commands.console import emit, note
 from datacollect.commands.conversion import number_in
 from datacollect.errors import ProblemError
+from datacollect.files.choices import Finish, Method, Preference, Solver
 from datacollect.files.clock_times import is_clock_time
 from datacollect.files.kinds import Number
-from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.options.names import COORDINATED, DIRECT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,88 +22,10 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 
-class Method(StrEnum):
-    """Names of the methods: all that the table of methods has."""
-
-    direct = DIRECT
-    best_path = BEST_PATH
-    coordinated = COORDINATED
-
-
-class RunMethod(StrEnum):
-    """How a collection may be carried out: by a method's plan, or without following one."""
-
-    direct = DIRECT
-    best_path = BEST_PATH
-    coordinated = COORDINATED
-    adaptive = ADAPTIVE
-
-
-class FileKind(StrEnum):
-    """Kinds of files that have a JSON Schema."""
-
-    problem = "problem"
-    schedule = "schedule"
-    scenario = "scenario"
-    experiment = "experiment"
-    agent = "agent"
-    collection = "collection"
-
-
-class Solver(StrEnum):
-    """Names of the solvers."""
-
-    auto = "auto"
-    ortools = "ortools"
-    networkx = "networkx"
-    pulp = "pulp"
-    lemon = "lemon"
-
-
-class Prefer(StrEnum):
-    """What to minimise among equally fast plans."""
-
-    relay_bytes = "relay-bytes"
-    storage = "storage"
-    earliest_arrival = "earliest-arrival"
-    money = "money"
-
-
-class Finish(StrEnum):
-    """How sources finish."""
-
-    early = "early"
-    together = "together"
-
-
-class ExportFormat(StrEnum):
-    """What a schedule may be written as."""
-
-    curl = "curl"
-    aria2 = "aria2"
-    rclone = "rclone"
-    rsync = "rsync"
-    fts = "fts"
-    csv = "csv"
-
-
-class Checksum(StrEnum):
-    """What FTS is to compare."""
-
-    adler32 = "adler32"
-    md5 = "md5"
-    sha256 = "sha256"
-
-
-class How(StrEnum):
-    """Ways to estimate."""
-
-    recent = "recent"
-    ewma = "ewma"
-    mean = "mean"
-    last = "last"
-    median = "median"
-    quantile = "quantile"
+# Kinds of files that have a JSON Schema.
+FileKind: TypeAlias = Literal[
+    "problem", "schedule", "scenario", "experiment", "agent", "collection"
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -200,7 +122,7 @@ TimeLimit = Annotated[
 
 
 PreferName = Annotated[
-    Prefer | None,
+    Preference | None,
     typer.Option(
         "--prefer",
         help="coordinated: what to minimise among the fastest plans, or those in time. "
@@ -320,17 +242,17 @@ def require_fit(
     """Refuse options, by name, that mean nothing to the method or to each other."""
     require_at_most_one(shape)
     for option, value in wishes.items():
-        if value is not None and method is not Method.coordinated:
-            raise ProblemError(f"{option} is for --method coordinated, got --method {method.value}")
+        if value is not None and method != COORDINATED:
+            raise ProblemError(f"{option} is for --method coordinated, got --method {method}")
     for option, value in turns.items():
-        if value is not None and method is not Method.direct:
-            raise ProblemError(f"{option} is for --method direct, got --method {method.value}")
+        if value is not None and method != DIRECT:
+            raise ProblemError(f"{option} is for --method direct, got --method {method}")
     if turns["--time-slot"] is not None and turns["--at-a-time"] is None:
         raise ProblemError("--time-slot needs --at-a-time: how many hosts send in each")
-    if method is Method.direct and any(value is not None for value in shape.values()):
+    if method == DIRECT and any(value is not None for value in shape.values()):
         note("note: --slot and --chunk mean nothing to direct, which has no relays")
-    if method is not Method.coordinated and time_limit_s is not None:
-        note(f"note: --time-limit means nothing to {method.value}, which searches for nothing")
+    if method != COORDINATED and time_limit_s is not None:
+        note(f"note: --time-limit means nothing to {method}, which searches for nothing")
 
 
 def require_at_most_one(options: dict[str, Any]) -> None:

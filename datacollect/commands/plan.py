@@ -18,14 +18,12 @@ from datacollect.commands.options import (
     FinishName,
     Force,
     Json,
-    Method,
     MostTransfers,
     Order,
     PreferName,
     ProblemFile,
     ScheduleOutput,
     Slot,
-    Solver,
     SolverName,
     TimeLimit,
     TimeSlot,
@@ -36,6 +34,7 @@ from datacollect.commands.options import (
     split_names,
 )
 from datacollect.commands.reading import clock_times, read_problem
+from datacollect.files.choices import Method
 
 if TYPE_CHECKING:
     from datacollect.methods.options.of_methods import MethodOptions
@@ -43,12 +42,10 @@ if TYPE_CHECKING:
 
 def plan(
     problem_file: ProblemFile,
-    method: Annotated[Method, typer.Option("--method", help="Planning method.")] = (
-        Method.coordinated
-    ),
+    method: Annotated[Method, typer.Option("--method", help="Planning method.")] = ("coordinated"),
     slot_s: Slot = None,
     chunk_s: Chunk = None,
-    solver: SolverName = Solver.auto,
+    solver: SolverName = "auto",
     prefer: PreferName = None,
     deadline: Deadline = None,
     finish: FinishName = None,
@@ -91,22 +88,22 @@ def plan(
     require_new(output, force=force)
     problem = read_problem(problem_file)
     options: MethodOptions
-    if method is Method.direct:
+    if method == "direct":
         options = DirectOptions(split_names(order), at_a_time, time_slot_s)
-    elif method is Method.best_path:
+    elif method == "best-path":
         options = BestPathOptions(slot_s, chunk_s)
     else:
         options = CoordinatedOptions(
             slot_s,
             chunk_s,
-            None if prefer is None else prefer.value,
+            prefer,
             deadline_seconds(deadline, problem),
             time_limit_s=time_limit_s,
-            finish=EARLY if finish is None else finish.value,
+            finish=finish or EARLY,
             most_transfers=most_transfers,
             connections=connections,
         )
-    options = replace(options, solver=solver.value, derate=derate)
+    options = replace(options, solver=solver, derate=derate)
     with working("planning"):
         problem, schedule = planned_to_the_end(
             problem,

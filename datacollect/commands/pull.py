@@ -20,8 +20,9 @@ from datacollect.commands.console import (
     note_text,
     progress_shown,
 )
-from datacollect.commands.options import Json, RunMethod
+from datacollect.commands.options import Json
 from datacollect.commands.streams import loudness
+from datacollect.files.choices import RunMethod
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def pull(
     ],
     method: Annotated[
         RunMethod, typer.Option("--method", help="How routes and connections are chosen.")
-    ] = RunMethod.adaptive,
+    ] = "adaptive",
     plan_only: Annotated[
         bool,
         typer.Option(
@@ -92,7 +93,7 @@ def pull(
         answer = _pulled(
             collection_file,
             into,
-            method.value,
+            method,
             watch=_watcher(show) if is_watched() else None,
             tell=note,
             log=(None, _say_what, _say_all)[loudness().verbose],

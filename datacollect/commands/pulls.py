@@ -17,8 +17,6 @@ from datacollect.commands.console import (
 )
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
-    Checksum,
-    ExportFormat,
     Force,
     Json,
     ProblemFile,
@@ -27,6 +25,7 @@ from datacollect.commands.options import (
 )
 from datacollect.commands.reading import clock_times, read_both
 from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
+from datacollect.files.choices import Checksum, ExportFormat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,7 +121,7 @@ def pulls(
         for option, value in export_options.items():
             if value is not None:
                 raise ProblemError(f"{option} is for --as; say as what to write the pull lists")
-    if checksum is not None and kind is not ExportFormat.fts:
+    if checksum is not None and kind != "fts":
         raise ProblemError("--checksum is for --as fts; scripts compare SHA-256")
     problem, schedule = read_both(problem_file, schedule_file)
     if host is not None and host not in problem.names:
@@ -131,8 +130,8 @@ def pulls(
     if kind is None:
         _print_lists(problem, schedule, host, as_json=as_json)
         return
-    if output is None and (kind is not ExportFormat.csv or as_json):
-        raise ProblemError(f"--as {kind.value} needs -o: where to write")
+    if output is None and (kind != "csv" or as_json):
+        raise ProblemError(f"--as {kind} needs -o: where to write")
     inputs = (problem_file, schedule_file, *filter(None, [manifest_file]))
     with working("cutting into pieces"):
         manifest = _manifest(problem, problem_file, manifest_file)
@@ -150,7 +149,7 @@ def pulls(
     if as_json:
         emit_json(
             {
-                "format": kind.value,
+                "format": kind,
                 "files": paths,
                 "makespan_s": found.makespan_s,
                 "plan_makespan_s": schedule.makespan_s,
@@ -212,19 +211,17 @@ def _export(
     from datacollect.exports.export import export
     from datacollect.exports.templates import read_templates
 
-    is_url = kind not in (ExportFormat.rclone, ExportFormat.rsync)
-    templates = read_templates(
-        url or (), relay_url or (), problem.names, is_url=is_url, kind=kind.value
-    )
+    is_url = kind not in ("rclone", "rsync")
+    templates = read_templates(url or (), relay_url or (), problem.names, is_url=is_url, kind=kind)
     return export(
         problem,
         schedule,
         manifest,
-        kind.value,
+        kind,
         templates,
         manifest_name=manifest_name,
         piece_bytes=piece_bytes,
-        checksum=None if checksum is None else checksum.value,
+        checksum=checksum,
     )
 
 
@@ -232,7 +229,7 @@ def _texts_of(found: Export, host: str | None, kind: ExportFormat) -> dict[str, 
     if host is None:
         return found.texts
     if not found.hosts:
-        raise ProblemError(f"--host is for scripts; --as {kind.value} is one for all hosts")
+        raise ProblemError(f"--host is for scripts; --as {kind} is one for all hosts")
     texts = {name: text for name, text in found.texts.items() if found.hosts[name] == host}
     if not texts:
         raise ProblemError(f"--host: {host!r} neither fetches nor forwards anything")
@@ -244,7 +241,7 @@ def _write(
 ) -> list[str]:
     from datacollect.files.documents import write_atomically
 
-    if kind is ExportFormat.csv:
+    if kind == "csv":
         paths = {output: texts[""]}
     else:
         paths = {str(Path(output, name)): text for name, text in texts.items()}
@@ -276,13 +273,13 @@ def _show(
         emit_table(("script", "pieces", "bytes", "rate at most"), rows, "<>>>")
         emit("")
     facts: list[tuple[str, Any]] = [
-        ("makespan", f"{format_duration(found.makespan_s)}, expected of {kind.value}"),
+        ("makespan", f"{format_duration(found.makespan_s)}, expected of {kind}"),
         ("plan", format_duration(schedule.makespan_s)),
         ("saved to", output),
     ]
-    if kind is ExportFormat.csv:
+    if kind == "csv":
         facts[0] = ("makespan", f"{format_duration(found.makespan_s)}, if pieces go as listed")
-    elif kind is ExportFormat.fts:
+    elif kind == "fts":
         facts.append(("next", "submit each job, such as by fts-rest-transfer-submit --file"))
     else:
         facts.append(("next", "at each host: sh SCRIPT FOLDER, all at the same time"))

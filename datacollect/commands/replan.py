@@ -16,12 +16,10 @@ from datacollect.commands.options import (
     Chunk,
     Force,
     Json,
-    Prefer,
     ProblemFile,
     ScheduleFile,
     ScheduleOutput,
     Slot,
-    Solver,
     SolverName,
     TimeLimit,
     require_at_most_one,
@@ -37,6 +35,7 @@ from datacollect.commands.reading import (
     read_schedule,
 )
 from datacollect.errors import ProblemError, naming
+from datacollect.files.choices import Preference
 
 if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
@@ -60,7 +59,7 @@ def replan(
     slot_s: Slot = None,
     chunk_s: Chunk = None,
     prefer: Annotated[
-        Prefer | None,
+        Preference | None,
         typer.Option(
             "--prefer",
             help="Choose among the fastest as plan --prefer does, whatever the old schedule's "
@@ -76,7 +75,7 @@ def replan(
             help="The rest may end later by this part of its duration to keep to the old links.",
         ),
     ] = 0.01,
-    solver: SolverName = Solver.auto,
+    solver: SolverName = "auto",
     time_limit_s: TimeLimit = None,
     output: ScheduleOutput = None,
     problem_output: Annotated[
@@ -119,9 +118,9 @@ def replan(
                 progress,
                 slot_s=slot_s,
                 chunk_s=chunk_s,
-                prefer=None if prefer is None else prefer.value,
+                prefer=prefer,
                 stability=stability,
-                solver=solver.value,
+                solver=solver,
                 time_limit_s=time_limit_s,
             ),
             lambda rest: progress.at_s + rest.makespan_s,

@@ -13,9 +13,7 @@ from datacollect.commands.reading import write_text
 
 
 def schema(
-    kind: Annotated[
-        FileKind, typer.Argument(metavar="KIND", help="Which format.")
-    ] = FileKind.problem,
+    kind: Annotated[FileKind, typer.Argument(metavar="KIND", help="Which format.")] = "problem",
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -28,5 +26,5 @@ def schema(
 
     require_new(output, force=force)
     if as_json and output is not None:
-        emit_json({"kind": kind.value, "file": output})
-    write_text(json.dumps(SCHEMAS[kind.value](), indent=2), output)
+        emit_json({"kind": kind, "file": output})
+    write_text(json.dumps(SCHEMAS[kind](), indent=2), output)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import time
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,36 +23,20 @@ from datacollect.commands.inputs import require_kept
 from datacollect.commands.options import (
     Force,
     Json,
-    RunMethod,
     require_at_most_one,
     require_new,
 )
+from datacollect.files.choices import Engine, RunMethod
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from datacollect.files.choices import Engine as EngineName
     from datacollect.numbers.pace import Pace
     from datacollect.scenario.outcome import Outcome
     from datacollect.scenario.scenario import Scenario
     from datacollect.simulation.run import Run
 
 NOT_COMPLETE = 1
-
-
-class Engine(StrEnum):
-    """Names of the engines."""
-
-    ns3 = "ns3"
-    fluid = "fluid"
-    auto = "auto"
-
-
-class Tables(StrEnum):
-    """Formats of the tables in the folder."""
-
-    csv = "csv"
-    parquet = "parquet"
 
 
 def simulate(
@@ -67,13 +50,13 @@ def simulate(
         RunMethod | None, typer.Option("--method", help="Method, instead of the scenario's.")
     ] = None,
     engine: Annotated[
-        Engine,
+        Literal[Engine, "auto"],
         typer.Option(
             "--engine",
             help="Packet by packet (ns3), as a fluid, or auto: as a fluid for problems, and where "
             "ns-3 is not installed.",
         ),
-    ] = Engine.ns3,
+    ] = "ns3",
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed, instead of the scenario's run.seed.")
     ] = None,
@@ -100,8 +83,8 @@ def simulate(
         ),
     ] = None,
     tables: Annotated[
-        Tables, typer.Option("--tables", help="Format of the tables in DIR.")
-    ] = Tables.csv,
+        Literal["csv", "parquet"], typer.Option("--tables", help="Format of the tables in DIR.")
+    ] = "csv",
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -116,15 +99,15 @@ def simulate(
     from datacollect.schedule.schedule import Schedule
 
     require_at_most_one({"--schedule": schedule, "--method": method})
-    for file in () if output is None else outcome_files(tables.value):
+    for file in () if output is None else outcome_files(tables):
         path = str(Path(output or "", file))
         require_kept(path, scenario, *filter(None, [schedule]))
         require_new(path, force=force)
     given = None if schedule is None else Schedule.from_file(schedule)
     fallback = None
-    chosen: EngineName = "fluid" if engine is Engine.fluid else "ns3"
+    chosen: Engine = "fluid" if engine == "fluid" else "ns3"
     setting: str | Scenario = scenario
-    if engine is Engine.auto:
+    if engine == "auto":
         setting = Scenario.from_file(scenario)
         fallback = why_not_ns3(setting)
         chosen = "ns3" if fallback is None else "fluid"
@@ -134,7 +117,7 @@ def simulate(
         outcome = carry_out(
             setting,
             engine=chosen,
-            method=None if method is None else method.value,
+            method=method,
             seed=seed,
             schedule=given,
             time_limit_s=time_limit_s,
@@ -147,7 +130,7 @@ def simulate(
     if output is not None:
         from datacollect.scenario.outcome_files import write_outcome
 
-        write_outcome(outcome, output, tables.value)
+        write_outcome(outcome, output, tables)
     if as_json:
         from datacollect.scenario.outcome_files import outcome_to_dict
 

@@ -13,8 +13,8 @@ import numpy as np
 from datacollect.explanation.resources import TURNS, Resource, Then, values_between
 from datacollect.explanation.tolerances import FULL
 from datacollect.methods.options.names import FAIR_METHODS
-from datacollect.methods.timing.tolerances import SAME_INSTANT
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, ranges
+from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.schedule.data.use import legs, stored_over_time
 
 if TYPE_CHECKING:

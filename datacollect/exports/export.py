@@ -8,7 +8,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from datacollect.errors import ProblemError
 from datacollect.exports.fts import for_fts
@@ -17,6 +17,7 @@ from datacollect.exports.makespan import MOST_JOBS_SHARED, finish_times_s
 from datacollect.exports.remotes import require_remote
 from datacollect.exports.scripts import TOOLS, scripts
 from datacollect.exports.templates import folder_of_host
+from datacollect.files.choices import Checksum, ExportFormat
 from datacollect.files.units import format_bytes, format_duration
 from datacollect.problem.manifest import require_fit
 from datacollect.schedule.data.belonging import require_belonging
@@ -25,13 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.exports.templates import Templates
-    from datacollect.files.choices import Checksum, ExportFormat
     from datacollect.files.clock import Clock
     from datacollect.problem.manifest import Files
     from datacollect.problem.problem import Problem
     from datacollect.schedule.data.contents import ScheduleContents
 
-FORMATS: tuple[ExportFormat, ...] = ("curl", "aria2", "rclone", "rsync", "fts", "csv")
+FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
 CSV_COLUMNS = (
     *("host", "request_from", "source", "path", "offset_bytes", "bytes", "file_bytes", "start_s"),

@@ -1,8 +1,9 @@
 """What users choose among, as types: editors and type checkers know every name.
 
-Tables of the same names elsewhere (`datacollect.methods.options.names`, the solvers, the fields
-of files) say what each does; a test compares them. Fields check what files say, and functions what
-callers pass: an annotation refuses nothing at run time.
+Command-line options have these types, and fields of files take their words by `typing.get_args`.
+Tables that say what each word does (of methods, solvers, preferences) stand where it is done; a
+test compares them. Fields check what files say, and functions what callers pass: an annotation
+refuses nothing at run time.
 """
 
 from __future__ import annotations

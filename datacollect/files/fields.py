@@ -6,16 +6,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from datacollect.errors import ProblemError, nearest_hint
-from datacollect.files.kinds import SHOWN_LENGTH, Kind, Schema, Text, join, wrong
+from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.files.documents import document_name, folder_of, read_tree
+from datacollect.files.kinds import SHOWN_LENGTH, Kind, Schema, Text, join, shown, shown_text, wrong
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+Read = TypeVar("Read")
 
 # No host's name is longer: of other text nothing is proposed.
 LONGEST_NAME = 255
+
+# What files are that name no format: the first of these keys that they hold tells, unless files of
+# the kind that was asked for hold it, too.
+TELLING = (
+    ("transfers", "schedule"),
+    ("topology", "scenario"),
+    ("hosts", "problem"),
+    ("destination", "problem"),
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +143,90 @@ class Table:
         raise ProblemError(
             f"{where}{what} missing; add {'it' if len(missing) == 1 else 'them'} to {self.name}"
         )
+
+
+@dataclass(frozen=True)
+class Document(Table):
+    """The keys of a whole file, ``format`` among them, and how such files are read.
+
+    Attributes
+    ----------
+    instead : mapping of str to str, optional
+        Of other kinds of files, by their names: what helps who mixes them up with this one.
+    named_after_file : bool
+        Whether the file's own name is that of what it holds, where it says no other.
+
+    Examples
+    --------
+    >>> tea = Field("format", Text(("datacollect-tea/1",)), "Format and its version.")
+    >>> Document("the tea", "A drink.", (tea,), remedy="boil water").read({"transfers": []})
+    Traceback (most recent call last):
+    datacollect.errors.ProblemError: format must be "datacollect-tea/1": this is a schedule; boil...
+    """
+
+    instead: Mapping[str, str] | None = None
+    named_after_file: bool = False
+
+    @cached_property
+    def format(self) -> str:
+        """What such files give as their format."""
+        kind = self.by_name["format"].kind
+        assert isinstance(kind, Text)
+        return kind.only[0]
+
+    def read(self, value: Any, place: str = "") -> dict[str, Any]:
+        """Return the values of all fields; say so where this is a file of another kind."""
+        if isinstance(value, Mapping):
+            self._reject_other(value)
+        return super().read(value, place)
+
+    def from_file(
+        self,
+        path: str | PathLike[str],
+        build: Callable[[Any, Path], Read],
+        read: Callable[[str | PathLike[str], str], Any] = read_tree,
+    ) -> Read:
+        """Return what a file becomes; what errors say begins with its name.
+
+        Parameters
+        ----------
+        path : path-like
+            ``-`` reads standard input.
+        build : function
+            What comes of the file's tree, and of the folder that its own file names are relative
+            to.
+        read : function, optional
+            Reads the tree, and says what writes such a file where there is none.
+        """
+        tree = read(path, self.remedy)
+        if self.named_after_file and isinstance(tree, dict) and str(path) != "-":
+            tree = {"name": Path(path).stem, **tree}
+        with naming(document_name(path)):
+            return build(tree, folder_of(path))
+
+    def _reject_other(self, tree: Mapping[str, Any]) -> None:
+        # Before unknown keys: who mixes up two files is to read that.
+        given, own = tree.get("format"), _kind_of(self.format)
+        found = _kind_of(given) or own
+        got = f", got {shown(given)}" if found != own else ""
+        if found == own:
+            told = ((key, kind) for key, kind in TELLING if key in tree)
+            found = next(
+                (kind for key, kind in told if kind == own or key not in self.by_name), own
+            )
+        if found != own:
+            article = "an" if found[0] in "aeiou" else "a"
+            remedy = (self.instead or {}).get(found, self.remedy)
+            raise ProblemError(
+                f'format must be "{self.format}"{got}: this is {article} {shown_text(found)}'
+                + (remedy and f"; {remedy}")
+            )
+
+
+def _kind_of(form: Any) -> str:
+    """Return the kind of file that a format names; ``""``: none of ours."""
+    found = re.fullmatch(r"datacollect-([a-z-]+)/\d+", form) if isinstance(form, str) else None
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ import numpy as np
 from datacollect.errors import InfeasibleError
 from datacollect.files.clock import instant_text
 from datacollect.flow.network.layered import breakpoints_s, with_room_for_returns
-from datacollect.flow.network.tolerances import SAME_INSTANT
 from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE, cut_bottleneck, never_arrives
 from datacollect.flow.quickest.quickest import NeverArrives, Quickest, quickest
 from datacollect.flow.routes.fluid_plan import FluidPlan
 from datacollect.flow.shared.earliest import earliest_shared
 from datacollect.flow.two_hops import two_hop_optimum
+from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.solvers.budget import Budget
 from datacollect.solvers.networks import reachable
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from datacollect.errors import DatacollectWarning, ProblemError, nearest_hint
+from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number, Whole
 from datacollect.measurement.unlike import kinds_in_words, of_one_kind
 from datacollect.problem.fields import COUNTED
@@ -24,13 +25,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from datacollect.files.choices import Estimator
     from datacollect.files.quantities import Seconds
     from datacollect.numbers.arrays import FloatArray, IntArray
 
-# Ways that scenarios know, too: probes of a simulation are taken within minutes, and do not age.
-AGELESS_WAYS = ("ewma", "mean", "last", "median", "quantile")
-WAYS = ("recent", *AGELESS_WAYS)
+# Scenarios know those that look at no age: probes of a simulation are taken within minutes.
+WAYS: tuple[str, ...] = get_args(Estimator)
+AGELESS_WAYS = tuple(way for way in WAYS if way != "recent")
 
 DAY_S = 86_400.0
 

@@ -35,12 +35,16 @@ def require_host_name(name: str, place: str) -> None:
         )
 
 
-def host_and_port(text: str, *, least_port: int = 1) -> tuple[str, int]:
-    """Split ``host:port``; IPv6 addresses stand in brackets.
+def host_and_port(
+    text: str, *, least_port: int = 1, default_port: int | None = None
+) -> tuple[str, int]:
+    """Split ``host:port``, or ``host`` where there is a default; IPv6 addresses stand in brackets.
 
-    >>> host_and_port("s2.example:7443"), host_and_port("[::1]:7443")
-    (('s2.example', 7443), ('::1', 7443))
+    >>> host_and_port("s2.example:7443"), host_and_port("[::1]", default_port=443)
+    (('s2.example', 7443), ('::1', 443))
     """
+    if default_port is not None and (":" not in text or text.endswith("]")):
+        text = f"{text}:{default_port}"
     found = HOST_PORT.fullmatch(text)
     if not found or not least_port <= int(found[3]) < PORT_STOP:
         raise ProblemError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Self
 
-from datacollect.errors import naming
 from datacollect.problem.building import contents_of_hosts, contents_of_matrix
 from datacollect.problem.contents import ProblemContents
 
@@ -249,13 +248,9 @@ class ProblemConstructors(ProblemContents):
         ...     dc.Problem.from_file(path)
         <Problem: 1 host, 0 links, 0 sources, 0 bytes to 'D'>
         """
-        from datacollect.files.documents import document_name, folder_of, read_tree
         from datacollect.problem.fields import PROBLEM
-        from datacollect.problem.file import contents_of
 
-        tree = read_tree(path, PROBLEM.remedy)
-        with naming(document_name(path)):
-            return cls(**vars(contents_of(tree, folder_of(path))))
+        return PROBLEM.from_file(path, cls.from_dict)
 
     @classmethod
     def from_dataframe(

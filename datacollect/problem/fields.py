@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datacollect.files.documents import PROBLEM_FORMAT
-from datacollect.files.fields import ByName, Field, Rows, Table
+from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import (
     ClockTime,
     Degrees,
@@ -213,7 +213,7 @@ _OPEN = Field(
 )
 
 
-PROBLEM = Table(
+PROBLEM = Document(
     "the problem",
     "What each host holds, what bandwidth lies between hosts, and where all must go.",
     (
@@ -284,4 +284,5 @@ PROBLEM = Table(
         ),
     ),
     remedy="`datacollect example minimal` writes one to compare with",
+    instead={"schedule": "name the problem file first, then the schedule"},
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import Clock
-from datacollect.files.documents import PROBLEM_FORMAT, SCHEDULE_FORMAT
+from datacollect.files.documents import PROBLEM_FORMAT
 from datacollect.files.kinds import join, shown
 from datacollect.problem import calendar
 from datacollect.problem.connection_rates import RATE_COLUMNS, rates_of
@@ -62,8 +62,7 @@ def contents_of(
     >>> contents.backlog_bytes.tolist()
     [1000000, 0]
     """
-    _reject_schedule(tree)
-    values = PROBLEM.read(tree, "")
+    values = PROBLEM.read(tree)
     hosts = values["hosts"]
     index = {name: i for i, name in enumerate(hosts)}
     require_host(values["destination"], "destination", index)
@@ -72,9 +71,7 @@ def contents_of(
     periods_s = calendar.period_starts(values, clock)
     if hours is not None:
         periods_s = [float(i) for i in range(len(hours))]  # until they are unrolled
-    for i, entry in enumerate(values["held"]):
-        for key in ("host", "source"):
-            require_host(entry[key], f"held[{i}].{key}", index)
+    held = held_of(values["held"], index)
     table = None
     if values["bandwidth_csv"] is not None:
         table = read_csv(values["bandwidth_csv"], base_dir, index, periods_s, with_windows=True)
@@ -92,9 +89,7 @@ def contents_of(
         release_s=calendar.releases(hosts, clock),
         periods_s=np.zeros(1) if periods_s is None else np.array(periods_s, dtype=float),
         shared=_shared(values["shared"], index),
-        held=tuple(
-            Held(h["host"], h["source"], h["offset_bytes"], h["bytes"]) for h in values["held"]
-        ),
+        held=held,
         storage_bytes=_or_unlimited("storage_bytes", hosts),
         **limits,
         most_connections=_or_unlimited("most_connections", hosts),
@@ -169,28 +164,32 @@ def tree_of(problem: ProblemContents) -> dict[str, Any]:
             for shared in problem.shared
         ]
     if problem.held:
-        tree["held"] = [
-            {
-                "host": held.host,
-                "source": held.source,
-                "offset_bytes": int(held.offset_bytes),
-                "bytes": int(held.n_bytes),
-            }
-            for held in problem.held
-        ]
+        tree["held"] = held_trees(problem.held)
     return tree
 
 
+def held_of(trees: Sequence[Mapping[str, Any]], index: Mapping[str, int]) -> tuple[Held, ...]:
+    """Return what the rows of ``held`` say, in files of problems and of progress alike."""
+    for i, entry in enumerate(trees):
+        for key in ("host", "source"):
+            require_host(entry[key], f"held[{i}].{key}", index)
+    return tuple(Held(h["host"], h["source"], h["offset_bytes"], h["bytes"]) for h in trees)
+
+
+def held_trees(held: Sequence[Held]) -> list[dict[str, Any]]:
+    """Return the rows of ``held`` that `held_of` reads."""
+    return [
+        {
+            "host": part.host,
+            "source": part.source,
+            "offset_bytes": int(part.offset_bytes),
+            "bytes": int(part.n_bytes),
+        }
+        for part in held
+    ]
+
+
 # From a tree --------------------------------------------------------------------------------
-
-
-def _reject_schedule(tree: Any) -> None:
-    # Before unknown keys: who mixes up two files is to read that.
-    if isinstance(tree, dict) and tree.get("format") == SCHEDULE_FORMAT:
-        raise ProblemError(
-            f"format must be \"{PROBLEM_FORMAT}\", got '{SCHEDULE_FORMAT}': this is a schedule; "
-            "name the problem file first, then the schedule"
-        )
 
 
 def require_host(name: str, place: str, index: Mapping[str, int]) -> None:

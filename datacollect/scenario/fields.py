@@ -6,9 +6,10 @@ messages. Every default stands here, so that a run can record what was not said.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
-from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.choices import Engine
+from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import Flag, Kind, ListOf, Number, Text, Whole
 from datacollect.measurement.estimates import AGELESS_WAYS
 from datacollect.methods.choice import METHODS
@@ -26,8 +27,7 @@ from datacollect.simulation.control import CONTROL
 from datacollect.simulation.network import HEADER_BYTES, PRESETS
 
 SCENARIO_FORMAT = "datacollect-scenario/1"
-EXAMPLE = "`datacollect example scenario_small` writes one to compare with"
-ENGINES = ("ns3", "fluid")
+ENGINES: tuple[str, ...] = get_args(Engine)
 
 SEED = Whole(remedy="use any whole number from 0 on")
 NAME = Text()
@@ -379,25 +379,34 @@ WITH_TOPOLOGY = {
     "estimates": ESTIMATES,
 }
 
-SCENARIO = _table(
+SCENARIO = Document(
     "the scenario",
     "A network, who collects what in it, beside what traffic, and by which method.",
-    _optional("$schema", Text(), "JSON Schema of this file, for editors."),
-    _optional("format", Text((SCENARIO_FORMAT,)), "Format and its version."),
-    _optional("name", NAME, "Name, for messages and results.", "scenario"),
-    _optional("scale", Number(positive=True), "Factor on backlogs and probes.", 1.0),
-    # None rather than 1: what is absent is in no hash, so that results made before it stay valid.
-    _optional(
-        "probe_scale",
-        Number(positive=True),
-        "Factor on probes alone, whatever the scale; default: as scale.",
+    (
+        _optional("$schema", Text(), "JSON Schema of this file, for editors."),
+        _optional("format", Text((SCENARIO_FORMAT,)), "Format and its version."),
+        _optional("name", NAME, "Name, for messages and results.", "scenario"),
+        _optional("scale", Number(positive=True), "Factor on backlogs and probes.", 1.0),
+        # None rather than 1: what is absent is in no hash, so that results made before it stay
+        # valid.
+        _optional(
+            "probe_scale",
+            Number(positive=True),
+            "Factor on probes alone, whatever the scale; default: as scale.",
+        ),
+        _optional("problem", NAME, "Problem file instead of a topology; fluid engine only."),
+        _optional("truth_csv", NAME, "With problem: the bandwidths that there really are."),
+        _optional("topology", TOPOLOGY, "The network."),
+        _optional("hosts", Part(HOSTS), "Who takes part."),
+        *(
+            _optional(name, Part(table), table.description)
+            for name, table in {**WITH_TOPOLOGY, **ALWAYS}.items()
+        ),
     ),
-    _optional("problem", NAME, "Problem file instead of a topology; fluid engine only."),
-    _optional("truth_csv", NAME, "With problem: the bandwidths that there really are."),
-    _optional("topology", TOPOLOGY, "The network."),
-    _optional("hosts", Part(HOSTS), "Who takes part."),
-    *(
-        _optional(name, Part(table), table.description)
-        for name, table in {**WITH_TOPOLOGY, **ALWAYS}.items()
-    ),
+    remedy="`datacollect example scenario_small` writes one to compare with",
+    instead={
+        "schedule": "carry it out with --schedule",
+        "problem": 'write a scenario with problem = "FILE" in it',
+    },
+    named_after_file=True,
 )

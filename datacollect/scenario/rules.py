@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import wrong
 from datacollect.methods.options.names import ADAPTIVE, DIRECT
-from datacollect.scenario.fields import EXAMPLE, SCENARIO_FORMAT, WITH_TOPOLOGY
+from datacollect.scenario.fields import WITH_TOPOLOGY
 
-
-def reject_other_format(tree: Any) -> None:
-    """Refuse what is no table, and files of other formats, with a word on what they are."""
-    if not isinstance(tree, Mapping):
-        raise wrong("", "must be a table of keys and values", tree, EXAMPLE)
-    given = tree.get("format")
-    if isinstance(given, str) and given != SCENARIO_FORMAT and given.startswith("datacollect-"):
-        what = given.removeprefix("datacollect-").partition("/")[0]
-        remedy = "carry it out with --schedule" if what == "schedule" else "a scenario can name it"
-        raise ProblemError(
-            f'format must be "{SCENARIO_FORMAT}", got {given!r}: this is a {what} file; {remedy}'
-        )
-    if "destination" in tree and "topology" not in tree:
-        raise ProblemError(
-            "this looks like a problem file, not a scenario; write a scenario with "
-            'problem = "FILE" in it'
-        )
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def require_one_network(values: Mapping[str, Any]) -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.errors import naming, nearest_hint
-from datacollect.files.documents import document_name, folder_of, read_tree
+from datacollect.files.documents import document_name
 from datacollect.files.kinds import shown_text, wrong
 from datacollect.files.notebook import html_of_facts
-from datacollect.scenario.fields import ALWAYS, EXAMPLE, SCENARIO, SCENARIO_FORMAT, WITH_TOPOLOGY
+from datacollect.scenario.fields import ALWAYS, SCENARIO, SCENARIO_FORMAT, WITH_TOPOLOGY
 from datacollect.scenario.places import put
-from datacollect.scenario.rules import check_together, reject_other_format, require_one_network
+from datacollect.scenario.rules import check_together, require_one_network
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,12 +89,7 @@ class Scenario:
         Traceback (most recent call last):
         datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
         """
-        tree = read_tree(path, EXAMPLE)
-        if isinstance(tree, dict) and "name" not in tree and str(path) != "-":
-            tree = {"name": Path(path).stem, **tree}
-        file = document_name(path)
-        with naming(file):
-            return replace(cls.from_dict(tree, folder_of(path)), file=file)
+        return replace(SCENARIO.from_file(path, cls.from_dict), file=document_name(path))
 
     @classmethod
     def from_dict(
@@ -125,8 +120,7 @@ class Scenario:
         >>> scenario.section("method")["name"]
         'coordinated'
         """
-        reject_other_format(tree)
-        values = SCENARIO.read(tree, "")
+        values = SCENARIO.read(tree)
         require_one_network(values)
         sections = {name: values[name] for name in ("name", "scale")}
         if values["problem"] is not None:

@@ -105,12 +105,7 @@ def contents_of(tree: Mapping[str, Any]) -> ScheduleContents:
     ProblemError
         Malformed. A well-formed schedule that breaks a rule is found by `Schedule.check`.
     """
-    if isinstance(tree, dict) and tree.get("format") != SCHEDULE_FORMAT and "hosts" in tree:
-        raise ProblemError(
-            f'format must be "{SCHEDULE_FORMAT}": this is a problem; name the problem file first, '
-            "then the schedule"
-        )
-    values = SCHEDULE.read(tree, "")
+    values = SCHEDULE.read(tree)
     rows = values.pop("transfers")
     del values["format"]
     number: dict[Route, int] = {}
@@ -137,7 +132,7 @@ def contents_of(tree: Mapping[str, Any]) -> ScheduleContents:
     )
 
 
-def read_tree_of(path: str | PathLike[str]) -> Any:
+def read_tree_of(path: str | PathLike[str], remedy: str) -> Any:
     """Read the tree of a schedule file: JSON, or Parquet where the name ends in ``.parquet``.
 
     Raises
@@ -145,7 +140,7 @@ def read_tree_of(path: str | PathLike[str]) -> Any:
     ProblemError
         It cannot be read, or is no file of that kind.
     """
-    return _read_parquet(path) if _is_parquet(path) else read_tree(path, SCHEDULE.remedy)
+    return _read_parquet(path) if _is_parquet(path) else read_tree(path, remedy)
 
 
 def write(schedule: ScheduleContents, path: str | PathLike[str]) -> None:

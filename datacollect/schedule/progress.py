@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.units import counted
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, running_totals
 from datacollect.problem.calendar import enough_s, least_s, listed
@@ -172,13 +172,13 @@ class Progress(ProgressContents):
         ...     Progress.from_file(path, problem).at_s
         3.0
         """
-        from datacollect.files.documents import document_name, folder_of, read_tree
         from datacollect.schedule.data.fields import PROGRESS
         from datacollect.schedule.progress_file import contents_of
 
-        tree = read_tree(path, PROGRESS.remedy)
-        with naming(document_name(path)):
-            return cls(**vars(contents_of(tree, problem.host_index, folder_of(path))))
+        index = problem.host_index
+        return PROGRESS.from_file(
+            path, lambda tree, folder: cls(**vars(contents_of(tree, index, folder)))
+        )
 
     @classmethod
     def from_schedule(cls, problem: Problem, plan: Schedule, at_s: Seconds) -> Progress:

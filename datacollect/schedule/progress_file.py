@@ -11,8 +11,13 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.files.documents import PROGRESS_FORMAT
 from datacollect.problem.connection_rates import RATE_COLUMNS
-from datacollect.problem.file import link_columns, read_csv, require_host
-from datacollect.problem.hosts import Held
+from datacollect.problem.file import (
+    held_of,
+    held_trees,
+    link_columns,
+    read_csv,
+    require_host,
+)
 from datacollect.schedule.data.contents import ProgressContents
 from datacollect.schedule.data.fields import PROGRESS
 from datacollect.schedule.data.new_links import NewLinks
@@ -55,18 +60,13 @@ def contents_of(
     ... ).held
     (Held(host='D', source='S', offset_bytes=0, n_bytes=15),)
     """
-    _reject_other_files(tree)
-    values = PROGRESS.read(tree, "")
-    for i, entry in enumerate(values["held"]):
-        for key in ("host", "source"):
-            require_host(entry[key], f"held[{i}].{key}", host_index)
+    values = PROGRESS.read(tree)
+    held = held_of(values["held"], host_index)
     for i, name in enumerate(values["lost_hosts"]):
         require_host(name, f"lost_hosts[{i}]", host_index)
     return ProgressContents(
         at_s=values["at_s"],
-        held=tuple(
-            Held(h["host"], h["source"], h["offset_bytes"], h["bytes"]) for h in values["held"]
-        ),
+        held=held,
         links=_new_links(values, host_index, base_dir),
         lost_hosts=tuple(values["lost_hosts"]),
     )
@@ -88,15 +88,7 @@ def tree_of(progress: ProgressContents, names: tuple[str, ...]) -> dict[str, Any
     """
     tree: dict[str, Any] = {"format": PROGRESS_FORMAT, "at_s": float(progress.at_s)}
     if progress.held:
-        tree["held"] = [
-            {
-                "host": h.host,
-                "source": h.source,
-                "offset_bytes": int(h.offset_bytes),
-                "bytes": int(h.n_bytes),
-            }
-            for h in progress.held
-        ]
+        tree["held"] = held_trees(progress.held)
     if progress.links is not None:
         if len(progress.links.periods_s) > 1:
             tree["periods_s"] = progress.links.periods_s.tolist()
@@ -104,18 +96,6 @@ def tree_of(progress: ProgressContents, names: tuple[str, ...]) -> dict[str, Any
     if progress.lost_hosts:
         tree["lost_hosts"] = list(progress.lost_hosts)
     return tree
-
-
-def _reject_other_files(tree: Any) -> None:
-    # Before unknown keys: who mixes up files is to read that.
-    if not isinstance(tree, dict):
-        return
-    what = "a schedule" if "transfers" in tree else "a problem" if "hosts" in tree else None
-    if what is not None:
-        raise ProblemError(
-            f'format must be "{PROGRESS_FORMAT}": this is {what}; name the problem first, then '
-            "the schedule, then the progress"
-        )
 
 
 def _new_links(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
-from datacollect.errors import naming, nearest_hint
+from datacollect.errors import nearest_hint
 from datacollect.problem.with_units import counted_fields, values_in_units
 from datacollect.schedule.data.contents import ScheduleContents
 from datacollect.schedule.data.fields import SCHEDULE
@@ -360,12 +360,9 @@ class Schedule(ScheduleContents):
         Traceback (most recent call last):
         datacollect.errors.ProblemError: nowhere.json: no such file; check the path
         """
-        from datacollect.files.documents import document_name
-        from datacollect.schedule.file import contents_of, read_tree_of
+        from datacollect.schedule.file import read_tree_of
 
-        tree = read_tree_of(path)
-        with naming(document_name(path)):
-            return cls(**vars(contents_of(tree)))
+        return SCHEDULE.from_file(path, lambda tree, _: cls.from_dict(tree), read_tree_of)
 
     def replace(self, **changes: Unpack[ScheduleChanges]) -> Schedule:
         """Return a copy with other values for some attributes.

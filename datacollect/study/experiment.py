@@ -8,11 +8,11 @@ they meet the same network, background and measurement, so that differences are 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, naming
-from datacollect.files.documents import document_name, read_tree
 from datacollect.files.kinds import wrong
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.units import counted
@@ -124,11 +124,7 @@ class Experiment(ExperimentContents):
         Traceback (most recent call last):
         datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
         """
-        tree = read_tree(path, EXPERIMENT.remedy)
-        if isinstance(tree, dict) and "name" not in tree:
-            tree = {"name": Path(path).stem, **tree}
-        with naming(document_name(path)):
-            return cls.from_dict(tree, folder=Path(path).parent, data=data)
+        return EXPERIMENT.from_file(path, partial(cls.from_dict, data=data))
 
     @classmethod
     def from_dict(
@@ -183,7 +179,7 @@ class Experiment(ExperimentContents):
         >>> len(experiment.settings()) * len(experiment.ways())
         4
         """
-        values = EXPERIMENT.read(tree, "")
+        values = EXPERIMENT.read(tree)
         reject_impossible(values)
         seeds = dict(values["seeds"])
         seeds["most"] = seeds["least"] if seeds["most"] is None else seeds["most"]

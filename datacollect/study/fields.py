@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import Flag, ListOf, Number, Schema, Text, Whole, join, plain, wrong
 from datacollect.scenario.fields import ENGINES
 from datacollect.scenario.kinds import Choice, Part
@@ -248,7 +248,7 @@ GRIDS = Table(
     ),
 )
 
-EXPERIMENT = Table(
+EXPERIMENT = Document(
     "the experiment",
     "A scenario, what varies in it, how often it is drawn anew.",
     (
@@ -269,6 +269,7 @@ EXPERIMENT = Table(
         Field("panels", Rows(PANEL), "What the report draws.", default=()),
     ),
     remedy="`datacollect schema experiment` tells what one holds",
+    named_after_file=True,
 )
 
 

@@ -171,7 +171,7 @@ def test_a_bad_scenario_is_named_with_its_file(here, call):
 def test_a_problem_file_is_not_a_scenario(here, capsys):
     run(["example", "minimal"])
     assert run(["simulate", "minimal.toml", "--engine", "fluid"]) == 2
-    assert "a problem file" in capsys.readouterr().err
+    assert "this is a problem; write a scenario" in capsys.readouterr().err
 
 
 def test_background_that_nobody_meets_is_noted(here, call):

@@ -5,7 +5,7 @@ A value of None takes the key away.
 
 # What one value alone shows, or which tables there are: the JSON Schema refuses it too.
 ALONE = [
-    ("format", "datacollect-problem/1", "this is a problem file"),
+    ("format", "datacollect-problem/1", "this is a problem; write a scenario"),
     ("topolgy", {}, "topolgy: unknown key; did you mean 'topology'?"),
     ("topology", None, "key topology is missing; add [topology]"),
     ("hosts", None, "key hosts is missing"),

@@ -10,15 +10,12 @@ import pytest
 from instances.three_hosts import small
 
 import datacollect as dc
-from datacollect.commands import options
 from datacollect.control.relaying import RELAYING
-from datacollect.exports.export import FORMATS
+from datacollect.exports.scripts import TOOLS
 from datacollect.files import choices
 from datacollect.flow.network.preference import PREFERENCES
-from datacollect.measurement.estimates import WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.options.names import ADAPTIVE, FINISHES, FIRSTS
-from datacollect.scenario.fields import ENGINES
+from datacollect.methods.options.names import ADAPTIVE
 from datacollect.simulation.control import CONTROL
 from datacollect.solvers import choice as solver_choice
 from datacollect.transfer.pull.planning import METHODS as PULL_METHODS
@@ -30,17 +27,13 @@ SCENARIO = {"problem": "nowhere.toml"}
 @pytest.mark.parametrize(
     ("kind", "tables"),
     [
-        (choices.Method, [METHODS, options.Method]),
-        (choices.RunMethod, [[*METHODS, ADAPTIVE], options.RunMethod, PULL_METHODS]),
-        (choices.Preference, [PREFERENCES, options.Prefer]),
-        (choices.Finish, [FINISHES, options.Finish]),
-        (choices.First, [FIRSTS]),
-        (choices.Solver, [["auto", *solver_choice._FLOW_BACKENDS], options.Solver]),
-        (choices.Estimator, [WAYS, options.How]),
-        (choices.Engine, [ENGINES]),
+        (choices.Method, [METHODS]),
+        (choices.RunMethod, [[*METHODS, ADAPTIVE], PULL_METHODS]),
+        (choices.Preference, [PREFERENCES]),
+        (choices.Solver, [["auto", *solver_choice._FLOW_BACKENDS]]),
         (choices.Control, [CONTROL]),
         (choices.Relays, [RELAYING]),
-        (choices.ExportFormat, [FORMATS, options.ExportFormat]),
+        (choices.ExportFormat, [[*TOOLS, "fts", "csv"]]),
     ],
 )
 def test_types_say_what_the_tables_say(kind, tables):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
+from typing import get_args
 
 import pytest
 from instances.small_problems import figure_1
 
 import datacollect as dc
-from datacollect.commands.options import Method
+from datacollect.files.choices import Method
 from datacollect.methods.choice import METHODS, options_like, plan
 
 FUNCTIONS = {"direct": dc.direct, "best-path": dc.best_path, "coordinated": dc.coordinated}
@@ -23,7 +24,7 @@ def test_options_are_those_of_the_public_function(name):
 
 
 def test_the_command_line_knows_the_same_names_in_the_same_order():
-    assert [method.value for method in Method] == list(METHODS)
+    assert list(get_args(Method)) == list(METHODS)
 
 
 @pytest.mark.parametrize("name", METHODS)

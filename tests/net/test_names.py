@@ -34,3 +34,17 @@ def test_host_and_port_and_back(text, found):
 def test_what_is_no_host_and_port(text):
     with pytest.raises(ProblemError, match="must be HOST:PORT with a port of 1 to 65535"):
         host_and_port(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("s1.example", ("s1.example", 443)), ("s1:7", ("s1", 7)), ("[::1]", ("::1", 443))],
+)
+def test_a_host_alone_has_the_default_port(text, address):
+    assert host_and_port(text, default_port=443) == address
+
+
+@pytest.mark.parametrize("text", ["", "s1:", "::1", "[::1", "u@s1", "s1/x", "s1?q"])
+def test_with_a_default_port_too_a_host_must_be_one(text):
+    with pytest.raises(ProblemError, match="must be HOST:PORT"):
+        host_and_port(text, default_port=443)

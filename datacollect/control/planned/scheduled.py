@@ -32,9 +32,9 @@ from datacollect.control.planned.rows import (
     rows_of,
     stripes,
 )
-from datacollect.control.tolerances import SAME_INSTANT
 from datacollect.errors import ProblemError
 from datacollect.numbers.byte_ranges import ByteRanges
+from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -50,6 +50,23 @@ def least(attempt: Callable[[int], Result | None], fewest: int, most: int = sys.
         if number >= most:
             raise NoneSuffices
         failed, number, stride = number, min(number + stride, most), 2 * stride
+    return bisected(attempt, failed, number, found)
+
+
+def bisected(
+    attempt: Callable[[int], Result | None], failed: int, number: int, found: Result
+) -> Result:
+    """Return what `attempt` returns for the least number that suffices, above one that does not.
+
+    Parameters
+    ----------
+    attempt : function of int
+        What comes of a number; None if it does not suffice.
+    failed, number : int
+        One that does not suffice, and a larger one that does.
+    found : object
+        What comes of `number`.
+    """
     while number - failed > 1:
         middle = (failed + 1 + number) // 2
         better = attempt(middle)

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 # Instants ------------------------------------------------------------------------------------
 
-# Ends that differ by less than this part are one.
-SAME_INSTANT = 1e-9
-
 # Breakpoints of the arrival curve that differ by less than this part of the makespan are one.
 SAME_BREAKPOINT = 1e-12
 

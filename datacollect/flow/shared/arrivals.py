@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.flow.network.tolerances import PROGRAM_SLACK, SAME_INSTANT
+from datacollect.flow.network.tolerances import PROGRAM_SLACK
 from datacollect.flow.shared.pricing import cheapest
+from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
     from datacollect.flow.shared.model import SharedModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.methods.timing.tolerances import SAME_INSTANT, SAME_RATE
+from datacollect.numbers.tolerances import SAME_INSTANT, SAME_RATE
 
 if TYPE_CHECKING:
     from datacollect.methods.connections.whole_connections import Hops

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.errors import SolverError, TimeLimitError
-from datacollect.methods.timing.tolerances import SAME_INSTANT
+from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.methods.connections.divided_rates import BestRates, best_rates
-from datacollect.methods.timing.tolerances import SAME_INSTANT
+from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
     from datacollect.methods.connections.whole_connections import Hops

@@ -20,7 +20,7 @@ from datacollect.flow.paths import fluid_paths
 from datacollect.flow.shared.arrivals import grid_s
 from datacollect.methods.options.arguments import default_chunk_s
 from datacollect.methods.timing.pipeline import longest_pipeline
-from datacollect.methods.timing.tolerances import SAME_INSTANT
+from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
     from datacollect.files.choices import Preference

@@ -21,7 +21,7 @@ from datacollect.flow.network.layered import breakpoints_s, n_changes
 from datacollect.flow.network.pools import Pool
 from datacollect.methods.fair.transfers import RouteJob, fair_transfers
 from datacollect.methods.options.arguments import default_chunk_s
-from datacollect.methods.timing.tolerances import SAME_INSTANT
+from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.problem.hosts import Parcel
 from datacollect.schedule.data.contents import HEURISTIC
 

@@ -18,7 +18,8 @@ from datacollect.methods.options.names import COORDINATED
 from datacollect.methods.options.of_methods import CoordinatedOptions
 from datacollect.methods.timing.long_chunks import require_room_for_chunks
 from datacollect.methods.timing.pipeline import pipelined_transfers
-from datacollect.methods.timing.tolerances import PROVED, SAME_INSTANT
+from datacollect.methods.timing.tolerances import PROVED
+from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.schedule.data.contents import HEURISTIC, OPTIMAL
 from datacollect.schedule.data.transfers import Transfers
 

@@ -21,8 +21,9 @@ from datacollect.flow.routes.routes import cut_parcels, whole_bytes
 from datacollect.methods.timing.hop_uses import capacity_bytes_per_s, hop_uses
 from datacollect.methods.timing.instants import finish_s
 from datacollect.methods.timing.pipeline import RouteBook, transfers_from_rows
-from datacollect.methods.timing.tolerances import LEAST_ULPS, NOTHING_LEFT, SAME_RATE
+from datacollect.methods.timing.tolerances import LEAST_ULPS, NOTHING_LEFT
 from datacollect.numbers.fairshare import FairShare
+from datacollect.numbers.tolerances import SAME_RATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from datacollect.flow.network.smallest_sufficient import bisected
 from datacollect.schedule.data.transfers import Transfers
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# Growth is halved so many times: to a millionth of the tolerance.
-HALVINGS = 20
+# Growth is looked for in steps of about a millionth of the tolerance.
+GROWTH_STEPS = 2**20
 
 
 def with_cuts_at_files(problem: Problem, schedule: Schedule) -> Iterator[Schedule]:
@@ -129,15 +130,13 @@ def stretches(shares: IntArray, ends: IntArray, tolerance: float) -> IntArray:
     # An end that is a file's already costs nothing.
     splits = np.isin(exact, ends, invert=True)
     least, found = _fewest_splits(shares, choices, splits, tolerance)
-    low, high = 0.0, tolerance
-    for _ in range(HALVINGS if tolerance else 0):
-        middle = (low + high) / 2
-        n_split, other = _fewest_splits(shares, choices, splits, middle)
-        if n_split == least:
-            high, found = middle, other
-        else:
-            low = middle
-    return found
+
+    def attempt(steps: int) -> IntArray | None:
+        growth = tolerance * steps / GROWTH_STEPS
+        n_split, other = _fewest_splits(shares, choices, splits, growth)
+        return other if n_split == least else None
+
+    return bisected(attempt, 0, GROWTH_STEPS, found) if tolerance else found
 
 
 def _fewest_splits(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, get_args
 
 from datacollect.control.relaying import RELAYING
+from datacollect.files.choices import Finish, First
 
 DIRECT: Final = "direct"
 BEST_PATH: Final = "best-path"
@@ -20,9 +21,9 @@ FAIR_METHODS = (DIRECT, BEST_PATH)
 # What best-path compares the other routes with: the direct one, or the best with one relay.
 VIA_DIRECT: Final = "direct"
 VIA_RELAY: Final = "relay"
-FIRSTS = (VIA_DIRECT, VIA_RELAY)
+FIRSTS: tuple[str, ...] = get_args(First)
 
 # How coordinated's sources finish: each as early as capacities allow, or all with the last.
 EARLY: Final = "early"
 TOGETHER: Final = "together"
-FINISHES = (EARLY, TOGETHER)
+FINISHES: tuple[str, ...] = get_args(Finish)

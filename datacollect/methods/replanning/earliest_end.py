@@ -22,7 +22,7 @@ from datacollect.flow.shared.earliest import SharedEnd, earliest_shared
 from datacollect.flow.shared.model import SharedModel
 from datacollect.methods.replanning.link_prices import SolvedFew, worth_their_price
 from datacollect.methods.replanning.other_links import FewLinks, best_of_each, crossing, union
-from datacollect.methods.timing.tolerances import SAME_INSTANT
+from datacollect.numbers.tolerances import SAME_INSTANT
 
 if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray, IntArray

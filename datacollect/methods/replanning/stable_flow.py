@@ -23,8 +23,9 @@ from datacollect.flow.shared.model import SharedModel
 from datacollect.methods.replanning.earliest_end import are_few
 from datacollect.methods.replanning.link_prices import SolvedFew, worth_their_price
 from datacollect.methods.replanning.other_links import FewLinks, among, union, worth_their_cost
-from datacollect.methods.timing.tolerances import SAME_BYTES, SAME_INSTANT
+from datacollect.methods.timing.tolerances import SAME_BYTES
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, ranges
+from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.schedule.data.use import hosts_of_routes
 from datacollect.solvers.networks import FlowNetwork
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.methods.timing.tolerances import SAME_LOAD, SAME_RATE
+from datacollect.methods.timing.tolerances import SAME_LOAD
+from datacollect.numbers.tolerances import SAME_RATE
 
 if TYPE_CHECKING:
     from datacollect.methods.timing.hop_uses import FluidHops

@@ -9,7 +9,8 @@ import numpy as np
 from datacollect.errors import ProblemError
 from datacollect.flow.routes.routes import cut_at
 from datacollect.methods.timing.pipeline import RouteBook, transfers_from_rows
-from datacollect.methods.timing.tolerances import SAME_BOUNDARY, SAME_INSTANT, SLOT_ROUNDING
+from datacollect.methods.timing.tolerances import SAME_BOUNDARY, SLOT_ROUNDING
+from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.schedule.data.transfers import Transfers
 
 if TYPE_CHECKING:

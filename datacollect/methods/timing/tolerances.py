@@ -5,9 +5,6 @@ Each is a part of what it is compared with.
 
 from __future__ import annotations
 
-# Instants, and ends, that differ by less than this part of the makespan are one.
-SAME_INSTANT = 1e-9
-
 # Slots' boundaries that differ by less than this part are one: both are multiples of a slot.
 SAME_BOUNDARY = 1e-12
 
@@ -20,8 +17,7 @@ TOLERATED = 5e-7
 # Sums of what links carry in slots are off by less than this part.
 SAME_SUM = 1e-9
 
-# Rates that differ by less are one rate, and what is left of a job below this part is nothing.
-SAME_RATE = 1e-9
+# What is left of a job below this part is nothing.
 NOTHING_LEFT = 1e-12
 
 # Loads that exceed what can be carried by less than this part are within it: programs have slack.

@@ -6,9 +6,11 @@ The one source for reading and checking files, for the hints in messages and for
 from __future__ import annotations
 
 import math
+from typing import get_args
 
+from datacollect.files.choices import First, Preference
 from datacollect.files.documents import PROGRESS_FORMAT, SCHEDULE_FORMAT
-from datacollect.files.fields import Field, Rows, Table
+from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Starts, Text, Whole
 from datacollect.problem.connection_rates import RATE_COLUMNS
 from datacollect.problem.fields import BYTES_RANGE, HELD, LINK, NAME, SOURCE_NAME
@@ -67,7 +69,7 @@ TURNS = Table(
     ),
 )
 
-SCHEDULE = Table(
+SCHEDULE = Document(
     "the schedule",
     "All transfers that empty every backlog.",
     (
@@ -107,7 +109,7 @@ SCHEDULE = Table(
         Field("plan_time_s", SECONDS, "Time that planning took, in seconds.", default=0.0),
         Field(
             "prefer",
-            Text(("relay-bytes", "storage", "earliest-arrival", "money")),
+            Text(get_args(Preference)),
             "What a coordinated plan minimises; null where unknown, or for other methods.",
             nullable=True,
         ),
@@ -126,7 +128,7 @@ SCHEDULE = Table(
         ),
         Field(
             "first",
-            Text(("direct", "relay")),
+            Text(get_args(First)),
             "What best-path compares its routes with first; null: direct, or another method.",
             nullable=True,
         ),
@@ -152,6 +154,7 @@ SCHEDULE = Table(
         Field("transfers", Rows(TRANSFER), "The transfers.", required=True),
     ),
     remedy="`datacollect plan -o` writes one",
+    instead={"problem": "name the problem file first, then the schedule"},
 )
 
 NEW_LINK = Table(
@@ -168,7 +171,7 @@ NEW_LINK = Table(
     ),
 )
 
-PROGRESS = Table(
+PROGRESS = Document(
     "the progress",
     "What lies where at an instant, and what has changed since the plan was made.",
     (
@@ -210,4 +213,7 @@ PROGRESS = Table(
         ),
     ),
     remedy="`datacollect progress` writes one",
+    instead=dict.fromkeys(
+        ("problem", "schedule"), "name the problem first, then the schedule, then the progress"
+    ),
 )

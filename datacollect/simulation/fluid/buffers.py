@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.simulation.fluid.parts import SAME_RATE, FullRelay
+from datacollect.numbers.tolerances import SAME_RATE
+from datacollect.simulation.fluid.parts import FullRelay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

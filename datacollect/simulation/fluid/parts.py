@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import IntArray
     from datacollect.simulation.fluid.wires import FluidPath
 
-# Rates that differ by less, relatively, are the same.
-SAME_RATE = 1e-9
-
 
 @dataclass(slots=True, eq=False)
 class QueuedRange:

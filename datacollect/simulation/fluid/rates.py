@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from datacollect.numbers.fairshare import FairShare
-from datacollect.simulation.fluid.parts import SAME_RATE, FullRelay
+from datacollect.numbers.tolerances import SAME_RATE
+from datacollect.simulation.fluid.parts import FullRelay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from datacollect.control.tolerances import SAME_INSTANT
 from datacollect.numbers.byte_ranges import ByteRanges
+from datacollect.numbers.tolerances import SAME_INSTANT, SAME_RATE
 from datacollect.simulation.fluid.buffers import RelayBuffers
 from datacollect.simulation.fluid.parts import (
-    SAME_RATE,
     FluidConnection,
     FluidHost,
     FullRelay,

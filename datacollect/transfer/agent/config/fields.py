@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.fields import Field, Table
+from datacollect.files.fields import Document, Field, Table
 from datacollect.files.kinds import ListOf, Number, Schema, Text, Whole, join, wrong
 from datacollect.net.keys import public_key_bytes
 from datacollect.net.names import HOST_NAME, HOST_PORT, host_and_port, require_host_name
@@ -164,7 +164,7 @@ LIMITS = Table(
     ),
 )
 
-AGENT = Table(
+AGENT = Document(
     "the agent's file",
     "The agent of one host: what it serves, to whom, and where it relays to.",
     (

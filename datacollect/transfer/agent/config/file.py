@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError, naming
-from datacollect.files.documents import document_name, folder_of, read_tree
+from datacollect.errors import ProblemError
+from datacollect.files.documents import folder_of
 from datacollect.files.kinds import shown, wrong
 from datacollect.transfer.agent.config.fields import AGENT, LIMITS
 
@@ -84,14 +84,12 @@ class AgentConfig:
         ProblemError
             It cannot be read, or says what no agent can do; the message says where.
         """
-        tree = read_tree(path, AGENT.remedy)
-        with naming(document_name(path)):
-            return cls.from_tree(tree, path)
+        return AGENT.from_file(path, lambda tree, _: cls.from_tree(tree, path))
 
     @classmethod
     def from_tree(cls, tree: Any, path: str | PathLike[str]) -> AgentConfig:
         """Return what the tree of an agent's file says that stands, or will, at a path."""
-        return _config(AGENT.read(tree, ""), Path(path), folder_of(path).resolve())
+        return _config(AGENT.read(tree), Path(path), folder_of(path).resolve())
 
 
 def read_collectors(path: str | PathLike[str]) -> frozenset[str]:

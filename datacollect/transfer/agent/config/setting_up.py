@@ -141,13 +141,11 @@ def _url(setting: AgentSetting) -> str:
 
 def _address(text: str, port: int) -> tuple[str, int]:
     """Split ``HOST`` or ``HOST:PORT``; the port that is given, else the one it listens at."""
+    is_bare_ipv6 = text.count(":") > 1 and "]" not in text
     try:
-        return host_and_port(text)
-    except ProblemError:
-        pass
-    bare = text.removeprefix("[").removesuffix("]")
-    try:
-        return host_and_port(host_port_text(bare, max(port, 1)))[0], port
+        return host_and_port(
+            f"[{text}]" if is_bare_ipv6 else text, least_port=min(port, 1), default_port=port
+        )
     except ProblemError:
         raise ProblemError(
             f'--address must be HOST or HOST:PORT, got {shown(text)}; as "s1.example"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datacollect.files.documents import COLLECTION_FORMAT
-from datacollect.files.fields import ByName, Field, Rows, Table
+from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Text, Whole
 from datacollect.problem.fields import HOST, LINK, NAME, SHARED
 from datacollect.transfer.sources.kinds import KINDS
@@ -57,7 +57,7 @@ LIMITS = Table(
     ),
 )
 
-COLLECTION = Table(
+COLLECTION = Document(
     "the collection",
     "Which agents there are, what is fetched from them, and what is known of the links.",
     (

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError, naming, nearest_hint
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files.clock import zone_of
-from datacollect.files.documents import document_name, folder_of, read_tree
 from datacollect.files.kinds import join, shown, wrong
 from datacollect.net.names import require_host_name
 from datacollect.problem.host_limits import HourlyRate
@@ -95,9 +94,7 @@ class Collection:
         ProblemError
             The message names file, place, rule, value and remedy.
         """
-        tree = read_tree(path, COLLECTION.remedy)
-        with naming(document_name(path)):
-            return cls.from_dict(tree, folder_of(path))
+        return COLLECTION.from_file(path, cls.from_dict)
 
     @classmethod
     def from_dict(cls, tree: Any, folder: str | PathLike[str] = ".") -> Collection:
@@ -107,7 +104,7 @@ class Collection:
         ------
         ProblemError
         """
-        values = COLLECTION.read(tree, "")
+        values = COLLECTION.read(tree)
         base = Path(folder)
         destination = values["destination"]
         require_host_name(destination, "destination")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from datacollect.errors import ProblemError
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Text, join, wrong
+from datacollect.net.names import host_and_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,12 +89,11 @@ def require_fingerprint_text(fingerprint: str | None, place: str, remedy: str) -
 
 def _address(url: str, place: str) -> tuple[str, int]:
     rule, remedy = "must be https://HOST:PORT", "copy what the agent says when it is ready"
+    scheme, _, address = url.partition("://")
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
+        host, port = host_and_port(address.removesuffix("/"), default_port=443)
+    except ProblemError:
         raise wrong(place, rule, url, remedy) from None
-    is_bare = not parts.query and not parts.fragment and parts.username is None
-    if parts.scheme != "https" or not host or parts.path not in ("", "/") or not is_bare:
+    if scheme.lower() != "https":
         raise wrong(place, rule, url, remedy)
-    return host, 443 if port is None else port
+    return host.lower(), port

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
 
 from datacollect.errors import ProblemError
 from datacollect.files.kinds import shown_text
+from datacollect.net.names import host_port_text
 
 PORTS = {"https": 443, "http": 80}
 LONGEST_URL = 8000
@@ -31,8 +32,8 @@ class Origin(NamedTuple):
         >>> Origin("https", "::1", 8443).authority, Origin("http", "x.example", 80).authority
         ('[::1]:8443', 'x.example')
         """
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+        full = host_port_text(self.host, self.port)
+        return full.removesuffix(f":{PORTS[self.scheme]}")
 
 
 @dataclass(frozen=True)
