@@ -8,6 +8,7 @@ import pytest
 from judges.public import public_classes
 
 import datacollect as dc
+from datacollect.study.report.verdicts import COLUMNS
 from datacollect.transfer.pull.answer import RouteUse
 
 # 40 sources with a link each to D: whatever is listed whole takes more than a line.
@@ -48,7 +49,12 @@ def _new_links() -> dc.NewLinks:
 
 def _report(folder) -> dc.Report:
     files = tuple(f"{i}.csv" for i in range(100))
-    return dc.Report(folder, None, (), pd.DataFrame({"claim": range(100)}), files, 40, 0)
+    return dc.Report(folder, None, (), _verdicts(), "", files, 40, 0)
+
+
+def _verdicts() -> dc.Verdicts:
+    row = dict.fromkeys(COLUMNS, "") | {"claim": "C1", "verdict": "holds", "is_settled": True}
+    return dc.Verdicts(pd.DataFrame([row] * 100), tables={"more": pd.DataFrame()})
 
 
 MADE = {
@@ -76,6 +82,7 @@ MADE = {
     "Schedule": lambda: PLAN,
     "SharedBottleneck": lambda: dc.SharedBottleneck("w", 5.0, [(n, "D") for n in NAMES[:-1]]),
     "Transfers": lambda: PLAN.columns,
+    "Verdicts": _verdicts,
 }
 # The line of each whose class writes one.
 LINES = {
@@ -90,6 +97,7 @@ LINES = {
     "Schedule": "<Schedule: direct, makespan 2 s, 40 transfers on 40 routes, heuristic>",
     "SharedBottleneck": "<SharedBottleneck 'w': 5 bytes/s, 40 links>",
     "Transfers": "<Transfers: 40 transfers, 400 bytes>",
+    "Verdicts": "<Verdicts: 100 claims, 1 table besides>",
 }
 # What ends a cell of a notebook, and shows itself there.
 SHOWN = (

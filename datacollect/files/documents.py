@@ -14,10 +14,11 @@ import tomllib
 import zlib
 from collections import Counter
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import NotWrittenError, ProblemError, nearest_hint
+from datacollect.errors import NotWrittenError, ProblemError
 from datacollect.files.kinds import shown, shown_text
 from datacollect.files.stages import LOG
 
@@ -406,7 +407,11 @@ def _too_much(error: Exception) -> str:
 
 
 def _nearest_file(file: Path) -> str:
+    # Names that end alike are not alike for that.
+    own = "".join(file.suffixes)
     try:
-        return nearest_hint(file.name, (other.name for other in file.parent.iterdir()))
+        found = {other.name.removesuffix(own): other.name for other in file.parent.iterdir()}
+        match = get_close_matches(file.name.removesuffix(own), found, n=1)
+        return f"; did you mean {found[match[0]]!r}?" if match else ""
     except (OSError, ValueError):
         return ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 
 import pytest
 
 from datacollect.errors import ProblemError
-from datacollect.files.documents import read_tree, text_of
+from datacollect.files.documents import read_bytes, read_tree, text_of
 
 TEXT = '{"destination": "Zürich"}\n'
 
@@ -67,3 +68,15 @@ def test_toml_is_toml_under_any_name(tmp_path, text):
 def test_what_is_no_text_is_refused(data, message):
     with pytest.raises(ProblemError, match=message):
         text_of(data, "a.txt")
+
+
+def test_a_missing_file_is_taken_for_one_whose_name_is_alike_not_its_ending(tmp_path):
+    for name in ("prices.toml", "v.json", "alps.toml"):
+        (tmp_path / name).write_text("")
+    for name, hint in [
+        ("nowhere.toml", "check the path"),
+        ("nope.json", "check the path"),
+        ("alp.toml", "did you mean 'alps.toml'?"),
+    ]:
+        with pytest.raises(ProblemError, match=re.escape(f"no such file; {hint}")):
+            read_bytes(tmp_path / name)

@@ -192,6 +192,7 @@ def test_what_cannot_be_had_is_said():
         with pytest.raises(BedError, match="code 3"):
             bed.run("L", ["sh", "-c", "exit 3"])
         bed._keeper.kill()
+        bed._keeper.wait()
         with pytest.raises(BedError, match="gone"):
             bed.run("L", ["true"])
     with pytest.raises(BedError):

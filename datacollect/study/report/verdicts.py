@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from datacollect.errors import ProblemError
+from datacollect.files.units import counted
 from datacollect.study.report.folders import SweepFolder
 
 if TYPE_CHECKING:
@@ -82,6 +83,10 @@ class Verdicts:
     shown: Mapping[str, str] = field(default_factory=lambda: BRIEF)
     printed: Mapping[str, str] = field(default_factory=lambda: BRIEF)
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        claims, tables = counted(len(self.claims), "claim"), counted(len(self.tables), "table")
+        return f"<Verdicts: {claims}, {tables} besides>"
 
     def __post_init__(self) -> None:
         """Reject what a report could not show."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from contextlib import redirect_stdout
 
 import pytest
@@ -71,8 +70,6 @@ def test_the_page_says_what_the_paper_says(told):
 def test_a_report_without_the_hook_names_it_for_every_published_sweep_that_is_judged():
     """Those that are not the paper's, nor judged: plans on bandwidths between clouds."""
     others = [
-        file.parent.name
-        for file in PUBLISHED.glob("*/experiment.json")
-        if not is_core_papers(json.loads(file.read_bytes())["scenario"])
+        sweep.name for sweep in read_sweeps(PUBLISHED) if not is_core_papers(sweep.tree["scenario"])
     ]
     assert others == ["drift"]
