@@ -162,8 +162,13 @@ def nearest_hint(word: str, known: Iterable[str]) -> str:
     "; did you mean 'backlog_bytes'?"
     >>> nearest_hint("backlog_mbytes", ["backlog_bytes"])
     "; the nearest, 'backlog_bytes', is in another unit: convert"
+    >>> nearest_hint("CERN", ["cern", "desy"])
+    "; did you mean 'cern'?"
     """
     words = [other for other in known if other != word]
+    folded = [other for other in words if other.casefold() == word.casefold()]
+    if folded:
+        return f"; did you mean {folded[0]!r}?"
     unit = unit_of_name(word)
     same = [other for other in words if not unit or unit_of_name(other) in ("", unit)]
     matches = get_close_matches(word, same, n=1)
