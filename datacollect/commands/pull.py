@@ -170,6 +170,8 @@ def _say_all(line: Mapping[str, Any]) -> None:
 
 
 def _show(answer: Pulled, into: str, plan_only: bool) -> None:
+    from datacollect.transfer.pull.answering import NOT_YET
+
     # Of files of other servers it is said below what was verified.
     verified = "" if answer.assurances else ", verified"
     predicted = answer.predicted_makespan_s
@@ -199,9 +201,11 @@ def _show(answer: Pulled, into: str, plan_only: bool) -> None:
         emit_table(("route", "bytes", "rate", "connections"), rows, "<>>>")
     for assurance in answer.assurances:
         emit_text(f"{assurance.source}: {assurance.text}", 2)
-    if answer.missing:
+    # What is to come is no loss: a table says below how much it is.
+    missing = [each for each in answer.missing if not (plan_only and each.why.endswith(NOT_YET))]
+    if missing:
         emit("")
-        lines = _missing_lines(answer.missing)
+        lines = _missing_lines(missing)
         for line in lines[:SHOWN_MISSING]:
             emit_text(f"missing: {line}", 2)
         if len(lines) > SHOWN_MISSING:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_NAMED = 1000
 LATE = "nothing came of it, or too little, when it was asked for"
 
+# Why files are missing with which nothing is wrong.
+NOT_YET = "not fetched yet"
+
 
 @dataclass
 class Use:
@@ -118,7 +121,7 @@ def _not_here(
                 rest = f"{more}, which are all that is listed and not in the folder yet"
                 n -= len(named)
             if n:
-                found.append(Missing(name, "", f"{rest}: {why or 'not fetched yet'}"))
+                found.append(Missing(name, "", f"{rest}: {why or NOT_YET}"))
         elif not is_listed:
             why = why or "not listed to its end"
             n_done = len(state.done_paths(name))
