@@ -51,4 +51,5 @@ judge() {
     case $1 in 134) same=27 ;; 19) same=6 ;; 28) same=2 ;; *) same=22 ;; esac
     if [ "$length" -gt 0 ]; then judge_http 0; else judge_http "$same" "$1"; fi
 }
-text() { load 512 0 "$1" "$2.tmp" --continue=false 2>/dev/null && mv -f "$2.tmp/data" "$2" && rm -rf "$2.tmp"; }
+text() { load 512 0 "$1" "$2.tmp" --continue=false && mv -f "$2.tmp/data" "$2" && rm -rf "$2.tmp"; }
+is_not_there() { [ "$1" -eq 3 ] && shown='answers 404 for'; }

@@ -30,4 +30,5 @@ fetch() {
 # has_answered PATH: whether anything has come of what is written to files of this name
 has_answered() { [ -s "$1.head" ]; }
 judge() { judge_http "$1"; }
-text() { ask 512 "$1" --max-time 60 --max-filesize 65536 --output "$2" 2>/dev/null; }
+text() { ask 512 "$1" --max-time 60 --max-filesize 65536 --output "$2"; }
+is_not_there() { grep -q 'returned error: 404' "$told" && shown='answers 404 for'; }

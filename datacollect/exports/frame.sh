@@ -90,32 +90,41 @@ begin() {
             printf '%s\n' "$plan" >.datacollect/plan || leave 3 "cannot write here"
     fi
     started=$(cat .datacollect/started) start=$(date +%s)-$$
-    rm -f .datacollect/again .datacollect/over .datacollect/times .datacollect/lane-* .datacollect/waits-*
+    rm -f .datacollect/again .datacollect/over .datacollect/times .datacollect/lane-* .datacollect/waits-* .datacollect/lacks-*
     forget_given_up
 }
 # close_up CODE WORDS: says how long it took, and leaves
 close_up() {
     kill "$teller" 2>/dev/null
     [ "$1" -ne 0 ] || how_long
-    rm -f .datacollect/pace .datacollect/times .datacollect/waits-*
+    rm -f .datacollect/pace .datacollect/times .datacollect/waits-* .datacollect/lacks-*
     leave "$1" "$2"
 }
+# read_words WORD...: sets is_dry and folder; what a script does not know it must not begin to fetch with
+read_words() {
+    is_dry='' folder=''
+    for word; do
+        case $word in
+        --dry-run) is_dry=yes ;;
+        -*) leave 2 "there is no option $word, only --dry-run; a folder of that name is ./$word" ;;
+        *) [ -z "$folder" ] || leave 2 "one folder is expected, not $folder and $word" && folder=$word ;;
+        esac
+    done
+    folder=${folder:-.}
+}
 main() {
-    is_dry=''
-    [ "$1" != --dry-run ] || { is_dry=yes && shift; }
-    set -- "${1:-.}"
-    case $1 in -*) set -- "./$1" ;; esac
+    read_words "$@"
     unset CDPATH
     # In bash, too, ulimit counts 512 bytes.
     # shellcheck disable=SC3040 # bash knows it
     [ -z "${BASH_VERSION-}" ] || set -o posix
     if [ -n "$is_dry" ]; then
-        [ ! -d "$1" ] || cd "$1" || leave 2 "cannot look into $1"
+        [ ! -d "$folder" ] || cd "$folder" || leave 2 "cannot look into $folder"
         need_tools
         would_do
         exit
     fi
-    mkdir -p "$1/.datacollect" && cd "$1" || leave 2 "cannot work in $1"
+    mkdir -p "$folder/.datacollect" && cd "$folder" || leave 2 "cannot work in $folder"
     need_tools
     begin
     pids='' teller=''

@@ -34,11 +34,13 @@ await() {
     since_cs=$now_cs
     while :; do
         waits_for "$mark.ready" "given up after $patience_s s"
-        : >"$mark.ready" && text "$ready" "$mark.ready"
+        (umask 077 && : >"$told") && : >"$mark.ready" && text "$ready" "$mark.ready" 2>"$told"
+        if is_not_there "$?"; then lacks "$shown $ready"; else lacks_no_more; fi
+        rm -f "$told"
         waits_no_more
         expected=$(sed -n "1s|^datacollect-piece/1 $offset $bytes \\([0-9a-f]\\{64\\}\\)\$|\\1|p" "$mark.ready")
         [ -z "$expected" ] || { heard=$peer silent=0 && spend relay_cs && return; }
-        ! has_come || return 1
+        ! has_come || { lacks_no_more; return 1; }
         case $gave_up$(sed -n 1p "$mark.ready") in
         "yesdatacollect-gave-up/1 $offset $bytes") give_up "gave up: its relay has given up $ready" || return ;;
         "datacollect-gave-up/1 $offset $bytes") gave_up=yes ;;
@@ -47,6 +49,7 @@ await() {
         pause "$every_s"
     done
     spend relay_cs
+    lacks_no_more
     is_silent=yes
     give_up "gave up after $patience_s s: its relay does not have $ready"
 }

@@ -80,4 +80,12 @@ judge() {
     fi
     same_version "$(tr -d '\n' <"$head")" && same_version "$(stat_of | tr -d '\n')"
 }
-text() { part_of 512 "$1" --count 512 >"$2" 2>/dev/null; }
+text() { part_of 512 "$1" --count 512 >"$2"; }
+# 3 and 4 are what it ends with where other remotes have no such folder or file.
+is_not_there() {
+    if is_http; then
+        grep -q 'HTTP Error: 404' "$told" && shown='answers 404 for'
+    else
+        case $1 in 3 | 4) shown='says that there is no' ;; *) false ;; esac
+    fi
+}

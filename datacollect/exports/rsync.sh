@@ -40,6 +40,7 @@ judge() {
     return 1
 }
 text() {
-    load 512 0 "$1" "$2.tmp" "$2.names" --max-size=512 2>/dev/null && mv -f "$2.tmp/${1##*/}" "$2" 2>/dev/null
+    load 512 0 "$1" "$2.tmp" "$2.names" --max-size=512 && mv -f "$2.tmp/${1##*/}" "$2" 2>/dev/null
     rm -rf "$2.tmp" "$2.names"
 }
+is_not_there() { grep -q 'No such file or directory' "$told" && shown='says that there is no'; }

@@ -185,7 +185,8 @@ def _head(
         "# Start all hosts' scripts at the same time, or give each the same instant as",
         "# DATACOLLECT_START, in seconds since 1970. However one ends, the same command goes on.",
         *_planned_times(mine, clock),
-        "# Exit code 0: all is there; 1: something is missing; 3: something is not installed.",
+        "# Exit code 0: all is there; 1: something is missing; 2: an option or a folder is wrong;",
+        "# 3: something is not installed.",
         "set -u",
         "",
     ]

@@ -4,6 +4,8 @@
 clock() {
     if read -r now _ 2>/dev/null </proc/uptime; then now_cs=${now%.*}${now#*.}; else now_cs=$(date +%s)00; fi
 }
+# So long may a relay's server say that a mark is not there before that is told.
+most_lacking_s=60
 # shellcheck disable=SC2016 # awk's own variables
 words='
 function short(x) { return sprintf(x < 10 ? "%.1f" : "%.0f", x) }
@@ -71,6 +73,28 @@ who_is_silent() {
         judged="$judged<$whom>"
     done
 }
+# lacks WORDS: a relay's server says that a mark is not there, for who_lacks; the first time of many counts.
+# lacks_no_more: it has answered otherwise, or is asked no more
+lacks() {
+    [ ! -s ".datacollect/lacks-$lane" ] || return 0
+    clock
+    printf '%s %s\n%s\n' "$now_cs" "$peer" "$1" >".datacollect/lacks-$lane"
+}
+lacks_no_more() { [ ! -s ".datacollect/lacks-$lane" ] || : >".datacollect/lacks-$lane"; }
+# who_lacks: names each relay, once, whose server has said so for a minute: its script may not run, or its server
+# may remember for minutes what was not there
+who_lacks() {
+    clock
+    for each in .datacollect/lacks-*; do
+        [ -s "$each" ] && {
+            read -r since_cs whom && [ $((now_cs - since_cs)) -ge $((most_lacking_s * 100)) ] && answers=$(cat)
+        } <"$each" || continue
+        case $named in *"<$whom>"*) continue ;; esac
+        say "$whom $answers: is its script running, and does its server show new files at once" \
+            "(rclone: --dir-cache-time 0s)?"
+        named="$named<$whom>"
+    done
+}
 # how_far: a line: how much is here, the rate since the line before, how long the rest takes at the highest and the
 # lowest rate of the last ten lines, never less than the plan has left, since start times are kept; and what lanes
 # are at. $pace has the times and the bytes of these lines.
@@ -113,9 +137,10 @@ tell_now_and_then() {
     read -r looks look_s <<END
 $(LC_ALL=C awk -v s="$say_s" 'BEGIN { n = s > 1 ? int(s + 0.999) : 1; print n, s / n }')
 END
-    judged='' looked=0
+    judged='' named='' looked=0
     while pause "$look_s" && kill -0 "$$" 2>/dev/null; do
         who_is_silent
+        who_lacks
         looked=$((looked + 1))
         [ $((looked % looks)) -ne 0 ] || say "$(how_far)"
     done
@@ -155,17 +180,19 @@ note_request() { # note_request BYTES
 }
 leave_times() { [ "$n_requests$relay_cs" = 00 ] || echo "$(date +%s) $relay_cs $pause_cs $tool_cs $planned_cs $n_requests $least_cs" >>.datacollect/times; }
 # how_long: compares the time since the plan's start with what was predicted; where it is off by more than a half,
-# what the lane that ended last has spent most of the rest on
+# what the lane that ended last has spent most of the rest on, or that this start began late
 how_long() {
     [ -n "$predicted_s" ] && [ -s .datacollect/times ] || return 0
-    sort -n .datacollect/times | awk -v host="$host" -v took="$(($(date +%s) - started))" -v predicted="$predicted_s" -v again="$is_again" "$words"'
+    before_s=0
+    [ -z "$is_again" ] || before_s=$((${start%-*} - started))
+    sort -n .datacollect/times | awk -v host="$host" -v took="$(($(date +%s) - started))" -v predicted="$predicted_s" -v before="$before_s" "$words"'
         { relay = $2 / 100; pauses = $3 / 100; more = ($4 - $5) / 100; n = $6; each = $7 > 0 ? $7 / 100 : 0 }
         END {
             printf "%s: took %s, %s predicted", host, lasts(took), lasts(predicted)
             if (took * 1.5 >= predicted && took <= 1.5 * predicted || took < 2 && predicted < 2) { print ""; exit }
             if (took < predicted) { print ": what it asked for was there, or came faster than planned"; exit }
             beside = each * n; slower = more - beside; rest = took - predicted
-            if (again) why = "it was started again meanwhile"
+            if (before > relay && before > pauses && before > more) why = "it was started again meanwhile"
             else if (relay >= pauses && relay >= more) why = sprintf("%s were spent on waiting for relays", lasts(relay))
             else if (pauses >= more) why = sprintf("%s were spent between tries", lasts(pauses))
             else if (beside >= slower) why = sprintf("each of %d requests took %.2g s beside its bytes (start-up, latency); fewer and larger pieces cost less of it", n, each)

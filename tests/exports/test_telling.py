@@ -36,6 +36,8 @@ WORDS = {
     "rsync": r"exit code \d+ of rsync: rsync: .*nobody\.invalid",
 }
 
+ADVICE = ": is its script running, and does its server show new files at once"
+ADVICE += " (rclone: --dir-cache-time 0s)?"
 BESIDE = "beside its bytes (start-up, latency); fewer and larger pieces cost less of it"
 
 
@@ -353,6 +355,86 @@ def test_each_host_that_is_silent_is_named_once_and_no_other(tmp_path):
     )
 
 
+def test_each_relay_that_shows_no_mark_for_a_minute_is_named_once(tmp_path):
+    """Of two lanes to k one line; others were asked for less than that, or show it meanwhile."""
+    (tmp_path / ".datacollect").mkdir()
+    for number, since in enumerate(["4000 k", "3000 k", "4001 late", "", "100 my remote"]):
+        text = f"{since}\nanswers 404 for k/{number}\n" if since else ""
+        (tmp_path / f".datacollect/lacks-{number}").write_text(text)
+    settings = "named=\nclock() { now_cs=10000; }\nsay() { printf '%s\\n' \"$*\"; }\n"
+    said = part("tell", f"{settings}who_lacks\nwho_lacks", tmp_path)
+    assert said == f"k answers 404 for k/0{ADVICE}\nmy remote answers 404 for k/4{ADVICE}\n"
+
+
+def test_a_mark_is_lacking_since_the_first_of_answers_that_say_so(tmp_path):
+    (tmp_path / ".datacollect").mkdir()
+    settings = "lane=0 peer=k\nclock() { now_cs=$at; }\ntell() { cat .datacollect/lacks-0; }\n"
+    steps = "at=5; lacks a; at=6; lacks b; tell; lacks_no_more; tell; at=7; lacks c; tell"
+    assert part("tell", settings + steps, tmp_path) == "5 k\na\n7 k\nc\n"
+
+
+@pytest.mark.parametrize("kind", list(TOOLS))
+def test_a_relay_that_has_no_mark_is_told_with_what_may_be_the_matter(tmp_path, kind):
+    """Its script never runs; the minute is over at once."""
+    need(kind)
+    scripts = Scripts(tmp_path, kind, relay=True, n_ranges=1)
+    with odd_server(lambda _: Answer(404)) as server:
+        base = base_of(kind, server.url.removeprefix("http://"))[0]
+        if kind == "rsync":
+            (tmp_path / "there").mkdir()
+            base = str(tmp_path / "there")
+        scripts.write(base)
+        text = (tmp_path / "D.sh").read_text()
+        assert text.count("\nmost_lacking_s=60\n") == 1
+        text = text.replace("most_lacking_s=60", "most_lacking_s=0")
+        (tmp_path / "D.sh").write_text(text)
+        said = said_until(scripts, "is its script running", DATACOLLECT_PATIENCE_S="3600")
+    shown = "says that there is no" if kind == "rsync" else "answers 404 for"
+    folder = "K/S/." if kind == "rsync" else "K/S"
+    mark = f"{base}/{folder}/f.datacollect-0-200000"
+    assert re.fullmatch(f"D: .* {shown} {re.escape(mark + ADVICE)}\n", said[-1]), said
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--nope"], "no option --nope, only --dry-run; a folder of that name is ./--nope"),
+        (["--dry-run", "-x"], "no option -x, only"),
+        (["into", "--help"], "no option --help, only"),
+        (["into", "other"], "one folder is expected, not into and other"),
+    ],
+)
+def test_what_a_script_does_not_know_begins_nothing(tmp_path, words, named):
+    scripts = Scripts(tmp_path, n_ranges=1)
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        before = sorted(tmp_path.rglob("*"))
+        code, said = scripts.start("D", *words[:1], more=words[1:])
+    assert (code, server.requests, sorted(tmp_path.rglob("*"))) == (2, [], before)
+    assert named in said
+
+
+@pytest.mark.parametrize("words", [["./-x"], []])
+def test_a_folder_may_begin_with_a_dash_or_be_the_present_one(tmp_path, words):
+    scripts = Scripts(tmp_path, n_ranges=1)
+    with odd_server(honest) as server:
+        scripts.write(server.url)
+        command = ["sh", "D.sh", *words]
+        subprocess.run(command, cwd=tmp_path, env=scripts.environment, check=True, timeout=60)
+    assert (tmp_path / (words or ["."])[0] / "S/f").read_bytes() == data_of("f")
+
+
+@pytest.mark.parametrize("word", ["--dry-run", "into"])
+def test_a_dry_run_is_one_wherever_the_word_stands(tmp_path, word):
+    scripts = Scripts(tmp_path, n_ranges=1)
+    scripts.write("http://127.0.0.1:9")
+    other = "into" if word == "--dry-run" else "--dry-run"
+    code, said = scripts.start("D", word, more=[other])
+    assert code == 0
+    assert "D: would fetch 200 kB from http://127.0.0.1:9" in said
+    assert not (tmp_path / "into").exists()
+
+
 def part(name, script, folder):
     """Run what is said by a part of the scripts."""
     text = (package_files("datacollect.exports") / f"{name}.sh").read_text(encoding="utf-8")
@@ -406,6 +488,18 @@ def test_what_was_predicted_is_compared_and_explained_where_it_is_far_off(
     said = part("tell", f"{settings}\nhow_long", tmp_path)
     took = f"{took_s:.1f}" if took_s < 10 else str(took_s)
     assert said == f"D: took {took} s, 10 s predicted{why}\n"
+
+
+@pytest.mark.parametrize(
+    ("before_s", "why"),
+    [(14, "15 s were spent on waiting for relays"), (16, "it was started again meanwhile")],
+)
+def test_of_a_start_again_and_what_took_long_in_it_the_larger_is_told(tmp_path, before_s, why):
+    (tmp_path / ".datacollect").mkdir()
+    (tmp_path / ".datacollect/times").write_text("9 1500 100 900 900 3 0\n")
+    settings = f"host=D predicted_s=10.0 is_again=yes started=1000 start={1000 + before_s}-7\n"
+    said = part("tell", f"{settings}date() {{ echo 1035; }}\nhow_long", tmp_path)
+    assert said == f"D: took 35 s, 10 s predicted: {why}\n"
 
 
 def test_a_dry_run_says_what_would_be_fetched_and_does_nothing(tmp_path):

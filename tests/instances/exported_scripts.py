@@ -10,11 +10,15 @@ import re
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import datacollect as dc
 from datacollect.exports.export import export, script_name
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 N_BYTES = 200_000
 PARTIAL = Path("into/.datacollect/partial/S")
@@ -81,10 +85,12 @@ class Scripts:
         for name, text in found.texts.items():
             (self.folder / name).write_text(text, encoding="utf-8")
 
-    def start(self, host: str = "D", into: str = "into", **environment: str) -> tuple[int, str]:
+    def start(
+        self, host: str = "D", into: str = "into", more: Sequence[str] = (), **environment: str
+    ) -> tuple[int, str]:
         """Run one to its end; return its exit code and what it says."""
         ended = subprocess.run(
-            ["sh", script_name(host), into],
+            ["sh", script_name(host), into, *more],
             cwd=self.folder,
             env=self.environment | environment,
             stdout=subprocess.PIPE,
