@@ -8,7 +8,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -89,9 +89,16 @@ def _noting_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def noting(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        def noting(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
             if not issubclass(category, DatacollectWarning):
-                show(message, category, *place)
+                show(message, category, filename, lineno, file, line)
             elif (text := str(message)) not in noted:
                 noted.add(text)
                 note_text(f"note: {text}")
