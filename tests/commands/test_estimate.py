@@ -98,3 +98,15 @@ def test_a_half_life_that_is_no_time_is_refused(here, call):
     (here / "samples.csv").write_text(SAMPLES)
     assert call("estimate", "samples.csv", "--half-life", "a day")[0] == 2
     assert call("estimate", "samples.csv", "--half-life", "0")[0] == 2
+
+
+def test_pairs_measured_in_unlike_ways_are_noted_once(here, call):
+    (here / "probes").mkdir()
+    for streams, peer in [(1, "10.0.0.2"), (8, "10.0.0.3")]:
+        tree = iperf3_output("10.0.0.1", peer, 1e7)
+        tree["start"]["test_start"]["num_streams"] = streams
+        (here / "probes" / f"{streams}.json").write_text(json.dumps(tree))
+    code, _, err = call("estimate", "probes", "-o", "grid.csv")
+    assert code == 0
+    assert " ".join(err.split()).count("TCP, 8 streams") == err.count("note:") == 1
+    assert "DatacollectWarning" not in err
