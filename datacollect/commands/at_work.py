@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 import time
+import warnings
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -15,7 +16,7 @@ from datacollect.commands.console import note_text
 from datacollect.commands.ending import ending_on_sigterm, saying_next
 from datacollect.commands.next_steps import next_steps
 from datacollect.commands.streams import Loudness, as_loud_as
-from datacollect.errors import ProblemError
+from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.stages import LOG
 
 if TYPE_CHECKING:
@@ -61,7 +62,13 @@ def at_work(command: Callable[..., Any], *, logs: bool = True) -> Callable[..., 
         level = LEVELS[verbose] if logs or verbose == 1 else None
         loud = Loudness(quiet, lines=not given.get("as_json"), verbose=verbose)
         words = next_steps(command.__name__, given)
-        with as_loud_as(loud), _logged(level), ending_on_sigterm(), saying_next(words):
+        with (
+            as_loud_as(loud),
+            _logged(level),
+            _noting_warnings(),
+            ending_on_sigterm(),
+            saying_next(words),
+        ):
             return command(**given)
 
     signature = inspect.signature(command, eval_str=True)
@@ -73,6 +80,32 @@ def at_work(command: Callable[..., Any], *, logs: bool = True) -> Callable[..., 
     )
     run.__annotations__ = {**command.__annotations__, "verbose": Verbose, "quiet": Quiet}
     return run
+
+
+@contextmanager
+def _noting_warnings() -> Iterator[None]:
+    """Write what the library warns of as notes, each once: not a category and a line of source."""
+    noted: set[str] = set()
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def noting(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, DatacollectWarning):
+                show(message, category, filename, lineno, file, line)
+            elif (text := str(message)) not in noted:
+                noted.add(text)
+                note_text(f"note: {text}")
+
+        warnings.simplefilter("always", DatacollectWarning)
+        warnings.showwarning = noting
+        yield
 
 
 @contextmanager

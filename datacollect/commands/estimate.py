@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +21,7 @@ from datacollect.commands.options import (
     require_new,
 )
 from datacollect.commands.reading import write_text
-from datacollect.errors import ProblemError
+from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number
 
@@ -155,7 +156,9 @@ def estimate(
         )
     alike = of_one_kind(measured.samples, streams)
     table, notes = alike.samples, [*measured.notes, *alike.notes]
-    with working("estimating"):
+    with working("estimating"), warnings.catch_warnings():
+        # Told below, beside what reading left out.
+        warnings.simplefilter("ignore", DatacollectWarning)
         found = estimate_bandwidths(
             table,
             how,
@@ -165,6 +168,7 @@ def estimate(
             daily=hours,
             timezone=timezone,
         )
+    notes = list(dict.fromkeys([*notes, *found.attrs["notes"]]))
     if output is not None or not as_json:
         write_text(_bandwidth_csv(found, times=times), output)
     if as_json:

@@ -6,12 +6,12 @@ Whether something was written is not guessed: the place is looked at, before and
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 Given: TypeAlias = "Mapping[str, Any]"
 
@@ -19,6 +19,17 @@ ANEW = "the same command begins anew"
 NOTHING = f"nothing was written, and {ANEW}"
 GOES_ON = "the same command goes on"
 SEARCH = "--time-limit S ends the search for a plan"
+
+_is_reading = [False]
+
+
+@contextmanager
+def while_reading() -> Iterator[None]:
+    """Note that problems or schedules are read: whoever breaks off then hears of no search."""
+    _is_reading[0] = True
+    yield
+    # Not where it is broken off: what is kept is asked for after that.
+    _is_reading[0] = False
 
 
 def next_steps(command: str, given: Given) -> Callable[[], str]:
@@ -31,13 +42,14 @@ def next_steps(command: str, given: Given) -> Callable[[], str]:
     given : mapping
         Its arguments and options, by the names of its parameters.
     """
+    _is_reading[0] = False
     places = _places(command, given)
     before = _stamps(places)
 
     def words() -> str:
         written = [path for path, stamp in _stamps(places).items() if before.get(path) != stamp]
         if not written:
-            say = UNWRITTEN.get(command)
+            say = None if _is_reading[0] else UNWRITTEN.get(command)
             return NOTHING if say is None else say(given)
         few = written[0] if len(written) == 1 else f"{len(written)} files"
         again = "with --force the same command" if _refuses(given) else "the same command"

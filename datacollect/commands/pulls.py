@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
+# So many hosts are listed where none is like the one that was named.
+MOST_NAMED = 10
+
 
 def pulls(
     problem_file: ProblemFile,
@@ -125,7 +128,8 @@ def pulls(
         raise ProblemError("--checksum is for --as fts; scripts compare SHA-256")
     problem, schedule = read_both(problem_file, schedule_file)
     if host is not None and host not in problem.names:
-        hint = nearest_hint(host, problem.names)
+        few = ", ".join(problem.names[:MOST_NAMED]) + ", …" * (len(problem.names) > MOST_NAMED)
+        hint = nearest_hint(host, problem.names) or f"; there are {few}"
         raise ProblemError(f"--host: {problem_file} has no host {host!r}{hint}")
     if kind is None:
         _print_lists(problem, schedule, host, as_json=as_json)

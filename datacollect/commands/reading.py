@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from datacollect.commands.console import emit, note, working
+from datacollect.commands.next_steps import while_reading
 from datacollect.commands.options import require_one_standard_input
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def read_problem(path: str) -> Problem:
     from datacollect.files.documents import document_name
     from datacollect.problem.problem import Problem
 
-    with working(f"reading {document_name(path)}"):
+    with working(f"reading {document_name(path)}"), while_reading():
         return Problem.from_file(path)
 
 
@@ -30,7 +31,7 @@ def read_schedule(path: str) -> Schedule:
     from datacollect.files.documents import document_name
     from datacollect.schedule.schedule import Schedule
 
-    with working(f"reading {document_name(path)}"):
+    with working(f"reading {document_name(path)}"), while_reading():
         return Schedule.from_file(path)
 
 

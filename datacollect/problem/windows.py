@@ -20,7 +20,7 @@ from datacollect.files.clock_times import HOUR
 from datacollect.files.kinds import wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from datacollect.files.clock import Clock
     from datacollect.files.kinds import Schema
@@ -187,7 +187,8 @@ def spans_s(windows: Iterable[Window], clock: Clock, until_s: float) -> list[tup
 
 def edges_s(limits: Iterable[OpenLinks], clock: Clock, until_s: float) -> list[float]:
     """Return the instants after 0 and before `until_s` at which something opens or closes."""
-    spans = [span for limit in limits for span in spans_s(limit.windows, clock, until_s)]
+    differing = dict.fromkeys(limit.windows for limit in limits)
+    spans = [span for windows in differing for span in spans_s(windows, clock, until_s)]
     return sorted({at for span in spans for at in span if 0 < at < until_s})
 
 
@@ -202,17 +203,33 @@ def open_links(
 
     A link is open while all of its windows, its own and those of both hosts, are.
     """
+    # Thousands of links may have the same windows: these are expanded once, and marked at once.
+    alike: dict[tuple[Window, ...], list[OpenLinks]] = {}
+    for limit in limits:
+        alike.setdefault(limit.windows, []).append(limit)
     index = {name: i for i, name in enumerate(links.names)}
     is_open = np.ones((len(starts_s), len(links.link_from)), dtype=bool)
-    for limit in limits:
-        its = np.ones(is_open.shape[1], dtype=bool)
-        for host, ends in (
-            (limit.from_host, links.link_from),
-            (limit.to_host, links.link_to),
-        ):
-            its &= True if host is None else ends == index.get(host, -1)
+    for windows, of_these in alike.items():
         now = np.zeros(len(starts_s), dtype=bool)
-        for begin, end in spans_s(limit.windows, clock, until_s):
+        for begin, end in spans_s(windows, clock, until_s):
             now |= (starts_s >= begin) & (starts_s < end)
-        is_open &= now[:, np.newaxis] | ~its
+        is_open[np.ix_(~now, _limited(of_these, links, index))] = False
     return is_open
+
+
+def _limited(limits: Iterable[OpenLinks], links: _Links, index: Mapping[str, int]) -> BoolArray:
+    """Mark the links that any of the limits is of; shape (n_links,)."""
+    n_hosts = len(index)
+    out, into = np.zeros(n_hosts, dtype=bool), np.zeros(n_hosts, dtype=bool)
+    pairs = []
+    for limit in limits:
+        tail, head = index.get(limit.from_host or ""), index.get(limit.to_host or "")
+        if limit.to_host is None:
+            out[[] if tail is None else tail] = True
+        elif limit.from_host is None:
+            into[[] if head is None else head] = True
+        elif tail is not None and head is not None:
+            pairs.append(tail * n_hosts + head)
+    key = links.link_from.astype(np.int64) * n_hosts + links.link_to
+    marked: BoolArray = out[links.link_from] | into[links.link_to] | np.isin(key, pairs)
+    return marked

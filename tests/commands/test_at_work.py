@@ -10,11 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
+import datacollect as dc
 from datacollect.commands import console, main
 from datacollect.commands.ending import Terminated
 from datacollect.files.stages import LOG
@@ -240,6 +242,31 @@ def test_whoever_breaks_off_is_told_what_to_do_next(name, signum, code, here, ca
     assert said.startswith(f"{what}; {words}")
     assert len(said.splitlines()) == 1
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_what_the_library_warns_of_is_a_note(name, here, capsys, monkeypatch):
+    def warning(*_, **__):
+        for _ in range(2):
+            warnings.warn("beware", dc.DatacollectWarning, stacklevel=1)
+        raise dc.ProblemError("enough")
+
+    monkeypatch.setattr(f"datacollect.{BROKEN_OFF[name][0]}", warning)
+    code, _, said = call_in(name, capsys)
+    assert code == 2
+    assert said.count("note: beware") == 1
+    assert "DatacollectWarning" not in said
+
+
+@pytest.mark.parametrize("name", ["plan", "compare", "replan", "explain", "front", "check"])
+def test_whoever_breaks_off_while_it_reads_hears_of_no_search(name, here, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "datacollect.problem.problem.Problem.from_file", interrupting(signal.SIGINT)
+    )
+    with pytest.raises(SystemExit):
+        call_in(name, capsys, "--quiet")
+    said = capsys.readouterr().err
+    assert said == "interrupted; nothing was written, and the same command begins anew\n"
 
 
 @pytest.mark.parametrize("name", [name for name in AT_WORK if name != "sweep"])

@@ -95,3 +95,21 @@ def test_an_agents_file_may_have_a_commands_name(here, capsys):
     assert "init: no such file" in capsys.readouterr().err
     assert run(["agent", "--json", "gone.toml"]) == 2
     assert "gone.toml: no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("address", "fingerprint", "rule"),
+    [
+        ("https://a:7443", "sha256:1234", "must be sha256: and 64 lowercase hexadecimal digits"),
+        ("https://a:99999", f"sha256:{'0' * 64}", "with a port of 1 to 65535"),
+    ],
+    ids=["fingerprint", "port"],
+)
+def test_words_are_looked_at_before_what_is_there(here, capsys, address, fingerprint, rule):
+    assert run(["collection", "new"]) == 0
+    assert run(["collection", "add", "A", "https://a:7443", f"sha256:{'0' * 64}"]) == 0
+    capsys.readouterr()
+    assert run(["collection", "add", "A", address, fingerprint]) == 2
+    said = capsys.readouterr().err
+    assert rule in said
+    assert "--force" not in said

@@ -84,7 +84,7 @@ def test_a_file_of_names_and_streams_give_a_table_beside_the_csv(here, call):
             *("TCP,", "1", "stream"),
         ],
     ]
-    assert "1 of 'TCP, 8 streams'" in " ".join(err.split())
+    assert " ".join(err.split()).count("1 of 'TCP, 8 streams'") == 1
     assert (here / "grid.csv").read_text().splitlines()[1] == "lyon,geneva,3750000.0"
     assert call(*command, "--streams", "8")[0] == 0
     assert (here / "grid.csv").read_text().splitlines()[1] == "lyon,geneva,10000000.0"
@@ -98,3 +98,15 @@ def test_a_half_life_that_is_no_time_is_refused(here, call):
     (here / "samples.csv").write_text(SAMPLES)
     assert call("estimate", "samples.csv", "--half-life", "a day")[0] == 2
     assert call("estimate", "samples.csv", "--half-life", "0")[0] == 2
+
+
+def test_pairs_measured_in_unlike_ways_are_noted_once(here, call):
+    (here / "probes").mkdir()
+    for streams, peer in [(1, "10.0.0.2"), (8, "10.0.0.3")]:
+        tree = iperf3_output("10.0.0.1", peer, 1e7)
+        tree["start"]["test_start"]["num_streams"] = streams
+        (here / "probes" / f"{streams}.json").write_text(json.dumps(tree))
+    code, _, err = call("estimate", "probes", "-o", "grid.csv")
+    assert code == 0
+    assert " ".join(err.split()).count("TCP, 8 streams") == err.count("note:") == 1
+    assert "DatacollectWarning" not in err

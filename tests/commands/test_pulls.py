@@ -87,3 +87,9 @@ def test_of_many_files_the_first_and_the_last_are_named():
     parts[0]["offset_bytes"] = 7
     assert parts_text(parts) == "f0 (1 kB from byte 7), 7 more, f8 (1 kB)"
     assert parts_text(parts[1:4]) == "f1 (1 kB), f2 (1 kB), f3 (1 kB)"
+
+
+def test_a_host_like_none_is_answered_with_those_there_are(planned, call):
+    code, _, err = call("pulls", "figure1.toml", "plan.json", "--host", "zurich")
+    assert code == 2
+    assert "has no host 'zurich'; there are S1, S2, " in err

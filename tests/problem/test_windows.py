@@ -410,3 +410,27 @@ def test_windows_of_another_zone_and_daily_periods_exclude_each_other() -> None:
         dc.Problem.from_dict(tree)
     link["open"] = "14:00-15:00 Europe/Zurich"
     assert dc.Problem.from_dict(tree).daily is not None
+
+
+def test_each_distinct_list_of_windows_is_expanded_as_often_as_for_one_link(monkeypatch):
+    """Reading thousands of links with the same windows costs what reading one does."""
+    counted, expand = [], Clock.spans
+
+    def spans(self, *given):
+        counted.append(given)
+        return expand(self, *given)
+
+    monkeypatch.setattr(Clock, "spans", spans)
+
+    def times(n_sources):
+        hosts = {f"S{i}": {"backlog_bytes": 10} for i in range(n_sources)}
+        links = [
+            {"from": name, "to": "D", "bandwidth_bytes_per_s": 5.0, "open": "20:00-06:00"}
+            for name in hosts
+        ]
+        tree = {"destination": "D", "start": "2026-11-22T20:00:00+01:00", "links": links}
+        counted.clear()
+        dc.Problem.from_dict({**tree, "hosts": {**hosts, "D": {}}})
+        return len(counted)
+
+    assert 0 < times(1) == times(30)

@@ -114,7 +114,7 @@ def add_agents(
     changed = []
     for agent in agents:
         with naming(name):
-            edited = _with(text, agent, name, force=force)
+            edited = _with(text, agent, path, force=force)
         changed.append(edited != text)
         text = edited
     with naming(f"{name}, which is left as it is"):
@@ -128,9 +128,9 @@ def add_agents(
     )
 
 
-def _with(text: str, agent: Introduction, name: str, *, force: bool) -> str:
+def _with(text: str, agent: Introduction, path: str | PathLike[str], *, force: bool) -> str:
     """Return the text of the file with an agent in it."""
-    tree = _parsed(text, name)
+    tree = _parsed(text, document_name(path))
     known = tree.get("agents", {}) if isinstance(tree, dict) else None
     if not isinstance(known, dict):
         raise ProblemError("is no collection file; `datacollect collection new` makes one")
@@ -138,13 +138,15 @@ def _with(text: str, agent: Introduction, name: str, *, force: bool) -> str:
     found = known.get(agent.name)
     if found == entry:
         return text
+    expected = {**tree, "agents": {**known, agent.name: entry}}
     if found is not None and not force:
+        # That a malformed word differs is no reason for --force.
+        Collection.from_dict(expected, folder_of(path))
         given = found.get("url") if isinstance(found, dict) else found
         raise ProblemError(
             f"agents.{agent.name}: is there already, at {shown(given)}, with another address or "
             "fingerprint; --force replaces both"
         )
-    expected = {**tree, "agents": {**known, agent.name: entry}}
     if _is_json(text):
         return json.dumps(expected, ensure_ascii=False, indent=2) + "\n"
     edited = _appended(text, agent) if found is None else _replaced(text, agent)

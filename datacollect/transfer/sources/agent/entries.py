@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Text, join, wrong
-from datacollect.net.names import host_and_port
+from datacollect.net.names import PORT_STOP, host_and_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,10 @@ def require_fingerprint_text(fingerprint: str | None, place: str, remedy: str) -
 
 
 def _address(url: str, place: str) -> tuple[str, int]:
-    rule, remedy = "must be https://HOST:PORT", "copy what the agent says when it is ready"
+    rule, remedy = (
+        f"must be https://HOST:PORT, with a port of 1 to {PORT_STOP - 1}",
+        "copy what the agent says when it is ready",
+    )
     scheme, _, address = url.partition("://")
     try:
         host, port = host_and_port(address.removesuffix("/"), default_port=443)
