@@ -31,6 +31,7 @@ from datacollect.explanation.resources import (
 )
 from datacollect.explanation.tolerances import SAME
 from datacollect.explanation.what_if import STEP
+from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.stages import counting
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, FAIR_METHODS
@@ -304,11 +305,9 @@ def _on_own_way(problem: Problem, one: Resource, sources: set[str]) -> bool:
     if one.kind == "shared":
         return any((name, destination) in problem.shared[one.number].links for name in sources)
     name = problem.names[one.number]
-    return (
-        bool(sources)
-        if one.kind == "downlink" and name == destination
-        else (one.kind in ("uplink", "release") and name in sources)
-    )
+    if one.kind == "downlink":
+        return bool(sources) and name == destination
+    return one.kind in ("uplink", "release") and name in sources
 
 
 # Gains ----------------------------------------------------------------------------------------
@@ -331,7 +330,8 @@ def _named(anew: Anew, limits: PlanLimits, resource: Resource) -> Relaxed:
     if resource == TURNS:
         return Relaxed(resource, "turns", values, (1.0,) * len(values))
     name = resource_name(anew.problem, resource)
-    steps = tuple(STEP * then.value for then in values)
+    hours = resource.kind == "window"
+    steps = tuple(STEP_S if hours else STEP * then.value for then in values)
     changes = varies(anew.problem, resource, anew.plan.makespan_s)
     return Relaxed(resource, name, values, steps, changes)
 
