@@ -5,11 +5,13 @@ the plan is made again by the same method with the same options; gains are diffe
 The rule that keeps this quick: at most `MOST_TRIED` constraints. For direct and best-path those
 that hold back the sources that finish last (and, with best-path, these sources' own links); all
 that bind where there are no more. In slots those that gain most for the lower bound. With a
-deadline, by which the gain is a cheaper plan, the largest that are full.
+deadline, by which the gain is a cheaper plan, those that hold back the sources whose data cost
+most of what its preference minimises.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ from datacollect.explanation.resources import (
 )
 from datacollect.explanation.tolerances import SAME
 from datacollect.explanation.what_if import STEP
+from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.stages import counting
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, FAIR_METHODS
@@ -78,8 +81,10 @@ class PlanRelaxation(RelaxedTogether):
 
     @property
     def helps(self) -> bool:
-        """Whether it gains anything."""
-        found = (self.saves_s, self.saves_unlimited_s, self.saves_cost, self.saves_cost_unlimited)
+        """Whether it gains anything: of a plan with a deadline, a cheaper one."""
+        costs = (self.saves_cost, self.saves_cost_unlimited)
+        ends = (self.saves_s, self.saves_unlimited_s)
+        found = ends if costs == (None, None) else costs
         return any(saves is not None and saves > 0 for saves in found)
 
     def to_dict(self) -> dict[str, Any]:
@@ -212,7 +217,8 @@ def _candidates(
     if plan.deadline_s is None:
         groups = [found.resources for found in advice.helps[:MOST_TRIED_IN_SLOTS]]
         return groups, advice.n_candidates
-    return [(resource,) for resource in _fullest(limits.binds)[:MOST_TRIED]], len(bind)
+    first = _costliest(anew, limits.binds)[:MOST_TRIED]
+    return [(resource,) for resource in first], len(bind)
 
 
 def _last_sources(plan: Schedule) -> list[str]:
@@ -248,14 +254,60 @@ def _last_together(anew: Anew, limits: PlanLimits) -> tuple[Resource, ...]:
     return tuple(dict.fromkeys(limit.resource for end in ends for limit in end))
 
 
-def _fullest(binds: Iterable[Limit]) -> list[Resource]:
-    """Return what is full, capacities by the bytes that they carry while they are, then others."""
+def _costliest(anew: Anew, binds: Iterable[Limit]) -> list[Resource]:
+    """Return what is full, first what holds back the sources whose data cost most.
+
+    Of those alike capacities first, by the bytes that they carry while they are full.
+    """
+    cost = _cost_of_sources(anew)
+    held: dict[Resource, set[str]] = {}
     size: dict[Resource, float] = {}
     for limit in binds:
+        held.setdefault(limit.resource, set()).update(limit.sources)
         kind = limit.resource.kind
         carried = most_through(kind, limit.values) if kind in RATES else limit.held_s
         size[limit.resource] = size.get(limit.resource, 0.0) + carried
-    return sorted(size, key=lambda resource: (resource.kind not in RATES, -size[resource]))
+    held_cost = {one: math.fsum(cost.get(name, 0.0) for name in held[one]) for one in size}
+
+    def rank(one: Resource) -> tuple[bool | float, ...]:
+        paying = {name for name in held[one] if cost.get(name)}
+        relays = anew.plan.prefer in ("relay-bytes", "storage")
+        detour = relays and not _on_own_way(anew.problem, one, paying)
+        return not paying, detour, -held_cost[one], one.kind not in RATES, -size[one]
+
+    return sorted(size, key=rank)
+
+
+def _cost_of_sources(anew: Anew) -> dict[str, float]:
+    """Return what each source's data cost: their price, or the bytes of them that are relayed.
+
+    Where it counts when bytes arrive, all of a source's bytes.
+    """
+    problem, plan = anew.problem, anew.plan
+    where = legs(plan, problem.names)
+    weight = plan.columns.n_bytes.astype(float)
+    if plan.prefer == "money" and problem.price_per_gb is not None:
+        weight *= problem.price_per_gb[problem.link_indices(where.tail, where.head)]
+    elif plan.prefer == "earliest-arrival":
+        weight *= where.is_last
+    else:
+        weight *= where.hop > 0
+    sums = np.bincount(where.source, weight, minlength=problem.n_hosts)
+    return dict(zip(problem.names, sums.tolist(), strict=True))
+
+
+def _on_own_way(problem: Problem, one: Resource, sources: set[str]) -> bool:
+    """Whether a constraint is on the way of one of the sources without a relay."""
+    destination = problem.destination
+    if one.kind == "link":
+        tail, head = (int(ends[one.number]) for ends in (problem.link_from, problem.link_to))
+        return head == problem.destination_index and problem.names[tail] in sources
+    if one.kind == "shared":
+        return any((name, destination) in problem.shared[one.number].links for name in sources)
+    name = problem.names[one.number]
+    if one.kind == "downlink":
+        return bool(sources) and name == destination
+    return one.kind in ("uplink", "release") and name in sources
 
 
 # Gains ----------------------------------------------------------------------------------------
@@ -278,7 +330,8 @@ def _named(anew: Anew, limits: PlanLimits, resource: Resource) -> Relaxed:
     if resource == TURNS:
         return Relaxed(resource, "turns", values, (1.0,) * len(values))
     name = resource_name(anew.problem, resource)
-    steps = tuple(STEP * then.value for then in values)
+    hours = resource.kind == "window"
+    steps = tuple(STEP_S if hours else STEP * then.value for then in values)
     changes = varies(anew.problem, resource, anew.plan.makespan_s)
     return Relaxed(resource, name, values, steps, changes)
 

@@ -8,7 +8,8 @@ resource may gain anything alone: then pairs are tried, one resource of each cut
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ from datacollect.explanation.resources import (
     varies,
 )
 from datacollect.explanation.tolerances import NEGLIGIBLE, PROGRAM_NEGLIGIBLE
-from datacollect.explanation.window_hours import closed_links, hours_of
+from datacollect.explanation.window_hours import ENDS, STEP_S, closed_links, hours_of
 from datacollect.files.stages import counting, stage
 from datacollect.files.units import BYTES_PER_GB, bytes_per_s_from_mbit_per_s
 from datacollect.flow.arrival_curve import arrival_curve
@@ -52,7 +53,7 @@ MOST_FIRSTS, MOST_SECONDS = 3, 4
 STEPS = dict.fromkeys(RATES, bytes_per_s_from_mbit_per_s(1.0)) | {
     "storage": float(BYTES_PER_GB),
     "release": 1.0,
-    "window": 3600.0,
+    "window": STEP_S,
 }
 
 
@@ -65,7 +66,7 @@ class Relaxation(RelaxedTogether):
     relaxed : tuple of Relaxed
         Each with its values while it crosses the binding cut. Steps are 1 Mbit/s (of what changes
         by time in every period in which it has bandwidth), 1 GB, up to 1 s earlier, an hour longer
-        each time.
+        each time, at the end of a window at which that saves more.
     saves_s : float
         Seconds that these steps save.
     saves_unlimited_s : float
@@ -299,6 +300,11 @@ def _relaxations(
 def _relaxation(problem: Problem, binding: _Candidates, budget: Budget) -> Relaxation:
     before_s = fluid_optimum(problem, budget).makespan_s
     most_s = _saved_s(problem, binding, budget, without_limit=True)
+    # What no limit at all does not help, a step does not either.
+    step_s = 0.0
+    if most_s:
+        found = [(one, _saved_s(problem, one, budget)) for one in _with_ends(binding)]
+        binding, step_s = max(found, key=lambda pair: pair[1])
     return Relaxation(
         tuple(
             Relaxed(
@@ -310,14 +316,22 @@ def _relaxation(problem: Problem, binding: _Candidates, budget: Budget) -> Relax
             )
             for resource, values in binding.items()
         ),
-        # What no limit at all does not help, a step does not either.
-        _saved_s(problem, binding, budget, without_limit=False) if most_s else 0.0,
+        step_s,
         most_s,
     )
 
 
+def _with_ends(binding: _Candidates) -> list[_Candidates]:
+    """Return a binding once for each choice of which ends of its windows move."""
+    each = [
+        [replace(one, end=end) for end in ENDS] if one.kind == "window" else [one]
+        for one in binding
+    ]
+    return [dict(zip(chosen, binding.values(), strict=True)) for chosen in product(*each)]
+
+
 def _saved_s(
-    problem: Problem, binding: _Candidates, budget: Budget, *, without_limit: bool
+    problem: Problem, binding: _Candidates, budget: Budget, *, without_limit: bool = False
 ) -> float:
     before_s = fluid_optimum(problem, budget).makespan_s
     ample = ample_bytes_per_s(problem, before_s)

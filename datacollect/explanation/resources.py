@@ -14,6 +14,7 @@ from datacollect.files.units import format_bytes, format_duration, format_rate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from datacollect.explanation.window_hours import WindowEnd
     from datacollect.numbers.arrays import FloatArray
     from datacollect.problem.problem import Problem
 
@@ -41,13 +42,16 @@ class Resource:
     ----------
     kind : str
         ``"link"``, ``"uplink"``, ``"downlink"``, ``"shared"``, ``"storage"``, ``"release"`` or
-        ``"window"``, the hours in which a host or a link is open.
+        ``"window"``, the hours in which hosts or links are open.
     number : int
         Index of the link, of the host, of the shared bottleneck, or of the hours among all.
+    end : str
+        Of hours: which end moves when they are longer, ``"closes"`` or ``"opens"``.
     """
 
     kind: str
     number: int
+    end: WindowEnd = "closes"
 
 
 # Hosts that wait for their turn: a constraint of a plan, not of the problem.
@@ -220,7 +224,7 @@ def values_text(kind: str, values: Sequence[Then], *, hours: bool = False) -> st
 def relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
     """Return the problem with one resource larger, or its data released earlier, by `step`."""
     if resource.kind == "window":
-        return window_hours.with_longer(problem, resource.number, step)
+        return window_hours.with_longer(problem, resource.number, step, resource.end)
     now = _by_period(problem, resource)
     if now is not None:  # an outage stays one
         return _with_rates(problem, resource, np.where(now > 0, now + step, 0.0))
@@ -233,13 +237,15 @@ def relaxed(problem: Problem, resource: Resource, step: float) -> Problem:
 def relaxed_by_part(problem: Problem, resource: Resource, part: float) -> Problem:
     """Return the problem with one resource larger, or its data released earlier, by a part of it.
 
-    Of a forecast every period grows by that part.
+    Of a forecast every period grows by that part. Hours are an hour longer each time.
 
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [10, 0], "D")
     >>> relaxed_by_part(problem, Resource("link", 0), 0.1).bandwidth_bytes_per_s.tolist()
     [[5.5]]
     """
+    if resource.kind == "window":
+        return relaxed(problem, resource, window_hours.STEP_S)
     now = _by_period(problem, resource)
     if now is not None:
         return _with_rates(problem, resource, now * (1 + part))
@@ -293,6 +299,7 @@ class Relaxed:
             "name": self.name,
             "now": self.now,
             "step": self.step,
+            **({"end": self.resource.end} if self.resource.kind == "window" else {}),
             "binds": [
                 {"from_s": then.from_s, "to_s": then.to_s, "now": then.value, "step": step}
                 for then, step in zip(self.values, self.steps, strict=True)

@@ -9,6 +9,7 @@ from datacollect.explanation.plan_limits import together
 from datacollect.explanation.plan_relaxations import AS_THE_BOUND
 from datacollect.explanation.resources import value_text
 from datacollect.explanation.tolerances import SAME
+from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 from datacollect.flow.quickest.bottleneck import name_hosts
 from datacollect.methods.options.names import BEST_PATH, COORDINATED
@@ -182,9 +183,10 @@ def _advice_of_plan_lines(plan: PlanExplanation) -> Iterable[str]:
     if tried < advice.n_candidates and plan.is_fair:
         text += "those of the last to finish, "
     elif tried < advice.n_candidates:
-        text += "those that carry most, " if cheaper else "the best for the earliest end, "
+        text += "those of the costliest sources, " if cheaper else "the best for the earliest end, "
     text += f"each by planning again ({plan.method})"
-    yield from _wrapped(f"{text}:" if helps else f"{text}: none helps.", "  ")
+    none = {0: "", 1: ": it does not help"}.get(tried, f": none of the {tried} tried helps")
+    yield from _wrapped(f"{text}:" if helps else f"{text}{none}.", "  ")
     for number, found in enumerate(helps[:SHOWN_RELAXATIONS], start=1):
         yield from _wrapped(f"{number}. {_plan_relaxation_text(found, plan.deadline)}", "  ")
 
@@ -197,6 +199,10 @@ def _plan_relaxation_text(found: PlanRelaxation, deadline: Deadline | None) -> s
         step, limitless = "10% earlier", "at once"
     elif kinds == ["turns"]:
         step, limitless = f"{found.relaxed[0].now + 1:.0f} at a time", "all at once"
+    elif kinds == ["window"]:
+        step = _step_text(found.relaxed[0].resource, found.relaxed[0].step)
+    elif "window" in kinds:
+        step = f"10% more and {format_duration(STEP_S)} longer"
     if len(kinds) > 1:
         step += " of each"
     return f"{what}: {step} {_gain_text(found, deadline)}, {limitless} " + _gain_text(
@@ -247,7 +253,8 @@ def _groups(found: Iterable[Relaxation]) -> list[list[Relaxation]]:
     groups: dict[tuple[object, ...], list[Relaxation]] = {}
     for relaxation in found:
         kinds = tuple(resource.kind for resource in relaxation.resources)
-        groups.setdefault((kinds, f"{relaxation.saves_s:.5g}"), []).append(relaxation)
+        ends = tuple(resource.end for resource in relaxation.resources)
+        groups.setdefault((kinds, ends, f"{relaxation.saves_s:.5g}"), []).append(relaxation)
     return list(groups.values())
 
 
@@ -256,18 +263,27 @@ def _relaxation_text(alike: list[Relaxation]) -> str:
     what = " with ".join(one.text for one in first.relaxed)
     if others:
         what += f", or {'another' if len(others) == 1 else f'one of {len(others)} others'} like it"
-    steps = [_step_text(one.resource.kind, one.step) for one in first.relaxed]
+    steps = [_step_text(one.resource, one.step) for one in first.relaxed]
     step = f"{steps[0]}{' each' * (len(steps) > 1)}" if len(set(steps)) == 1 else ", ".join(steps)
     most = format_duration(first.saves_unlimited_s)
     least = format_duration(alike[-1].saves_unlimited_s)
+    saved = f"saves {format_duration(first.saves_s)}"
+    if not first.saves_s and [one.resource.kind for one in first.relaxed] == ["window"]:
+        step, saved = (
+            f"{format_duration(first.relaxed[0].step)} more at either end",
+            "saves nothing",
+        )
     return (
-        f"{what}: {step} saves {format_duration(first.saves_s)}, no limit at all saves "
+        f"{what}: {step} {saved}, no limit at all saves "
         f"{most if most == least else f'{least} to {most}'}"
     )
 
 
-def _step_text(kind: str, step: float) -> str:
+def _step_text(resource: Resource, step: float) -> str:
+    kind = resource.kind
     if kind == "window":
+        if resource.end == "opens":
+            return f"to open {format_duration(step)} earlier each time"
         return f"to close {format_duration(step)} later each time"
     return f"{value_text(kind, step)} {'earlier' if kind == 'release' else 'more'}"
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from datacollect.files.units import counted
 from datacollect.problem.calendar import unrolled
-from datacollect.problem.windows import MIDNIGHT, OpenLinks, Window, open_links, spans_s
+from datacollect.problem.windows import (
+    DAYS,
+    EVERY_DAY,
+    MIDNIGHT,
+    OpenLinks,
+    Window,
+    open_links,
+    spans_s,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,18 +24,23 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 _DAY_S = 86_400
+
+# Which end of a window moves when it is longer, and by how much each time.
+WindowEnd: TypeAlias = Literal["closes", "opens"]
+ENDS: tuple[WindowEnd, ...] = ("closes", "opens")
+STEP_S = 3600.0
 ALL_DAY = ("00:00", MIDNIGHT)
 
 
 @dataclass(frozen=True)
 class Hours:
-    """The windows of one host, or of one link.
+    """The windows of one host or link, or of all those that are open in the same hours.
 
     Attributes
     ----------
     name : str
     limits : tuple of OpenLinks
-        All of them, alike: those out of the host, and those into it.
+        All of them, alike: also those out of a host, and those into it.
     """
 
     name: str
@@ -34,13 +48,33 @@ class Hours:
 
 
 def hours_of(problem: Problem) -> tuple[Hours, ...]:
-    """Return all windows, a host's together, in the problem's order."""
-    found: dict[str, list[OpenLinks]] = {}
+    """Return all windows, those alike together, in the problem's order."""
+    found: dict[tuple[Window, ...], list[OpenLinks]] = {}
     for limit in () if problem.daily is None else problem.daily.windows:
-        ends = [host for host in (limit.from_host, limit.to_host) if host is not None]
-        name = " -> ".join(map(repr, ends))
-        found.setdefault(f"link {name}" if len(ends) == 2 else name, []).append(limit)
-    return tuple(Hours(name, tuple(limits)) for name, limits in found.items())
+        found.setdefault(limit.windows, []).append(limit)
+    return tuple(Hours(_name(limits), tuple(limits)) for limits in found.values())
+
+
+def _name(limits: list[OpenLinks]) -> str:
+    """Name a host or a link; of several say how many, and their hours."""
+    owners = dict.fromkeys(
+        tuple(host for host in (limit.from_host, limit.to_host) if host is not None)
+        for limit in limits
+    )
+    if len(owners) == 1:
+        (ends,) = owners
+        return f"{'link ' * (len(ends) == 2)}{' -> '.join(map(repr, ends))}"
+    n_links = sum(len(ends) == 2 for ends in owners)
+    parts = ((n_links, "link"), (len(owners) - n_links, "host"))
+    what = " and ".join(counted(number, noun) for number, noun in parts if number)
+    return f"all {what} open {', '.join(map(_text, limits[0].windows))}"
+
+
+def _text(window: Window) -> str:
+    """Write a window as files do."""
+    days = " ".join(DAYS[day].title() for day in sorted(window.days))
+    parts = ("" if window.days == EVERY_DAY else days, f"{window.opens}-{window.closes}")
+    return " ".join(part for part in (*parts, window.zone) if part)
 
 
 def open_s(problem: Problem, number: int, from_s: float, to_s: float) -> float:
@@ -60,9 +94,9 @@ def closed_links(problem: Problem, number: int, starts_s: FloatArray, until_s: f
     return ~open_links(limits, problem, problem.clock, starts_s, until_s)
 
 
-def with_longer(problem: Problem, number: int, step_s: float) -> Problem:
-    """Return the problem with windows that close so much later, each time."""
-    return _with_windows(problem, number, lambda window: longer(window, step_s))
+def with_longer(problem: Problem, number: int, step_s: float, end: WindowEnd) -> Problem:
+    """Return the problem with windows that close so much later, or open earlier, each time."""
+    return _with_windows(problem, number, lambda window: longer(window, step_s, end))
 
 
 def without(problem: Problem, number: int) -> Problem:
@@ -70,22 +104,27 @@ def without(problem: Problem, number: int) -> Problem:
     return _with_windows(problem, number, lambda _: Window(*ALL_DAY))
 
 
-def longer(window: Window, step_s: float) -> Window:
-    """Return a window that closes later, at most all of its days.
+def longer(window: Window, step_s: float, end: WindowEnd) -> Window:
+    """Return a window that closes later, or opens earlier, at most all of its days.
 
     Examples
     --------
-    >>> longer(Window("20:00", "23:30"), 3600.0).closes
+    >>> longer(Window("20:00", "23:30"), 3600.0, "closes").closes
     '00:30:00'
-    >>> longer(Window("00:10", "23:50"), 3600.0)
+    >>> longer(Window("00:30", "06:00", frozenset({0})), 3600.0, "opens")  # Sunday at 23:30
+    Window(opens='23:30:00', closes='06:00', days=frozenset({6}), zone=None)
+    >>> longer(Window("00:10", "23:50"), 3600.0, "closes")
     Window(opens='00:00', closes='24:00', days=frozenset({0, 1, 2, 3, 4, 5, 6}), zone=None)
     """
     opens_s, closes_s = _second(window.opens), _second(window.closes)
     lasts_s = (closes_s - opens_s - 1) % _DAY_S + 1
     if lasts_s + step_s >= _DAY_S:
         return replace(window, opens=ALL_DAY[0], closes=ALL_DAY[1])
-    minutes, seconds = divmod(round(closes_s + step_s) % _DAY_S, 60)
-    return replace(window, closes=f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}")
+    if end == "closes":
+        return replace(window, closes=_hour(closes_s + step_s))
+    days_before = int(step_s > opens_s)  # its day is that on which it opens
+    days = frozenset((day - days_before) % 7 for day in window.days)
+    return replace(window, opens=_hour(opens_s - step_s), days=days)
 
 
 def _with_windows(problem: Problem, number: int, changed: Callable[[Window], Window]) -> Problem:
@@ -99,6 +138,11 @@ def _with_windows(problem: Problem, number: int, changed: Callable[[Window], Win
     )
     daily = replace(daily, windows=windows)
     return problem.replace(**unrolled(problem, daily, clock, daily.until_s))
+
+
+def _hour(second: float) -> str:
+    minutes, seconds = divmod(round(second) % _DAY_S, 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
 
 
 def _second(hour: str) -> int:

@@ -361,6 +361,47 @@ def test_a_deadline_says_what_it_saves_and_what_would_save_more():
     assert "the deadline lets it end later; the link 'S' -> 'D'" in text
 
 
+def test_by_a_deadline_what_makes_data_take_detours_is_tried_first():
+    """Six more sources send 6 MB each at 2 MB/s, just in time: their links carry most.
+
+    S relays 3 of its 6 MB, and all that gains is its own link: a tenth more 0.3 MB.
+    """
+    others = [f"B{i}" for i in range(6)]
+    hosts = [Host("S", 6 * MB), *(Host(name, 6 * MB) for name in others), Host("K"), Host("D")]
+    into = ", ".join(f"{name} -> D 2e6" for name in others)
+    problem = Problem.from_hosts(hosts, links(f"S -> D 1e6, S -> K 2e6, K -> D 3e6, {into}"), "D")
+    plan = dc.coordinated(problem, deadline_s=3.0, chunk_s=0.0)
+    advice = dc.explain(problem, plan).plan.advice
+    assert len(advice.tried) <= 5 < advice.n_candidates
+    best = advice.tried[0]
+    assert best.names == ("link 'S' -> 'D'",)
+    assert (best.saves_cost, best.saves_cost_unlimited) == pytest.approx((0.3e6, 3e6), rel=1e-5)
+
+
+def test_where_nothing_tried_helps_it_says_so_once():
+    """A and B go directly, both just in time: nothing is relayed, and no link has to be wider."""
+    problem = two_sources((6, 2), (6, 2))
+    text = flat(dc.explain(problem, dc.coordinated(problem, deadline_s=3.0, chunk_s=0.0)).text)
+    assert "2 of 2 constraints that bind were tried" in text
+    assert text.count("none of the 2 tried helps.") == 1
+    assert "saves 0 B" not in text
+
+
+def test_what_only_ends_sooner_helps_no_plan_with_a_deadline():
+    """The whole of S's data goes directly, at 2 MB/s by 3 s: nothing is relayed, nothing helps."""
+    problem = Problem.from_hosts(
+        [Host("S", 6 * MB), Host("K"), Host("D")],
+        links("S -> D 2e6, S -> K 2e6, K -> D 2e6"),
+        "D",
+    )
+    found = dc.explain(problem, dc.coordinated(problem, deadline_s=3.0, chunk_s=0.0))
+    (one,) = found.plan.advice.tried
+    assert (one.saves_s > 0, one.saves_cost, one.helps) == (True, 0.0, False)
+    text = flat(found.text)
+    assert "by planning again (coordinated): it does not help." in text
+    assert "saves 0 B" not in text
+
+
 def test_a_deadline_where_links_have_prices():
     """K's way costs 1 per MB: 2 MB by 4 s, 4 in 2 s; a tenth more than S's 1 MB/s saves 0.4."""
     problem = relay().replace(price_per_gb=np.array([1e3, 0.0, 0.0]))

@@ -97,8 +97,72 @@ def test_windows_of_a_host_are_one_constraint():
     ],
 )
 def test_windows_close_later_up_to_all_day(opens, closes, expected):
-    found = longer(Window(opens, closes, frozenset({1})), HOUR_S)
+    found = longer(Window(opens, closes, frozenset({1})), HOUR_S, "closes")
     assert (found.opens, found.closes, found.days) == (*expected, frozenset({1}))
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "expected", "day"),
+    [
+        ("22:00", "06:00", ("21:00:00", "06:00"), 1),
+        ("00:30", "06:00", ("23:30:00", "06:00"), 0),
+        ("01:00", "06:00", ("00:00:00", "06:00"), 1),
+        ("08:00:30", "07:30", ("00:00", "24:00"), 1),
+    ],
+)
+def test_windows_open_earlier_if_need_be_on_the_day_before(opens, closes, expected, day):
+    found = longer(Window(opens, closes, frozenset({1})), HOUR_S, "opens")
+    assert (found.opens, found.closes, found.days) == (*expected, frozenset({day}))
+
+
+def _night():
+    """Lyon and milan have an hour's worth each, and links of 1 Gbit/s; it is 20:00."""
+    ends = [{"from": name, "to": "D"} for name in ("lyon", "milan")]
+    link = {"bandwidth_bytes_per_s": "1 Gbit/s", "open": "22:00-06:00"}
+    hosts = {name: {"backlog_bytes": GBIT_HOUR} for name in ("lyon", "milan")}
+    return _problem(hosts=hosts | {"D": {}}, links=[end | link for end in ends])
+
+
+def test_hours_that_several_share_are_tried_as_one_at_the_end_that_gains():
+    """All is there at 23:00, 3 h after the start: from 21:00 on an hour earlier, at once two."""
+    found = dc.explain(_night())
+    (hours,) = (one for one in found.advice.alone if one.resources[0].kind == "window")
+    assert hours.names == ("hours of all 2 links open 22:00-06:00",)
+    assert hours.saves_s == pytest.approx(HOUR_S)
+    assert hours.saves_unlimited_s == pytest.approx(2 * HOUR_S)
+    assert hours.to_dict()["resources"][0]["end"] == "opens"
+    text = " ".join(found.text.split())
+    assert "to open 1 h 00 min earlier each time saves 1 h 00 min, no limit at all" in text
+    assert "to close" not in text
+
+
+def test_where_an_hour_gains_at_neither_end_no_end_is_named():
+    """On Monday the link is open at 13:00, and D takes nothing in the hours before and after.
+
+    Its hour's worth is there at 14:00, 18 h after the start; open all day, after the first hour.
+    """
+    rate = "1 Gbit/s"
+    link = {"from": "lyon", "to": "D", "bandwidth_bytes_per_s": rate}
+    link["open"] = "Mo 13:00-14:00, We 02:00-03:00, We 12:00-12:30, We 15:00-15:30"
+    into = f"11:00 0 bit/s, 13:00 {rate}, 14:00 0 bit/s, 20:00 {rate}"
+    hosts = {"lyon": {"backlog_bytes": GBIT_HOUR}, "D": {"downlink_bytes_per_s": into}}
+    problem = _problem(hosts=hosts, links=[link])
+    text = " ".join(dc.explain(problem).text.split())
+    assert (
+        "hours of link 'lyon' -> 'D' (open for 1 h 00 min): 1 h 00 min more at either end saves "
+        "nothing, no limit at all saves 17 h 00 min"
+    ) in text
+
+
+def test_a_plan_in_slots_is_made_again_with_longer_hours():
+    """In slots of an hour it ends at 23:00, with windows from 21:00 on at 22:00."""
+    problem = _night()
+    found = dc.explain(problem, dc.coordinated(problem, slot_s=HOUR_S))
+    text = " ".join(found.text.split())
+    in_plan = text[text.index("relax first, in this plan") : text.index("relax first, for the")]
+    assert "to open 1 h 00 min earlier each time saves 1 h 00 min, no limit at all" in in_plan
+    (hours,) = (one for one in found.plan.advice.tried if one.resources[0].kind == "window")
+    assert (hours.saves_s, hours.saves_unlimited_s) == (HOUR_S, 2 * HOUR_S)
 
 
 def test_ends_deadlines_and_releases_are_told_by_the_clock():
