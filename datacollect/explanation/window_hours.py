@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import numpy as np
+
 from datacollect.files.units import counted
-from datacollect.problem.calendar import unrolled
+from datacollect.problem.calendar import listed, unrolled
 from datacollect.problem.windows import (
     DAYS,
     EVERY_DAY,
@@ -48,11 +50,33 @@ class Hours:
 
 
 def hours_of(problem: Problem) -> tuple[Hours, ...]:
-    """Return all windows, those alike together, in the problem's order."""
+    """Return the windows that may be tried longer, those alike together, in the problem's order."""
     found: dict[tuple[Window, ...], list[OpenLinks]] = {}
     for limit in () if problem.daily is None else problem.daily.windows:
         found.setdefault(limit.windows, []).append(limit)
-    return tuple(Hours(_name(limits), tuple(limits)) for limits in found.values())
+    return tuple(
+        Hours(_name(limits), tuple(limits))
+        for limits in found.values()
+        if _rates_are_known(problem, limits)
+    )
+
+
+def _rates_are_known(problem: Problem, limits: list[OpenLinks]) -> bool:
+    """Whether it is known what their links carry at all hours.
+
+    A problem keeps what links carry while they are open. Where rates follow hours of the day, one
+    that is never open in some of these hours has none there, and opening it would gain nothing.
+    """
+    daily, clock = problem.daily, problem.clock
+    assert daily is not None
+    assert clock is not None
+    if len(daily.hours) < 2:
+        return True
+    starts_s, which = listed(daily, clock)
+    is_theirs = ~open_links(limits, problem, clock, starts_s, daily.until_s).all(axis=0)
+    rates = problem.bandwidth_bytes_per_s[:, is_theirs]
+    of_hours = np.array([rates[which == i].max(axis=0) for i in range(len(daily.hours))])
+    return bool(((of_hours > 0) | (of_hours.max(axis=0) == 0)).all())
 
 
 def _name(limits: list[OpenLinks]) -> str:

@@ -179,3 +179,21 @@ def test_ends_deadlines_and_releases_are_told_by_the_clock():
     assert "Earliest end of all: 2 h 46 min (Sun 2026-11-22 22:46:09 +00:00)" in text
     assert "planned to end by 5 h 30 min (Mon 2026-11-23 01:30:00 +00:00)" in text
     assert "release of 'lyon' at Sun 2026-11-22 22:00:00 +00:00" in text
+
+
+def test_hours_are_not_tried_where_nobody_knows_what_a_link_carries_then():
+    """Rates of the day, from 08:00 on, are lost where a link is open at night alone."""
+    links = [
+        {"from": "lyon", "to": "D", "bandwidth_bytes_per_s": ["0.1 Gbit/s", "1 Gbit/s"]},
+        {"from": "milan", "to": "D", "bandwidth_bytes_per_s": ["0.5 Gbit/s", "1 Gbit/s"]},
+    ]
+    for window, known in [("20:00-06:00", []), ("20:00-09:00", ["'lyon'"])]:
+        hosts = {
+            "lyon": {"backlog_bytes": 20 * GBIT_HOUR, "open": window},
+            "milan": {"backlog_bytes": 20 * GBIT_HOUR},
+            "D": {},
+        }
+        problem = _problem(daily_periods=["08:00", "20:00"], hosts=hosts, links=links)
+        assert [hours.name for hours in hours_of(problem)] == known
+        found = dc.explain(problem).advice.alone
+        assert any(one.resources[0].kind == "window" for one in found) == bool(known)
