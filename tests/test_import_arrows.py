@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "solvers": LEAVES,
     "topologies": LEAVES,
     "net": "root files",
+    "bistro": "root files net",
     "schedule": PROBLEMS,
     "exports": PLANS,
     "measurement": PROBLEMS,
@@ -70,6 +71,8 @@ MAY_IMPORT = {
 # The same for folders within a room, from bottom to top: each, and those of its room that its own
 # modules import from. The room's own modules, which lie in none of its folders, have a row, too.
 WITHIN = {
+    "bistro": "",
+    "bistro.log": "",
     "control": "",
     "control.adaptive": "control",
     "control.chained": "control",

@@ -1,0 +1,1 @@
+"""Handing in by a deadline without sending first: events, timestamps, witnesses, receipts."""
