@@ -73,6 +73,7 @@ MAY_IMPORT = {
 WITHIN = {
     "bistro": "",
     "bistro.log": "",
+    "bistro.event": "bistro.log",
     "control": "",
     "control.adaptive": "control",
     "control.chained": "control",

@@ -35,3 +35,7 @@ ExportFormat: TypeAlias = Literal["curl", "aria2", "rclone", "rsync", "fts", "cs
 
 # What is known of files beside their sizes, and can be compared where they arrive.
 Checksum: TypeAlias = Literal["adler32", "md5", "sha256"]
+
+# Events: who may hand in, and which of a person's drafts counts.
+Admission: TypeAlias = Literal["tickets", "open"]
+Counts: TypeAlias = Literal["last", "first", "all"]

@@ -107,7 +107,7 @@ class Edge:
     Examples
     --------
     >>> edge = Edge()
-    >>> edge.append(leaf_hash(b"")), edge.size, edge.root() == leaf_hash(b"")
+    >>> edge.append(bytes(32)), edge.size, edge.root() == bytes(32)
     ([], 1, True)
     """
 
