@@ -74,6 +74,7 @@ WITHIN = {
     "bistro": "",
     "bistro.log": "",
     "bistro.event": "bistro.log",
+    "bistro.receipt": "bistro.log bistro.event",
     "control": "",
     "control.adaptive": "control",
     "control.chained": "control",

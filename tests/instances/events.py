@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 
@@ -68,7 +67,3 @@ def event_bytes(**changes: object) -> bytes:
 def event_of(**changes: object) -> Event:
     return read_event(event_bytes(**changes))
 
-
-def clock_text(time_s: float) -> str:
-    """Write an instant as TOML does, in UTC."""
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time_s)).isoformat()

@@ -101,7 +101,7 @@ def sign_amendment(event: Event, changes: dict[str, Any], number: int, key: Priv
         )
     said = {"format": AMENDMENT_FORMAT, "event": event.id.hex(), "number": number, **changes}
     note = signed(toml_of(AMENDMENT, said), SIGNER, key)
-    amended(event, [read_amendment(note.data, event)])
+    check_amendment(event, read_amendment(note.data, event))
     return note.data
 
 
@@ -136,30 +136,26 @@ def _amendment(note: Note, event: Event) -> Amendment:
     )
 
 
-def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
-    """Return an event as amendments change it, in the order of their numbers.
-
-    Raises
-    ------
-    ProblemError
-        A deadline is not later, or what they say does not fit together.
-    """
-    for each in sorted(amendments, key=lambda each: each.number):
-        deadline_s = event.deadline_s if each.deadline_s is None else each.deadline_s
-        if each.deadline_s is not None and each.deadline_s <= event.deadline_s:
+def check_amendment(event: Event, amendment: Amendment) -> None:
+    """Raise `ProblemError` where an amendment does not fit an event, earlier ones included."""
+    with naming(f"amendment {amendment.number}"):
+        if amendment.deadline_s is not None and amendment.deadline_s <= event.deadline_s:
             raise ProblemError(
-                f"amendment {each.number}: deadline must be later than "
-                f"{event.clock_text(event.deadline_s)}, got {event.clock_text(deadline_s)}; a "
-                "deadline can only move to later"
+                f"deadline must be later than {event.clock_text(event.deadline_s)}, got "
+                f"{event.clock_text(amendment.deadline_s)}; a deadline can only move to later"
             )
+        check_event(amended(event, [amendment]))
+
+
+def amended(event: Event, amendments: Iterable[Amendment]) -> Event:
+    """Return an event as amendments change it, in whichever order: the latest deadline counts."""
+    for each in amendments:
         event = replace(
             event,
-            deadline_s=deadline_s,
+            deadline_s=max(event.deadline_s, each.deadline_s or 0),
             revoked=event.revoked | each.revoked,
             bistros=event.bistros + each.bistros,
         )
-        with naming(f"amendment {each.number}"):
-            check_event(event)
     return event
 
 

@@ -51,14 +51,13 @@ def bistros_of(rows: list[dict[str, Any]]) -> tuple[Bistro, ...]:
 def _event(values: dict[str, Any], event_id: bytes) -> Event:
     limits = values["limits"] or LIMITS.read({}, "limits")
     zone = values["timezone"]
-    times = {
-        f"{key}_s": instant_of(values[key], zone, key)
-        for key in ("deadline", "collect_until", "keep_until")
-    }
     opens = values["opens"]
     event = Event(
         id=event_id,
         opens_s=instant_of(opens, zone, "opens") if opens else 0,
+        deadline_s=instant_of(values["deadline"], zone, "deadline"),
+        collect_until_s=instant_of(values["collect_until"], zone, "collect_until"),
+        keep_until_s=instant_of(values["keep_until"], zone, "keep_until"),
         most_bytes=limits["bytes"],
         commitments_per_ticket=limits["commitments_per_ticket"],
         recipients=tuple(values["recipients"]),
@@ -67,7 +66,6 @@ def _event(values: dict[str, Any], event_id: bytes) -> Event:
         verdicts=values["verdicts"]["log"] if values["verdicts"] else None,
         bistros=bistros_of(values["bistros"]),
         authorities=tuple(Authority(**row) for row in values["authorities"]),
-        **times,
         **{key: values[key] for key in _AS_WRITTEN},
     )
     check_event(event)

@@ -29,10 +29,11 @@ def withstands(event: Event) -> list[str]:
     remain where n - k are dead or late.
     """
     k, n = event.quorum, len(event.witnesses)
+    forking = counted(2 * k - n, "witness", "witnesses")
     authorities = ", or two authorities" if len(event.authorities) > 1 else ""
     return [
         f"To backdate an entry takes {k} of the {n} witnesses{authorities}.",
-        f"To show two people two logs takes the service and {counted(2 * k - n, 'witness', 'witnesses')}.",
+        f"To show two people two logs takes the service and {forking}.",
         f"Witnesses that may be dead or post-date, together: {n - k}.",
     ]
 
@@ -54,8 +55,8 @@ def cautions(event: Event) -> list[str]:
             "authorities names fewer than two: where no service answers, nothing can be proved."
         )
     found += [
-        f"{each.url} is not https: tickets can be read on the way there, and be used by others."
-        for each in (*event.services, *event.bistros)
-        if each.url.startswith("http:")
+        f"{url} is not https: tickets can be read on the way there, and be used by others."
+        for url in [each.url for each in event.services] + [each.url for each in event.bistros]
+        if url.startswith("http:")
     ]
     return found

@@ -205,7 +205,8 @@ def bundle_of(entries: Sequence[bytes]) -> bytes:
 
 def entries_of(data: bytes, tile: Tile) -> list[bytes]:
     """Return the entries of a bundle; raise `ProblemError` where it is cut off or too long."""
-    entries, at = [], 0
+    entries: list[bytes] = []
+    at = 0
     while at < len(data) and len(entries) < tile.width:
         stop = at + 2 + int.from_bytes(data[at : at + 2], "big")
         entries.append(data[at + 2 : stop])
