@@ -75,6 +75,8 @@ WITHIN = {
     "bistro.log": "",
     "bistro.event": "bistro.log",
     "bistro.receipt": "bistro.log bistro.event",
+    "bistro.witness": "bistro bistro.log",
+    "bistro.service": "bistro bistro.log bistro.event",
     "control": "",
     "control.adaptive": "control",
     "control.chained": "control",

@@ -126,7 +126,7 @@ def test_a_token_of_another_authority_or_over_other_data_is_refused(two):
             token_time(token, message, authority)
 
 
-@pytest.mark.parametrize("noise", [b"", b"\x30\x00", b"\x30\x80" * 100, bytes(1000)])
+@pytest.mark.parametrize("noise", [b"", b"\x30\x00", b"\x30\x80" * 100, bytes(100)])
 def test_noise_is_no_token(two, noise):
     for token in (noise, two[0].token(ENTRY)[:-1], two[0].token(ENTRY)[: len(noise)]):
         with pytest.raises(ProblemError, match="it is no token of"):
