@@ -66,4 +66,3 @@ def event_bytes(**changes: object) -> bytes:
 
 def event_of(**changes: object) -> Event:
     return read_event(event_bytes(**changes))
-

@@ -53,6 +53,4 @@ class SmallLog:
     def proof(self, entry: bytes, times_s: Mapping[str, int]) -> LogProof:
         """Return the proof of an entry, with witnesses' times."""
         index, size = self.entries.index(entry), len(self.entries)
-        return LogProof(
-            index, tuple(inclusion_proof(index, size, self.node)), self.head(times_s)
-        )
+        return LogProof(index, tuple(inclusion_proof(index, size, self.node)), self.head(times_s))
