@@ -136,9 +136,8 @@ class ServiceCore:
 
     @property
     def is_ready(self) -> bool:
-        """Whether so many witnesses have told what they signed that no quorum can be unknown."""
-        n_needed = len(self.event.witnesses) - self.event.quorum + 1
-        return not self.missing and self._witnessing.n_told >= n_needed
+        """Whether witnesses have told enough for this log to go on, and it misses nothing."""
+        return not self.missing and self._witnessing.has_heard
 
     @property
     def missing(self) -> str:

@@ -32,6 +32,7 @@ class Asked:
 
     known_size: int = 0
     has_told: bool = False
+    is_corrected: bool = False
     under_way: int | None = None
     signed_size: int = -1
     retry_at_s: float = 0.0
@@ -74,11 +75,17 @@ class Witnessing:
         self.published_size = -1
         # What a witness has signed that this log does not hold: it was restored from an old copy.
         self.missing = ""
+        self._claims: dict[int, int] = {}
 
     @property
-    def n_told(self) -> int:
-        """How many witnesses have told since the start what they had signed."""
-        return sum(asked.has_told for asked in self._asked)
+    def has_heard(self) -> bool:
+        """Whether enough witnesses have told since the start what they had signed.
+
+        A checkpoint that was published is known to k of n. Of 2 (n - k) + 1 that tell, n - k may
+        not know it; the others are more than may fail.
+        """
+        k, n = self._event.quorum, len(self._asked)
+        return sum(asked.has_told for asked in self._asked) >= min(k, 2 * (n - k) + 1)
 
     def retry_at_s(self, now_s: float) -> float | None:
         """Return when the next witness is to be asked; None: not before something else happens."""
@@ -147,7 +154,8 @@ class Witnessing:
             self._pause(asked, event.now)
             return [Warn(f"{self._name(event.witness)} {line}")]
         asked.known_size = asked.signed_size = size
-        asked.has_told, asked.pause_s = True, RETRY_S
+        asked.has_told, asked.is_corrected, asked.pause_s = True, False, RETRY_S
+        self._claims.pop(event.witness, None)
         # The first counts: it is the earliest.
         head.lines.setdefault(event.witness, line)
         is_enough = len(head.lines) >= self._event.quorum
@@ -177,21 +185,37 @@ class Witnessing:
         except (ProblemError, UnicodeDecodeError):
             self._pause(asked, event.now)
             return [Warn(f"{name} answers 409 without a size")]
-        held = self.latest.size if self.latest else size
-        if told > held:
-            self.missing = (
-                f"{name} has signed {told} entries of this log, and its folder holds {held}: "
-                f"entries {held} to {told - 1} are missing. It was restored from an old copy; "
-                "bring the newest one, and start again"
-            )
-            return [Warn(self.missing)]
         asked.has_told = True
+        if self.latest and told > self.latest.size:
+            return self._claimed(event, told, self.latest.size)
         if told == asked.known_size:
             # The size is right, so the root is not.
             self._pause(asked, event.now)
             return [Warn(f"{name} has signed another log of {told} entries in this one's name")]
-        asked.known_size = told
+        if asked.is_corrected:
+            self._pause(asked, event.now)
+        asked.known_size, asked.is_corrected = told, True
         return []
+
+    def _claimed(self, event: WitnessAnswered, told: int, held: int) -> list[Action]:
+        """Take a witness's claim that this log has lost entries.
+
+        One liar must not stop a service: believed is what more say than may fail, or than a fork
+        would need.
+        """
+        self._claims[event.witness] = told
+        self._pause(self._asked[event.witness], event.now)
+        name = self._name(event.witness)
+        said = f"{name} has signed {told} entries of this log, and its folder holds {held}"
+        k, n = self._event.quorum, len(self._asked)
+        if len(self._claims) < min(n - k + 1, 2 * k - n):
+            return [Warn(f"{said}; alone it is not believed")]
+        least = sorted(self._claims.values())[-min(n - k + 1, 2 * k - n)]
+        self.missing = (
+            f"{said}: entries {held} to {max(least, held + 1) - 1} are missing. It was restored "
+            "from an old copy; bring the newest one, and start again"
+        )
+        return [Warn(self.missing)]
 
     def published(self, size: int) -> None:
         """Take note that a checkpoint can be read by all."""

@@ -311,16 +311,52 @@ def test_odd_answers_are_said_and_do_no_harm(status, body, why):
 
 
 def test_nothing_is_taken_before_witnesses_have_told_what_they_signed():
-    """2 of 4 are enough: three have signed whatever was published, one of them is among the two."""
+    """3 of 4 are enough: of them two have signed whatever was published, one of whom may lie."""
     bench = Bench()
     bench.do(StoreHead)
     asked = bench.take(AskWitness)
     bench.commit(A)
     assert bench.take(Refuse)[0].status == 503
-    bench.do_one(asked[0])
+    for each in asked[:2]:
+        bench.do_one(each)
     assert not bench.core.is_ready
-    bench.do_one(asked[1])
+    bench.do_one(asked[2])
     assert bench.core.is_ready
+
+
+def test_one_witness_that_claims_to_know_more_is_not_believed_and_two_are():
+    bench = started()
+    bench.commit(A)
+    bench.do(Store)
+    bench.wait(1.0)
+    bench.do(StoreHead)
+    asked = bench.take(AskWitness)
+    bench.tell(messages.WitnessAnswered(bench.now, 0, 409, b"1000\n"))
+    assert "1000 entries of this log, and its folder holds 1; alone" in bench.take(Warn)[0].text
+    for each in asked[1:]:
+        bench.do_one(each)
+    bench.do_all()
+    assert bench.core.published_size == 1
+    bench.commit(B)
+    bench.do(Store)
+    bench.wait(1.0)
+    bench.do(StoreHead)
+    bench.tell(messages.WitnessAnswered(bench.now, 1, 409, b"3\n"))
+    assert "entries 2 to 2 are missing" in bench.core.missing
+
+
+def test_a_witness_that_names_one_size_after_the_other_is_left_in_peace():
+    bench = started()
+    bench.commit(A, B)
+    bench.do(Store)
+    bench.wait(1.0)
+    bench.do(StoreHead)
+    bench.take(AskWitness)
+    n_asked = 0
+    for size in (1, 2, 1, 2, 1):
+        bench.tell(messages.WitnessAnswered(bench.now, 0, 409, f"{size}\n".encode()))
+        n_asked += len(bench.take(AskWitness))
+    assert n_asked == 1
 
 
 def test_a_log_restored_from_an_old_copy_takes_and_signs_nothing():
