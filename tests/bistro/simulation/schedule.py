@@ -138,7 +138,7 @@ class Schedule:
                 assert is_there or service.log.name in named
 
     def _check_honest_log(self, service: Service) -> None:
-        """Published heads are beginnings of one log, and so is what honest witnesses have signed."""
+        """Published heads are beginnings of one log, and so is what honest witnesses signed."""
         store = service.store
         hashes = [leaf_hash(row.entry) for row in store.rows]
         if not store.published:
