@@ -6,9 +6,10 @@ import hashlib
 from math import floor
 
 from bistro.simulation.clients import Client, Organiser
-from bistro.simulation.services import LIARS, Dropper, Forker, Service, Thief
+from bistro.simulation.services import LIARS, Dropper, Forker, Restored, Service, Thief
 from bistro.simulation.witnesses import make_witnesses
 from bistro.simulation.world import DEADLINE_S, EPOCH_S, EVENT, EVENT_FILE, World
+from instances.log_store import LogStore
 
 from datacollect.bistro.event.tickets import admitted
 from datacollect.bistro.log.checkpoints import SignedCheckpoint, cosigned_times
@@ -30,7 +31,7 @@ class Schedule:
         world = self.world = World(seed)
         random = world.random
         kind = random.choice((None, None, *LIARS))
-        self.witnesses = make_witnesses(world, may_fork=kind is Forker)
+        self.witnesses = make_witnesses(world, may_fork=kind in (Forker, Restored))
         n_clients = random.randint(1, 5)
         names = [f"c{i}" for i in range(n_clients)]
         self.services = [Service(world, 0, self.witnesses)]
@@ -92,6 +93,11 @@ class Schedule:
         for service in self.services:
             self._check_named(service)
         self._check_honest_log(self.services[0])
+        liar = self.services[1]
+        if isinstance(liar, Forker):
+            _check_one_log(liar.store, liar.second.store)
+        if isinstance(liar, Restored):
+            _check_one_log(liar.store, liar.lost)
         self._check_stolen()
 
     def _check_time(self, client: Client) -> None:
@@ -175,3 +181,9 @@ class Schedule:
         if isinstance(liar, Dropper | Forker) and liar.log.name in self.audit(liar)[0]:
             found.add(f"named {type(liar).__name__}")
         return found
+
+
+def _check_one_log(one: LogStore, other: LogStore) -> None:
+    """What was published of two logs under one key is one log as far as both go."""
+    stop = min(max(each.published, default=0) for each in (one, other))
+    assert one.entries(0, stop) == other.entries(0, stop), "two logs were published"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable
 
@@ -137,6 +138,10 @@ class Service:
     def commit(self, client: str, entry: bytes, token: str, reply: Callable) -> None:
         """Take an entry; `reply` is told words, or None where it is refused."""
         if self.core is not None:
+            random = self.world.random
+            if self.world.at_s < HEALED_S and self.world.has_faults and random.random() < 0.2:
+                # When it hurts most: while the entry is on its way to the disk, and its word out.
+                self.world.after(random.uniform(0, 0.06), self.crash)
             number = self._number(client, reply)
             self.tell(messages.CommitAsked(self.world.now(), number, (entry,), token, client))
 
@@ -211,6 +216,25 @@ class Forker(LyingService):
         return super().prove(client, entry)
 
 
+class Restored(LyingService):
+    """Loses its disk once, and goes on from an old copy as if nothing had happened."""
+
+    def __init__(self, world, which, witnesses, victims) -> None:
+        super().__init__(world, which, witnesses, victims)
+        self.lost = LogStore()
+        copied_s = world.random.uniform(0, HEALED_S)
+        world.after(copied_s, self._copy)
+        world.after(world.random.uniform(copied_s, HEALED_S), self._restore)
+
+    def _copy(self) -> None:
+        self._old = copy.deepcopy(self.store)
+
+    def _restore(self) -> None:
+        self.crash()
+        self._disk.clear()
+        self.lost, self.store = self.store, self._old
+
+
 class Thief(LyingService):
     """Hands in at another service what it likes, with the tokens that it has seen."""
 
@@ -225,4 +249,4 @@ class Thief(LyingService):
             self.other.commit(self.name, theirs, token, lambda _: None)
 
 
-LIARS = (Dropper, Silent, Forker, Thief)
+LIARS = (Dropper, Silent, Forker, Restored, Thief)

@@ -12,7 +12,7 @@ from bistro.simulation.schedule import Schedule
 from bistro.simulation.world import cheap_signatures
 
 HAPPENS = {
-    *("Service", "Dropper", "Silent", "Forker", "Thief"),
+    *("Service", "Dropper", "Silent", "Forker", "Restored", "Thief"),
     *("Witness", "LyingWitness", "Backdating", "Postdating", "Claiming", "Dead"),
     *("crash of Service", "restarted witness", "named Dropper", "named Forker"),
     *("in time", "late", "extended", "not extended"),
