@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datacollect.files.fields import Field, Rows
-from datacollect.files.kinds import Flag, ListOf, Number, Text, Whole
+from datacollect.files.kinds import Choice, Flag, ListOf, Number, Share, Text, Whole
 from datacollect.scenario.fields import SCENARIO
-from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
+from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -184,10 +184,12 @@ def carrying(
     if how.replan_s is not None:
         room_bytes = _room_bytes(problem, relay_buffer_bytes)
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
-        plan_rest = RestPlanner(problem, schedule, how.solver, how.time_limit_s)
+        plan_rest = RestPlanner(
+            problem, schedule, how.options.get("solver") or "auto", how.options.get("time_limit_s")
+        )
         return Carrying(schedule, controller, plan_rest, n_connections(schedule, how))
     # In time slots direct keeps to its plan, as the others do: no host begins as another ends.
-    if schedule.method == "direct" and how.time_slot_s is None:
+    if schedule.method == "direct" and how.options.get("time_slot_s") is None:
         streams = _streams(problem, how)
         controller = _direct(problem, schedule, how, streams)
         return Carrying(schedule, controller, None, sum(streams.values()))
@@ -220,7 +222,9 @@ def prediction(
     >>> prediction(problem, carrying(problem, how), how).makespan_s > 10
     True
     """
-    if how.replan_s is not None or how.at_a_time is not None or how.order is not None:
+    if how.replan_s is not None or any(
+        how.options.get(turns) is not None for turns in ("at_a_time", "order")
+    ):
         return None
     holders: dict[str, int] = {}
     for parcel in problem.parcels:
@@ -293,8 +297,8 @@ def _direct(
     return DirectController(
         problem,
         streams,
-        at_a_time=how.at_a_time,
-        order=how.order,
+        at_a_time=how.options.get("at_a_time"),
+        order=how.options.get("order"),
         pace_bytes_per_s=_planned_rates(schedule) if how.pace else None,
         window_bytes=how.window_bytes,
         recovery=how.recovery,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datacollect.files.documents import COLLECTION_FORMAT
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Text, Whole
+from datacollect.methods.places import fields_in, refused_in
 from datacollect.problem.fields import HOST, LINK, NAME, SHARED
 from datacollect.transfer.sources.kinds import KINDS
 
@@ -57,6 +58,13 @@ LIMITS = Table(
     ),
 )
 
+PLANNING = Table(
+    "the planning",
+    "What the method is asked for, whose name `datacollect pull --method` says.",
+    fields_in("pull"),
+    refused=refused_in("pull"),
+)
+
 COLLECTION = Document(
     "the collection",
     "Which agents there are, what is fetched from them, and what is known of the links.",
@@ -68,6 +76,7 @@ COLLECTION = Document(
         *(Field(kind.key, ByName(kind.table), kind.text, default={}) for kind in KINDS),
         Field("sources", ByName(SOURCE), "What to collect, by host; all of all if absent."),
         Field("limits", LIMITS, "What the collection may use."),
+        Field("planning", PLANNING, "How it is planned."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
         Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),
         Field(
