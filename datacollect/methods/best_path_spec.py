@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from datacollect.files.kinds import Choice, Number
-from datacollect.methods.options.arguments import HYSTERESIS
 from datacollect.methods.options.names import BEST_PATH, FIRSTS, VIA_DIRECT
 from datacollect.methods.options.option import MethodOptions, Option, option
 from datacollect.methods.options.shared import CHUNK_S, DERATE, SLOT_S, SOLVER
@@ -14,6 +13,9 @@ from datacollect.methods.options.spec import MethodSpec
 
 if TYPE_CHECKING:
     from datacollect.files.choices import First, Solver
+
+# A route replaces the best so far if it has more than this times its bandwidth.
+HYSTERESIS = 1.05
 
 
 @dataclass(frozen=True, kw_only=True)

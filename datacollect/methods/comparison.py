@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import InfeasibleError
 from datacollect.files.stages import counting, stage
 from datacollect.flow.optimum import fluid_optimum
+from datacollect.methods.best_path_spec import HYSTERESIS
 from datacollect.methods.choice import plan, planners
-from datacollect.methods.options.arguments import HYSTERESIS, shape_in_seconds
+from datacollect.methods.options.arguments import shape_in_seconds
 from datacollect.methods.options.names import COORDINATED, DIRECT, EARLY, VIA_DIRECT
 from datacollect.problem.with_units import DURATION, in_units
 from datacollect.schedule.data.transfers import bottleneck_tree
