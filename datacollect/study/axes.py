@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Labels: TypeAlias = tuple[str, ...]
 
-# More settings and ways than anybody waits for: a slip in the file.
+# More settings and treatments than anybody waits for: a slip in the file.
 MOST_RUNS_PER_SEED = 100_000
 
 
@@ -149,18 +149,18 @@ def combinations(axes: Sequence[Axis]) -> list[Labels]:
 
 
 def labels_by_axis(
-    axes: Sequence[Axis], setting: Sequence[str], way: Sequence[str]
+    axes: Sequence[Axis], setting: Sequence[str], treatment: Sequence[str]
 ) -> dict[str, str]:
     """Return the label of every axis, by its name, in the file's order.
 
     Parameters
     ----------
     axes : sequence of Axis
-    setting, way : sequence of str
+    setting, treatment : sequence of str
         Labels of the axes that are not paired, and of those that are.
     """
     found = dict(zip((axis.name for axis in unpaired(axes)), setting, strict=True))
-    found |= zip((axis.name for axis in paired(axes)), way, strict=True)
+    found |= zip((axis.name for axis in paired(axes)), treatment, strict=True)
     return {axis.name: found[axis.name] for axis in axes}
 
 

@@ -41,13 +41,13 @@ class Group:
     setting : tuple of str
         Labels of the axes that are not paired.
     seed : int
-    ways : tuple of tuple of str
+    treatments : tuple of tuple of str
         Labels of the paired axes, one tuple for each run.
     """
 
     setting: tuple[str, ...]
     seed: int
-    ways: tuple[tuple[str, ...], ...]
+    treatments: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed
     try:
         for group in job.groups:
             with _maker(job, group, finished) as maker:
-                for way in group.ways:
-                    maker.make(way)
+                for treatment in group.treatments:
+                    maker.make(treatment)
                     rows.keep_in_time()
                     tell(len(finished.rows), len(finished.failures))
     finally:
@@ -179,11 +179,11 @@ class _GroupMaker:
         self.job, self.group, self.finished, self.folder = job, group, finished, folder
         self._built: tuple[dict[str, Any], Setting] | None = None
 
-    def make(self, way: tuple[str, ...]) -> None:
+    def make(self, treatment: tuple[str, ...]) -> None:
         job, group = self.job, self.group
-        labels = job.experiment.labels(group.setting, way)
+        labels = job.experiment.labels(group.setting, treatment)
         try:
-            scenario = self._scenario(way)
+            scenario = self._scenario(treatment)
             key = run_key(scenario, job.experiment.engine, job.versions)
             # A worker that died, or another sweep, may have kept it before.
             looks = self.finished.kept and job.experiment.engine == "ns3"
@@ -203,8 +203,8 @@ class _GroupMaker:
         if job.experiment.engine == "ns3":
             self._keep(document_of(outcome, row))
 
-    def _scenario(self, way: tuple[str, ...]) -> Scenario:
-        scenario = self.job.experiment.scenario_of(self.group.setting, way, self.group.seed)
+    def _scenario(self, treatment: tuple[str, ...]) -> Scenario:
+        scenario = self.job.experiment.scenario_of(self.group.setting, treatment, self.group.seed)
         return scenario if self.folder is None else replace(scenario, folder=self.folder)
 
     def _carry_out(self, scenario: Scenario) -> Outcome:

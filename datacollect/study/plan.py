@@ -39,7 +39,7 @@ class SweepPlan:
     ----------
     experiment : Experiment
     rows : dict
-        Row of the results of every run that is done, by setting, way and seed.
+        Row of the results of every run that is done, by setting, treatment and seed.
     failed : set
         Runs that failed, and are not tried again.
     """
@@ -50,7 +50,7 @@ class SweepPlan:
 
     def __post_init__(self) -> None:
         experiment = self.experiment
-        self._settings, self._ways = experiment.settings(), experiment.ways()
+        self._settings, self._treatments = experiment.settings(), experiment.treatments()
         seeds = experiment.seeds
         self._numbers = [seeds.most] if experiment.precision is None else seeds.numbers()
         self._step = dict.fromkeys(self._settings, 0)  # index into _numbers
@@ -86,7 +86,7 @@ class SweepPlan:
 
     def spent_s(self, row: Mapping[str, Any]) -> float:
         """Return the processor time of a run, and of its part of the measurement."""
-        return float(row["cpu_s"]) + float(row["probes_cpu_s"]) / len(self._ways)
+        return float(row["cpu_s"]) + float(row["probes_cpu_s"]) / len(self._treatments)
 
     def begin(self) -> None:
         """Find what is to do, once all is noted that is there."""
@@ -108,14 +108,14 @@ class SweepPlan:
         """
         given_up = []
         for group in groups:
-            alone = len(groups) == len(group.ways) == 1
+            alone = len(groups) == len(group.treatments) == 1
             attempts = self._attempts.get(group, 0) + alone
             if attempts >= MOST_ATTEMPTS:
                 given_up.append(group)
                 continue
             self._out[group.setting] -= 1
-            for way in group.ways:
-                single = Group(group.setting, group.seed, (way,))
+            for treatment in group.treatments:
+                single = Group(group.setting, group.seed, (treatment,))
                 self._attempts[single] = attempts
                 self._todo[group.setting].append(single)
         return given_up
@@ -131,7 +131,7 @@ class SweepPlan:
         if self.experiment.engine == "fluid":
             n_todo = sum(map(len, self._todo.values()))
             share = math.ceil(n_todo / n_workers)
-            most = max(1, min(FLUID_RUNS // len(self._ways), share))
+            most = max(1, min(FLUID_RUNS // len(self._treatments), share))
         groups: list[Group] = []
         for setting in sorted(self._settings, key=self.cost, reverse=True):
             todo = self._todo[setting]
@@ -140,7 +140,7 @@ class SweepPlan:
                 if alone and groups:
                     return tuple(groups)
                 groups.append(todo.pop(0))
-                left_s -= self.cost(setting) * len(groups[-1].ways)
+                left_s -= self.cost(setting) * len(groups[-1].treatments)
                 self._out[setting] += 1
                 if alone:
                     return tuple(groups)
@@ -157,17 +157,18 @@ class SweepPlan:
 
     def remaining_cost_s(self) -> float:
         """Return about how much processor time is left for what is known to be to do."""
-        per_group = len(self._ways)
+        per_group = len(self._treatments)
         left = {
-            setting: self._out[setting] * per_group + sum(len(g.ways) for g in self._todo[setting])
+            setting: self._out[setting] * per_group
+            + sum(len(g.treatments) for g in self._todo[setting])
             for setting in self._settings
         }
         return sum(n * self.cost(setting) for setting, n in left.items() if n)
 
     def n_remaining(self) -> int:
         """Return how many runs are known to be to do."""
-        waiting = sum(len(group.ways) for todo in self._todo.values() for group in todo)
-        return waiting + sum(self._out.values()) * len(self._ways)
+        waiting = sum(len(group.treatments) for todo in self._todo.values() for group in todo)
+        return waiting + sum(self._out.values()) * len(self._treatments)
 
     # ----------------------------------------------------------------------------------------
 
@@ -188,14 +189,14 @@ class SweepPlan:
     def _missing(self, setting: Labels, begin: int, step: int) -> list[Group]:
         groups = []
         for seed in self.experiment.seeds.seeds(self._numbers[step])[begin:]:
-            ways = tuple(way for way in self._ways if not self._has((setting, way, seed)))
-            if ways:
-                groups.append(Group(setting, seed, ways))
+            treatments = tuple(t for t in self._treatments if not self._has((setting, t, seed)))
+            if treatments:
+                groups.append(Group(setting, seed, treatments))
         return groups
 
     def _is_of_this(self, run: RunId) -> bool:
         """Whether it is of the part of the experiment that is run."""
-        return run[0] in self._todo and run[1] in self._ways
+        return run[0] in self._todo and run[1] in self._treatments
 
     def _has(self, run: RunId) -> bool:
         return run in self.rows or run in self.failed
@@ -205,8 +206,8 @@ class SweepPlan:
         if precision is None:
             return True
         seeds = self.experiment.seeds.seeds(n)
-        for way in self._ways:
-            rows = [self.rows.get((setting, way, seed)) for seed in seeds]
+        for treatment in self._treatments:
+            rows = [self.rows.get((setting, treatment, seed)) for seed in seeds]
             for column in precision.of:
                 values = [float(row[column]) for row in rows if row is not None]
                 if not is_precise(values, precision):
@@ -215,12 +216,13 @@ class SweepPlan:
 
     def _id(self, row: Mapping[str, Any], seed: int) -> RunId:
         setting = tuple(str(row[axis.name]) for axis in self.experiment.setting_axes())
-        way = tuple(str(row[axis.name]) for axis in self.experiment.paired_axes())
-        return setting, way, seed
+        treatment = tuple(str(row[axis.name]) for axis in self.experiment.paired_axes())
+        return setting, treatment, seed
 
     def _guessed_cost(self, setting: Labels) -> float:
         """A number in proportion to a run's cost, as far as one knows before: flows × bytes."""
-        scenario = self.experiment.scenario_of(setting, self._ways[0], self.experiment.seeds.first)
+        first = self.experiment.seeds.first
+        scenario = self.experiment.scenario_of(setting, self._treatments[0], first)
         n_flows = int(scenario.sections.get("background", {}).get("flows", 0))
         return float(scenario.sections["scale"]) * (10 + n_flows)
 

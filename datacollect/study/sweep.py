@@ -326,8 +326,8 @@ class _Sweep:
 
     def _give_up(self, group: Group, reason: str) -> None:
         experiment = self.plan.experiment
-        for way in group.ways:
-            labels = experiment.labels(group.setting, way)
+        for treatment in group.treatments:
+            labels = experiment.labels(group.setting, treatment)
             key = failure_key(self.store.sha256, labels, group.seed)
             words = f"its worker died {MOST_ATTEMPTS} times: {reason}"
             failure = failure_of(key, labels, group.seed, words)

@@ -96,13 +96,13 @@ class SweepFolder:
         """Return the labels of every setting, in the file's order."""
         return combinations(unpaired(self.axes))
 
-    def ways(self) -> list[Labels]:
+    def treatments(self) -> list[Labels]:
         """Return the labels of every run of a setting and seed, in the file's order."""
         return combinations(paired(self.axes))
 
-    def labels(self, setting: Labels, way: Labels) -> dict[str, str]:
+    def labels(self, setting: Labels, treatment: Labels) -> dict[str, str]:
         """Return the label of every axis, by its name, in the file's order."""
-        return labels_by_axis(self.axes, setting, way)
+        return labels_by_axis(self.axes, setting, treatment)
 
     def scenario(self, labels: Mapping[str, str]) -> dict[str, Any]:
         """Return the scenario of a run with these labels, seed apart.
