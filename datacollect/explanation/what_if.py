@@ -35,7 +35,7 @@ LATER = 2.0
 STEP = 0.1
 
 
-class Anew:
+class WhatIf:
     """A plan made again, as it was, and with changes; each is planned when first asked for.
 
     Attributes

@@ -21,7 +21,7 @@ import numpy as np
 from datacollect.errors import SolverError
 from datacollect.flow.network.best_arcs import best_per_tail
 from datacollect.flow.network.tolerances import ATTAINED
-from datacollect.flow.shared.network import SharedNetwork, ways_to_sink, widest_ways
+from datacollect.flow.shared.network import SharedNetwork, arcs_to_sink, widest_arcs
 from datacollect.numbers.arrays import ranges
 from datacollect.problem.connection_rates import link_rates, wire_rates
 from datacollect.solvers.programs import LinearProgram
@@ -154,8 +154,8 @@ class _Columns:
             nothing,
             np.zeros(0),
         )
-        ways, width = ways_to_sink(network)
-        links = np.union1d(ways, widest_ways(network, width))
+        ways, width = arcs_to_sink(network)
+        links = np.union1d(ways, widest_arcs(network, width))
         per_source = self.connections // max(1, len(np.flatnonzero(self.supply)))
         self.n[links] = np.minimum(self.most[links], 1 + per_source)
 

@@ -33,7 +33,7 @@ NOT_BUILT = ("name", "method", "estimates")
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """The runs of one setting and seed that are missing.
 
     Attributes
@@ -57,7 +57,7 @@ class SweepJob:
     experiment: Experiment
     store: RunStore
     versions: Mapping[str, str]
-    groups: tuple[Group, ...]
+    groups: tuple[RunGroup, ...]
     others: tuple[Path, ...] = ()
 
 
@@ -174,7 +174,7 @@ class _GroupMaker:
     """Makes the runs of one group; they share what is built."""
 
     def __init__(
-        self, job: SweepJob, group: Group, finished: Finished, folder: Path | None
+        self, job: SweepJob, group: RunGroup, finished: Finished, folder: Path | None
     ) -> None:
         self.job, self.group, self.finished, self.folder = job, group, finished, folder
         self._built: tuple[dict[str, Any], Setting] | None = None
@@ -229,7 +229,7 @@ class _GroupMaker:
 
 
 @contextmanager
-def _maker(job: SweepJob, group: Group, finished: Finished) -> Iterator[_GroupMaker]:
+def _maker(job: SweepJob, group: RunGroup, finished: Finished) -> Iterator[_GroupMaker]:
     grids = job.experiment.grids_of(group.setting)
     if grids is None:
         yield _GroupMaker(job, group, finished, None)

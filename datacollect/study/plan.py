@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from datacollect.numbers.intervals import mean_interval
 from datacollect.study.axes import Labels, shown_labels
-from datacollect.study.jobs import Group
+from datacollect.study.jobs import RunGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,9 +54,9 @@ class SweepPlan:
         seeds = experiment.seeds
         self._numbers = [seeds.most] if experiment.precision is None else seeds.numbers()
         self._step = dict.fromkeys(self._settings, 0)  # index into _numbers
-        self._todo: dict[Labels, list[Group]] = {setting: [] for setting in self._settings}
+        self._todo: dict[Labels, list[RunGroup]] = {setting: [] for setting in self._settings}
         self._out = dict.fromkeys(self._settings, 0)  # groups handed out
-        self._attempts: dict[Group, int] = {}
+        self._attempts: dict[RunGroup, int] = {}
         self._guess = {setting: self._guessed_cost(setting) for setting in self._settings}
         self._spent: dict[Labels, tuple[int, float]] = {}  # runs, seconds
         self.finished: set[Labels] = set()
@@ -93,7 +93,7 @@ class SweepPlan:
         for setting in self._settings:
             self._go_on(setting)
 
-    def end_job(self, groups: Sequence[Group]) -> None:
+    def end_job(self, groups: Sequence[RunGroup]) -> None:
         """Take note that a job has ended; its runs are noted."""
         for group in groups:
             self._out[group.setting] -= 1
@@ -101,7 +101,7 @@ class SweepPlan:
             if not self._out[setting] and not self._todo[setting]:
                 self._go_on(setting)
 
-    def lose_job(self, groups: Sequence[Group]) -> list[Group]:
+    def lose_job(self, groups: Sequence[RunGroup]) -> list[RunGroup]:
         """Take back a job that was lost; return groups that are given up.
 
         Which of several runs is to blame nobody knows: each is tried by itself.
@@ -115,14 +115,14 @@ class SweepPlan:
                 continue
             self._out[group.setting] -= 1
             for treatment in group.treatments:
-                single = Group(group.setting, group.seed, (treatment,))
+                single = RunGroup(group.setting, group.seed, (treatment,))
                 self._attempts[single] = attempts
                 self._todo[group.setting].append(single)
         return given_up
 
     # What goes out --------------------------------------------------------------------------
 
-    def next_job(self, n_workers: int) -> tuple[Group, ...]:
+    def next_job(self, n_workers: int) -> tuple[RunGroup, ...]:
         """Return the groups of the next job; none where nothing is to do for now.
 
         As long as nobody knows how long runs take, one group.
@@ -132,7 +132,7 @@ class SweepPlan:
             n_todo = sum(map(len, self._todo.values()))
             share = math.ceil(n_todo / n_workers)
             most = max(1, min(FLUID_RUNS // len(self._treatments), share))
-        groups: list[Group] = []
+        groups: list[RunGroup] = []
         for setting in sorted(self._settings, key=self.cost, reverse=True):
             todo = self._todo[setting]
             while todo and len(groups) < most and (not groups or left_s > 0):
@@ -186,12 +186,12 @@ class SweepPlan:
                 return
             self._step[setting] += 1
 
-    def _missing(self, setting: Labels, begin: int, step: int) -> list[Group]:
+    def _missing(self, setting: Labels, begin: int, step: int) -> list[RunGroup]:
         groups = []
         for seed in self.experiment.seeds.seeds(self._numbers[step])[begin:]:
             treatments = tuple(t for t in self._treatments if not self._has((setting, t, seed)))
             if treatments:
-                groups.append(Group(setting, seed, treatments))
+                groups.append(RunGroup(setting, seed, treatments))
         return groups
 
     def _is_of_this(self, run: RunId) -> bool:

@@ -26,7 +26,7 @@ from datacollect.study.experiment import Experiment
 from datacollect.study.identity import failure_key
 from datacollect.study.jobs import (
     Finished,
-    Group,
+    RunGroup,
     SweepJob,
     failure_of,
     keep,
@@ -324,7 +324,7 @@ class _Sweep:
         self.plan.add_failures(finished.failures)
         self.plan.end_job(job.groups)
 
-    def _give_up(self, group: Group, reason: str) -> None:
+    def _give_up(self, group: RunGroup, reason: str) -> None:
         experiment = self.plan.experiment
         for treatment in group.treatments:
             labels = experiment.labels(group.setting, treatment)

@@ -65,7 +65,7 @@ class SharedNetwork:
         return float(self.supply_bytes.sum())
 
 
-def ways_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
+def arcs_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
     """Return an arc per node that leads to the sink by fewest arcs, and how much passes that way.
 
     Among several such arcs of a node the widest is taken. These arcs make prices sensible from the
@@ -98,7 +98,7 @@ def ways_to_sink(network: SharedNetwork) -> tuple[IntArray, FloatArray]:
     return way[way >= 0], width
 
 
-def widest_ways(network: SharedNetwork, width_bytes: FloatArray) -> IntArray:
+def widest_arcs(network: SharedNetwork, width_bytes: FloatArray) -> IntArray:
     """Return for each source the arcs by which most gets out and, by the others' ways, arrives."""
     degree = np.bincount(network.tail, minlength=network.n_nodes)
     passages = np.flatnonzero(degree[network.tail] <= PASSAGE)

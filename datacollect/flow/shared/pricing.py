@@ -25,7 +25,7 @@ import numpy as np
 from datacollect.errors import InfeasibleError, SolverError
 from datacollect.flow.network.best_arcs import best_per_tail
 from datacollect.flow.network.tolerances import ATTAINED, CHEAP
-from datacollect.flow.shared.network import ways_to_sink, widest_ways
+from datacollect.flow.shared.network import arcs_to_sink, widest_arcs
 from datacollect.solvers.programs import LinearProgram
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class _ColumnGeneration:
         self.budget = budget
         self.share_cost, self.least_share = share
         total = network.total_bytes
-        self.ways, self.width_bytes = ways_to_sink(network)
+        self.ways, self.width_bytes = arcs_to_sink(network)
         self.useful = self.width_bytes[network.head] > 0
         # No flow without cycles carries more than everything, or goes where no way leads on.
         self.upper = np.where(self.useful, np.minimum(network.capacity_bytes / total, 1.0), 0.0)
@@ -233,7 +233,7 @@ class _ColumnGeneration:
         network, solver = self.network, self.budget.linear_solver()
         present = np.zeros(network.n_arcs, dtype=bool)
         present[self.ways] = True
-        present[widest_ways(network, self.width_bytes) if arcs is None else arcs] = True
+        present[widest_arcs(network, self.width_bytes) if arcs is None else arcs] = True
         rounds = 0
         while True:
             rounds += 1

@@ -33,7 +33,7 @@ SLOWEST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class CapacityKind:
     """Capacities of one kind: all links, say, or all uplinks.
 
     Attributes
@@ -62,7 +62,7 @@ class Limit:
         )
         return total
 
-    def only(self, chain: int) -> Limit:
+    def only(self, chain: int) -> CapacityKind:
         """Return the same of one chain, which is chain 0 there."""
         name = self.name
         return replace(
@@ -128,7 +128,7 @@ class Uses:
 
 
 def cut(
-    limit: Limit, chain: IntArray, start: FloatArray, finish: FloatArray, rate: FloatArray
+    limit: CapacityKind, chain: IntArray, start: FloatArray, finish: FloatArray, rate: FloatArray
 ) -> Uses:
     """Cut transfers where capacities of their chains change."""
     edges = limit.edges
@@ -183,7 +183,7 @@ class Pieces:
     excess_bytes: FloatArray
 
 
-def pieces(limit: Limit, uses: Uses) -> Pieces:
+def pieces(limit: CapacityKind, uses: Uses) -> Pieces:
     """Sum up the rates of all uses, from instant to instant."""
     # Rates relative to the capacity, each capacity apart: rounding at a fast link must not hide a
     # slow one.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import ProblemError, nearest_hint
 from datacollect.simulation.control import DELAYED, controlled
-from datacollect.simulation.ns3.messages import Request
+from datacollect.simulation.ns3.messages import RunRequest
 from datacollect.simulation.ns3.network_text import (
     check_network,
     hosts_of,
@@ -115,7 +115,7 @@ def simulate_ns3(
         relay_buffer_bytes=relay_buffer_bytes,
     )
     controller = controlled(controller, network, destination, control)
-    request = Request(scenario, hosts, backlog, apart, controller, float(cool_down_s), plan_rest)
+    request = RunRequest(scenario, hosts, backlog, apart, controller, float(cool_down_s), plan_rest)
     what = name or describe(network, seed)
     result = worker().run(request, what, progress)
     settings = {

@@ -11,7 +11,7 @@ from datacollect.control.decisions import Close, Open, Send, WakeMe
 from datacollect.control.events import RangeArrived, Timer
 from datacollect.errors import ProblemError
 from datacollect.simulation.ns3.engine import describe
-from datacollect.simulation.ns3.messages import Request
+from datacollect.simulation.ns3.messages import RunRequest
 from datacollect.simulation.ns3.network_text import check_network, hosts_of, scenario_text
 from datacollect.simulation.ns3.process import worker
 
@@ -211,7 +211,7 @@ def probe_ns3(
         stall_s=limit_s,
         relay_buffer_bytes=None,
     )
-    request = Request(scenario, hosts, backlog, apart, controller, 0.0)
+    request = RunRequest(scenario, hosts, backlog, apart, controller, 0.0)
     result = worker().run(request, f"probes, {describe(network, seed)}", progress)
     rows = result.answer
     return Probes(

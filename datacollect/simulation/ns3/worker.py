@@ -26,7 +26,7 @@ from datacollect.control.controller import Controller
 from datacollect.control.decisions import Open, Send, WakeMe
 from datacollect.errors import SimulationError
 from datacollect.simulation.ns3.driver import Ns3Driver
-from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Request, Result
+from datacollect.simulation.ns3.messages import Died, Failed, Heartbeat, Refused, Result, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +112,7 @@ def rehearse(collect: Any) -> None:
 # A run ---------------------------------------------------------------------------------------
 
 
-def simulate(collect: Any, request: Request, beat: OnProgress) -> Result:
+def simulate(collect: Any, request: RunRequest, beat: OnProgress) -> Result:
     """Carry out one request."""
     simulation = collect.Simulation(request.scenario)
     driver = Ns3Driver(

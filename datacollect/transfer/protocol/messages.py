@@ -58,15 +58,15 @@ __all__ = [
     "REASONS",
     "TAIL_BYTES",
     "AgentFacts",
-    "Confirmation",
     "FileEntry",
     "FolderEntry",
     "InventoryPage",
     "LeftOut",
     "Read",
     "ReadAnswer",
-    "Segment",
     "SessionFacts",
+    "WireConfirmation",
+    "WireSegment",
     "confirm_body",
     "confirmation_body",
     "digests_body",
@@ -112,7 +112,7 @@ TAIL_BYTES = 1 + DIGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class WireSegment:
     """Bytes of one file: `n_bytes` from `offset_bytes` on, of the file as it was listed."""
 
     file: FileEntry
@@ -126,12 +126,12 @@ class Read:
 
     Examples
     --------
-    >>> read = Read((Segment(FileEntry("a", 5, 0, 1), 0, 5),))
+    >>> read = Read((WireSegment(FileEntry("a", 5, 0, 1), 0, 5),))
     >>> read.n_bytes, parse_read(read_body(read)) == read
     (5, True)
     """
 
-    segments: tuple[Segment, ...]
+    segments: tuple[WireSegment, ...]
 
     @property
     def n_bytes(self) -> int:
@@ -152,18 +152,18 @@ class ReadAnswer:
         to its end and the rest is zeros. Only with 0 do the bytes count.
     blake3 : bytes
         The source's hash of the bytes, 32 bytes; to be compared with the receiver's own.
-    confirmation : Confirmation
+    confirmation : WireConfirmation
         Which files have changed or gone, where the source knew before it sent anything.
     """
 
     n_bytes: int
     status: int
     blake3: bytes
-    confirmation: Confirmation
+    confirmation: WireConfirmation
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class WireConfirmation:
     """Which of some files are no more as they were listed, or cannot be read.
 
     Attributes
@@ -244,7 +244,7 @@ def read_body(read: Read) -> bytes:
 def parse_read(body: bytes) -> Read:
     """Return the request to read that a body holds; raise `ProblemError` where it holds none."""
     rows = _rows(body, "segments", 6)
-    read = Read(tuple(Segment(_entry(row), row[4], row[5]) for row in rows))
+    read = Read(tuple(WireSegment(_entry(row), row[4], row[5]) for row in rows))
     if len(rows) > MOST_SEGMENTS:
         raise ProblemError(f"segments: at most {MOST_SEGMENTS} at a time, got {len(rows)}")
     for i, segment in enumerate(read.segments):
@@ -271,7 +271,7 @@ def parse_confirm(body: bytes) -> tuple[FileEntry, ...]:
 # Answers -------------------------------------------------------------------------------------
 
 
-def confirmation_body(confirmation: Confirmation) -> bytes:
+def confirmation_body(confirmation: WireConfirmation) -> bytes:
     """Return the JSON of a confirmation."""
     return json_body(
         {
@@ -282,14 +282,14 @@ def confirmation_body(confirmation: Confirmation) -> bytes:
     )
 
 
-def parse_confirmation(body: bytes) -> Confirmation:
+def parse_confirmation(body: bytes) -> WireConfirmation:
     """Return the confirmation that an answer holds."""
     tree = parse_object(body)
     rows = require_list({"unreadable": [], **tree}, "unreadable", MOST_CONFIRMED)
     for row in rows:
         if not (isinstance(row, list) and len(row) == 2 and _are_texts(row) and is_path(row[0])):
             raise ProblemError(f"unreadable must hold paths and reasons, got {shown(row)}")
-    return Confirmation(
+    return WireConfirmation(
         require_paths(tree, "changed", MOST_CONFIRMED),
         require_paths(tree, "gone", MOST_CONFIRMED),
         tuple((path, safe_text(why)) for path, why in rows),

@@ -116,7 +116,7 @@ class Segment(NamedTuple):
     file: Listed
 
 
-class Answer(NamedTuple):
+class FetchResult(NamedTuple):
     """What came of a request: the bytes are in the buffer.
 
     Attributes
@@ -164,7 +164,7 @@ class Peer(Protocol):
     def request(self, segments: Sequence[Segment]) -> None:
         """Ask for segments; answers come in the order of requests."""
 
-    def receive(self, buffer: memoryview) -> Answer:
+    def receive(self, buffer: memoryview) -> FetchResult:
         """Wait for the next answer."""
 
     def confirm(self, segments: Sequence[Segment]) -> Confirmation:

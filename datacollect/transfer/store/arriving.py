@@ -23,7 +23,7 @@ from datacollect.transfer.store.places import Places
 from datacollect.transfer.store.state.failures import not_written
 from datacollect.transfer.store.state.holes import is_hole, written_parts
 from datacollect.transfer.store.state.pieces import piece_range
-from datacollect.transfer.store.state.recording import PieceKey, Recorder, Written
+from datacollect.transfer.store.state.recording import PieceKey, PieceRecorder, Written
 from datacollect.transfer.store.state.state import FileState, Settled, SpanHash
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Arriving:
         self._books = threading.RLock()  # what is recorded, and what is known of sources, agree
         self._places = Places(root_fd, state, options)
         self._checks = Checks(staging.of, self._checked)
-        self._recorder = Recorder(folder, self._carry_on, lambda: self._checks.is_busy)
+        self._recorder = PieceRecorder(folder, self._carry_on, lambda: self._checks.is_busy)
         self._n_writing, self._is_closed = 0, False
 
     # Sources ----------------------------------------------------------------------------------

@@ -33,12 +33,12 @@ TROUBLES = {
 }
 
 
-class Moved:
+class RouteTotals:
     """Adds up what arrives on each route, and says when that is to be noted.
 
     Examples
     --------
-    >>> moved = Moved()
+    >>> moved = RouteTotals()
     >>> moved.opened(1, ("S1", "R"))
     >>> moved.arrived({1: 700})
     >>> moved.line()

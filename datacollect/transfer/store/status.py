@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.store.looking import Displaced
     from datacollect.transfer.store.state.reading import Reading
-    from datacollect.transfer.store.verifying import Progress, Verified
+    from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def status_of(folder: str | PathLike[str]) -> Status:
 
 
 def verify_of(
-    folder: str | PathLike[str], tell: Callable[[Progress], None] = lambda _: None
+    folder: str | PathLike[str], tell: Callable[[VerifyProgress], None] = lambda _: None
 ) -> Verified:
     """Read all files again that have come into a folder, and compare them with what came.
 

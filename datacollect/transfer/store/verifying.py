@@ -29,7 +29,7 @@ TOLD_S = 0.2
 _READ_BYTES = 2**20
 
 
-class Progress(NamedTuple):
+class VerifyProgress(NamedTuple):
     """How much was read again, of how much."""
 
     n_files: int
@@ -98,7 +98,7 @@ def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes
 
 
 def verified_files(
-    folder: Path, state: Reading, tell: Callable[[Progress], None] = lambda _: None
+    folder: Path, state: Reading, tell: Callable[[VerifyProgress], None] = lambda _: None
 ) -> Verified:
     """Read all files again that are done, and compare them with what came.
 
@@ -114,7 +114,7 @@ def verified_files(
 
 class _Verifying:
     def __init__(
-        self, folder: Path, root_fd: int, state: Reading, tell: Callable[[Progress], None]
+        self, folder: Path, root_fd: int, state: Reading, tell: Callable[[VerifyProgress], None]
     ) -> None:
         self._state, self._tell = state, tell
         self._folders = Folders(root_fd)
@@ -227,7 +227,7 @@ class _Verifying:
         if at_once or now_s >= self._told_s + TOLD_S:
             self._told_s = now_s
             self._notes.flush()
-            self._tell(Progress(self._n_files, self._n_bytes, *self._all))
+            self._tell(VerifyProgress(self._n_files, self._n_bytes, *self._all))
 
 
 class _Notes:

@@ -67,7 +67,7 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Respond:
     """Answer a request over TLS; `last`: and end the session."""
 
     session: int
@@ -136,7 +136,7 @@ class TellSessions:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class EndSession:
     """End a session now; `reset`: so that the other side knows that something was cut off."""
 
     session: int
@@ -155,7 +155,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class WriteLog:
     """Write a record into the log."""
 
     what: str
@@ -170,15 +170,15 @@ Action: TypeAlias = (
     | Dial
     | Establish
     | Refuse
-    | Answer
+    | Respond
     | ListFiles
     | SendSegments
     | HashSegments
     | SendFile
     | ConfirmFiles
     | TellSessions
-    | Close
+    | EndSession
     | StopListening
     | Exit
-    | Log
+    | WriteLog
 )

@@ -68,10 +68,10 @@ class Dialled:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Passed:
     """Bytes that have moved since the event before; `spent`: as many as `Establish` allowed.
 
-    Over TLS they are told while an answer is under way, and `Answered` tells all of them again.
+    Over TLS this comes while a response is sent, and `Sent` counts all of them again.
     """
 
     now: Now
@@ -121,7 +121,7 @@ class BodyRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Sent:
     """The answer to the last request has left, with so many bytes of files.
 
     ``only_hashed``: they were read and hashed, and did not leave.
@@ -176,11 +176,11 @@ Event: TypeAlias = (
     | HeadRead
     | NonceKept
     | Dialled
-    | Moved
+    | Passed
     | Asked
     | Malformed
     | BodyRead
-    | Answered
+    | Sent
     | Ended
     | Tick
     | StopAsked

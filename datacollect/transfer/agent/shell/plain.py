@@ -21,7 +21,7 @@ from datacollect.transfer.agent.shell.splicing import Relay, reset_on_close
 if TYPE_CHECKING:
     from datacollect.net.fan_out import Outcome
     from datacollect.transfer.agent.core.actions import Action
-    from datacollect.transfer.agent.shell.surroundings import Surroundings
+    from datacollect.transfer.agent.shell.context import AgentContext
 
 
 class PlainSession:
@@ -30,7 +30,7 @@ class PlainSession:
     Does what its core's actions say and tells what comes of it.
     """
 
-    def __init__(self, shell: Surroundings, number: int, connection: socket.socket) -> None:
+    def __init__(self, shell: AgentContext, number: int, connection: socket.socket) -> None:
         self._shell = shell
         self._number = number
         self._near = connection
@@ -64,7 +64,7 @@ class PlainSession:
             self._establish(action.most_bytes)
         elif isinstance(action, actions.Refuse):
             self._refuse(action)
-        elif isinstance(action, actions.Close):
+        elif isinstance(action, actions.EndSession):
             self._end(action.why, reset=action.reset)
 
     def tell_moved(self) -> None:
@@ -191,7 +191,7 @@ class PlainSession:
         assert self._relay is not None
         up, down = self._relay.take_moved()
         if up or down or spent:
-            self._shell.tell(events.Moved(self._shell.now(), self._number, up, down, spent))
+            self._shell.tell(events.Passed(self._shell.now(), self._number, up, down, spent))
 
     # Ends --------------------------------------------------------------------------------
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from datacollect.transfer.agent.core.actions import Action
+    from datacollect.transfer.agent.shell.context import AgentContext
     from datacollect.transfer.agent.shell.files import Folder
-    from datacollect.transfer.agent.shell.surroundings import Surroundings
 
 # What is received at once of requests: small, because each session waits with such a block.
 STEP_BYTES = 4096
@@ -71,7 +71,7 @@ class TlsSession:
     """A connection over TLS, in a thread of its own; only `cut` is called from others."""
 
     def __init__(
-        self, shell: Surroundings, number: int, connection: socket.socket, folder: Folder | None
+        self, shell: AgentContext, number: int, connection: socket.socket, folder: Folder | None
     ) -> None:
         self._shell = shell
         self._number = number
@@ -141,9 +141,9 @@ class TlsSession:
 
     def perform(self, action: Action) -> None:
         """Do what the core says about this session."""
-        if isinstance(action, actions.Close):
+        if isinstance(action, actions.EndSession):
             self.cut(action.why)
-        elif isinstance(action, actions.Answer):
+        elif isinstance(action, actions.Respond):
             self._answer(action)
         elif isinstance(action, actions.ListFiles):
             assert self._inventory is not None
@@ -172,7 +172,7 @@ class TlsSession:
         moved_bytes = self._moved_bytes
         if moved_bytes != self._told_bytes:
             n_bytes, self._told_bytes = moved_bytes - self._told_bytes, moved_bytes
-            self._shell.tell(events.Moved(self._shell.now(), self._number, 0, n_bytes))
+            self._shell.tell(events.Passed(self._shell.now(), self._number, 0, n_bytes))
 
     def tcp_facts(self) -> dict[str, dict[str, float] | None]:
         """Return what TCP knows of this session's one side."""
@@ -266,7 +266,7 @@ class TlsSession:
 
     # Answers -------------------------------------------------------------------------------
 
-    def _answer(self, action: actions.Answer) -> None:
+    def _answer(self, action: actions.Respond) -> None:
         self._respond(action.status, action.body, action.content_type, last=action.last)
 
     def _respond(
@@ -314,7 +314,7 @@ class TlsSession:
         self._http.send(h11.EndOfMessage())
         self._sent_bytes = 0
         now = self._shell.now()
-        self._shell.tell(events.Answered(now, self._number, n_bytes, only_hashed))
+        self._shell.tell(events.Sent(now, self._number, n_bytes, only_hashed))
 
     def _block(self) -> memoryview:
         """Return the buffer, made when it is first needed: many sessions never do."""

@@ -140,7 +140,7 @@ class Shell:
         self._write(what, facts)
 
     def _perform(self, action: Action) -> None:
-        if isinstance(action, actions.Log):
+        if isinstance(action, actions.WriteLog):
             self._write(action.what, action.facts)
         elif isinstance(action, actions.StopListening):
             self._stop_listening()

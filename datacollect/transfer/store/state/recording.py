@@ -35,7 +35,7 @@ class Written(NamedTuple):
     n_bytes: int
 
 
-class Recorder:
+class PieceRecorder:
     """Collects what is written into groups, and has each carried on.
 
     Parameters

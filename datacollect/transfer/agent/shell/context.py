@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.agent.shell.nonces import UsedNonces
 
 
-class Surroundings(Protocol):
+class AgentContext(Protocol):
     """The agent around a session.
 
     Attributes
