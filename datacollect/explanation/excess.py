@@ -16,7 +16,7 @@ cause       the plan ends later since
 `drain`     pipelines drain before bandwidths change
 `deadline`  it was planned to end by a deadline, and saves something by that
 `derate`    it was planned on a part of all links' bandwidths
-`transfers` hosts send and receive only so many transfers at once
+`transfers` hosts send and receive a limited number of transfers at once
 `other`     of something else, which the text says
 =========== ==========================================================================
 """
@@ -80,10 +80,10 @@ def excess_parts(what_if: WhatIf, lower_bound_s: float) -> Iterator[Excess]:
         if until_s - now_s > SAME * lower_bound_s:
             yield Excess(cause, until_s - now_s, text)
             now_s = until_s
-    rest_s = plan.makespan_s - now_s
-    if rest_s > SAME * lower_bound_s:
+    remaining_s = plan.makespan_s - now_s
+    if remaining_s > SAME * lower_bound_s:
         text = "amounts are whole bytes" if what_if.is_same else what_if.difference
-        yield Excess("other", rest_s, text)
+        yield Excess("other", remaining_s, text)
 
 
 def _steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
@@ -159,7 +159,7 @@ def _hops_text(plan: Schedule) -> str:
 def _on_grid(problem: Problem, slot_s: float) -> Problem:
     """Return the problem as slots see it: releases and periods begin at slot boundaries.
 
-    Where slots are so long that these are no instants of a problem, the problem as it is: what they
+    Where slots are too long for these to be instants of a problem, the problem as it is: what they
     cost is a part of rounding up to whole slots then.
     """
     release_s = np.array([slots_until(t, slot_s) * slot_s for t in problem.release_s.tolist()])

@@ -98,7 +98,7 @@ class PlanExplanation:
     connections : int or None
         So many it was to share out; None: one per hop of each route.
     more : tuple of ConnectionGain
-        What a few more would save, the links where most first, all shared out anew last.
+        What a few more would save, the links where most first; last, with all shared out again.
     """
 
     method: str

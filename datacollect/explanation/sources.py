@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_LINKS_SOLVED = 20_000_000
 FEWEST_SOURCES_SOLVED = 10
 
-# Of a source's rivals so many are listed, and of what held it back before its end.
+# The most rivals of a source that are listed, and the most limits before its end.
 MOST_RIVALS, MOST_EARLIER = 20, 2
 
 

@@ -102,7 +102,7 @@ def _more_text(gain: ConnectionGain) -> str:
     verb = "saves" if gain.connections == 1 else "save"
     saved = format_duration(gain.saves_s) if gain.saves_s > 0 else "nothing"
     if not gain.names:
-        return f"{number} {verb} {saved} if all are shared out anew."
+        return f"{number} {verb} {saved} if all are shared out again."
     each = " and ".join(gain.names)
     return f"{number} on {each}{', one each,' if len(gain.names) > 1 else ''} {verb} {saved}."
 

@@ -96,7 +96,7 @@ class Clock:
         return elapsed_s
 
     def later(self, by_s: float) -> Clock:
-        """Return the clock of what starts so much later."""
+        """Return the clock of what starts later by this time."""
         return Clock(self._at(by_s), self.zone)
 
     def moment(self, at_s: float) -> datetime:

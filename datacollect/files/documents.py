@@ -144,7 +144,7 @@ def unpacked(data: bytes, name: str) -> bytes:
                 return unpack(data)
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise CutOffError(
-                    f"{name}: a packed file that is cut off or damaged ({error}); pack it anew"
+                    f"{name}: a packed file that is cut off or damaged ({error}); pack it again"
                 ) from None
     return data
 
@@ -402,7 +402,7 @@ def _too_much(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply; a problem file needs four levels at most"
     if "digits" in str(error):
-        return "a whole number has thousands of digits; no quantity needs so many"
+        return "a whole number has thousands of digits; no quantity needs that many"
     return f"cannot be parsed: {shown_text(str(error))}"
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # A handful of rounds is usual.
 MOST_ROUNDS = 100
 
-# The first round lets in so many links per host, each later one twice as many.
+# Links per host that the first round lets in; each later round lets in twice as many.
 NEW_LINKS_PER_HOST = 2
 
 
@@ -140,7 +140,7 @@ class _Columns:
         )
 
     def _begin(self) -> None:
-        """Let in what leads every host to the destination, and sources' widest ways."""
+        """Let in arcs that lead every host to the destination, and the widest arcs of sources."""
         first = self.rates.rate(1)
         nothing = np.zeros(0, dtype=np.int64)
         network = SharedNetwork(
@@ -154,8 +154,8 @@ class _Columns:
             nothing,
             np.zeros(0),
         )
-        ways, width = arcs_to_sink(network)
-        links = np.union1d(ways, widest_arcs(network, width))
+        leading, width = arcs_to_sink(network)
+        links = np.union1d(leading, widest_arcs(network, width))
         per_source = self.connections // max(1, len(np.flatnonzero(self.supply)))
         self.n[links] = np.minimum(self.most[links], 1 + per_source)
 

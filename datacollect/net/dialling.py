@@ -1,4 +1,4 @@
-"""Ways to other hosts: plain connections, directly or through relays, each step with a deadline."""
+"""Plain connections to other hosts, directly or through relays; each step has a deadline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REFUSAL_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class RelayHop:
-    """A relay on the way.
+    """A relay of a route.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def open_route(
     address : tuple of str and int
         Its host and port, used without hops.
     deadline : Deadline
-        Of the whole way.
+        Of all steps together.
     congestion : str or None
         Congestion control of this host's own connection, such as ``"cubic"``; None: the kernel's.
 

@@ -57,7 +57,7 @@ class Experiment(ExperimentContents):
     axes : tuple of Axis
         Along which runs differ.
     seeds : Seeds
-        How often each setting is drawn anew.
+        How often each setting is drawn again.
     precision : Precision or None
         How narrow intervals must become; None: as many seeds as there are.
     panels : tuple of dict

@@ -154,7 +154,7 @@ AXIS = Table(
 
 SEEDS = Table(
     "the seeds",
-    "How often each setting is drawn anew.",
+    "How often each setting is drawn again.",
     (
         Field("first", Whole(), "First seed.", default=1),
         Field("batch", Whole(minimum=1), "Seeds that are added at a time.", default=5),
@@ -250,7 +250,7 @@ GRIDS = Table(
 
 EXPERIMENT = Document(
     "the experiment",
-    "A scenario, what varies in it, how often it is drawn anew.",
+    "A scenario, what varies in it, how often it is drawn again.",
     (
         Field("$schema", Text(), "JSON Schema of this file, for editors."),
         Field("format", Text((EXPERIMENT_FORMAT,)), "Format and its version."),

@@ -45,7 +45,7 @@ def kept_row(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 def kept_document(folder: Path, key: str) -> dict[str, Any] | None:
-    """Return all that is kept of a run; None where there is nothing that can be read."""
+    """Return all that is kept of a run; None where nothing can be read."""
     name = document_of_run(key)
     for file in parts_of(folder, DOCUMENTS):
         line = _lines_by_name(file, _version_of(file)).get(name)

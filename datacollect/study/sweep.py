@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from datacollect.study.store import RunStore
 
-# How often progress is told.
-TELL_S = 1.0
+# How often progress is reported.
+REPORT_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class _Sweep:
         self._trouble = ""
         self._kept = 0
         self._jobs: dict[Future[Finished], SweepJob] = {}
-        self._began_s = self._told_s = time.monotonic()
+        self._began_s = self._reported_s = time.monotonic()
         self._spent_s = 0.0  # processor time of the runs of this start
 
     def run(self, open_pool: Callable[[int], WorkerPool], *, retry_failed: bool) -> pd.DataFrame:
@@ -294,7 +294,7 @@ class _Sweep:
                 self._jobs[pool.submit(job, partial(self._now_and_then, pool))] = job
             if not self._jobs:
                 return
-            for future in wait(self._jobs, TELL_S, FIRST_COMPLETED).done:
+            for future in wait(self._jobs, REPORT_S, FIRST_COMPLETED).done:
                 self._end(pool, future)
             self._now_and_then(pool)
 
@@ -337,8 +337,8 @@ class _Sweep:
 
     def _now_and_then(self, pool: WorkerPool) -> None:
         now_s = time.monotonic()
-        if now_s - self._told_s >= TELL_S:
-            self._told_s = now_s
+        if now_s - self._reported_s >= REPORT_S:
+            self._reported_s = now_s
             self._trouble = pool.trouble()
             self._tell(self._progress(*pool.ended()))
 

@@ -26,7 +26,7 @@ from datacollect.flow.network.layered import (
     full_lengths_s,
     layered_network,
 )
-from datacollect.flow.network.smallest_sufficient import least
+from datacollect.flow.network.smallest_sufficient import smallest
 from datacollect.flow.network.tolerances import CAPACITY_ROUNDING, SURELY
 from datacollect.solvers.networks import CAPACITY_SUM_LIMIT
 
@@ -335,7 +335,7 @@ def quickest(
         return n_pieces if cut is None else None
 
     fewest = _fewest_pieces(problem, starts_s, full, known)
-    n_pieces = least(sufficient, fewest, most=len(starts_s))
+    n_pieces = smallest(sufficient, fewest, most=len(starts_s))
     return newton(flows(n_pieces), np.append(full[: n_pieces - 1], 0.0))
 
 

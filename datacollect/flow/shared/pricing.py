@@ -214,9 +214,9 @@ class _ColumnGeneration:
         self.budget = budget
         self.share_cost, self.least_share = share
         total = network.total_bytes
-        self.ways, self.width_bytes = arcs_to_sink(network)
+        self.first_arcs, self.width_bytes = arcs_to_sink(network)
         self.useful = self.width_bytes[network.head] > 0
-        # No flow without cycles carries more than everything, or goes where no way leads on.
+        # No flow without cycles carries more than everything, or goes where no arc leads on.
         self.upper = np.where(self.useful, np.minimum(network.capacity_bytes / total, 1.0), 0.0)
         self.supply = network.supply_bytes / total
         self.room = np.minimum(network.room_bytes / total, network.n_arcs)
@@ -232,7 +232,7 @@ class _ColumnGeneration:
         """Begin with some arcs, and add others until none is attractive."""
         network, solver = self.network, self.budget.linear_solver()
         present = np.zeros(network.n_arcs, dtype=bool)
-        present[self.ways] = True
+        present[self.first_arcs] = True
         present[widest_arcs(network, self.width_bytes) if arcs is None else arcs] = True
         rounds = 0
         while True:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.check.case import Case
 
 
-# Instants that were rounded once or twice are apart by at most so many of their last digits.
+# Instants that were rounded once or twice differ by at most this many units in the last place.
 OVERLAP = 4
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray
 
-# Rates of so many times the capacity, and more, are summed up apart.
+# Rates of this multiple of the capacity, and more, are summed up apart.
 BURST = 4.0
 BURST_EXPONENTS = 20
 
@@ -44,7 +44,7 @@ class CapacityKind:
         When capacities change; the first is 0.
     bytes_per_step : ndarray of float, shape (n_periods, n_chains)
     enough_bytes : float
-        Room for more in one period is as good as for so much.
+        Larger capacities of a period count as this much.
     """
 
     name: Callable[[int, int], str]

@@ -20,7 +20,7 @@ TIME_TOLERANCE = 1e-12
 # measured to this part of one.
 LIMIT_TOLERANCE = 1e-6
 
-# Chunks of up to a part of the makespan, one of so many, may lie at relays besides what is stored.
+# Chunks of up to the makespan over this number may lie at relays besides what is stored.
 SHORT_CHUNKS = 100
 
 # The lower bound comes from solvers that work to this precision.

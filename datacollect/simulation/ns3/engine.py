@@ -72,7 +72,7 @@ def simulate_ns3(
         simulated time. Pickled, as the controller is.
     control : {"delayed", "free"}
         Whether messages take time between a controller that decides at the destination and other
-        hosts: one propagation delay each way.
+        hosts: one propagation delay in each direction.
     name : str
         What errors call the run.
     progress : callable, optional

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datacollect.simulation.network import SimulatedNetwork
     from datacollect.simulation.run import OnProgress
 
-# A probe that is given up counts what has arrived, in so many parts.
+# A probe that is given up counts what has arrived, in this many parts.
 PARTS = 20
 
 # Between two probes, that the queues of the first do not slow down the second.
@@ -163,7 +163,7 @@ def probe_ns3(
     """Measure bandwidths by TCP transfers, one pair at a time, under the network's background.
 
     A sample's bandwidth is what arrived over the time from asking for the connections to the last
-    arrival: handshake and slow start count, as they do for who measures this way.
+    arrival: handshake and slow start count, as they do in such measurements.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class SweepFolder:
     def scenario(self, labels: Mapping[str, str]) -> dict[str, Any]:
         """Return the scenario of a run with these labels, seed apart.
 
-        As it was written, not read anew: folders of earlier versions stay readable.
+        As it was written, not read again: folders of earlier versions stay readable.
         """
         tree = copy.deepcopy(dict(self.tree["scenario"]))
         for place, value in changes_of(self.axes, labels).items():
@@ -133,7 +133,7 @@ class SweepFolder:
         )
 
     def document(self, key: str) -> dict[str, Any] | None:
-        """Return what is kept of a run in ns-3; None where there is nothing that can be read."""
+        """Return what is kept of a run in ns-3; None where nothing can be read."""
         return self.store.document(key)
 
 

@@ -149,7 +149,7 @@ class ReadAnswer:
         Bytes received into the buffer: all that were asked for, or none.
     status : int
         0: the files were as listed before and after; 1: one has changed; 2: one could not be read
-        to its end and the rest is zeros. Only with 0 do the bytes count.
+        to its end and the remainder is zeros. Only with 0 do the bytes count.
     blake3 : bytes
         The source's hash of the bytes, 32 bytes; to be compared with the receiver's own.
     confirmation : WireConfirmation
@@ -306,7 +306,7 @@ def digests_body(digests: Iterable[tuple[int, bytes]]) -> bytes:
 
 
 def parse_digests(body: bytes, n: int) -> tuple[bytes | None, ...]:
-    """Return the BLAKE3 of each of so many segments, None for those that were not as listed."""
+    """Return the BLAKE3 of each of `n` segments, None for those that were not as listed."""
     if len(body) != n * TAIL_BYTES:
         raise ProblemError(f"{n} hashes have {n * TAIL_BYTES} bytes, got {len(body)}")
     rows = [body[i : i + TAIL_BYTES] for i in range(0, len(body), TAIL_BYTES)]

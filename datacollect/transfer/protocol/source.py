@@ -198,7 +198,7 @@ class Reached(NamedTuple):
     relays_to : tuple of str
         The hosts that it connects others to.
     clock_ahead_s : float or None
-        Its clock less ours, where it has told.
+        Its clock less ours, where it is known.
     """
 
     relays: tuple[str, ...]
@@ -305,5 +305,5 @@ class Assurance(NamedTuple):
             if n
         ]
         if not self.is_protected:
-            words.append("without TLS: anybody on the way could read and change what came")
+            words.append("without TLS: anybody between could read and change what came")
         return "; ".join(words)

@@ -1,4 +1,4 @@
-"""Pieces of known sources: what is needed, writing what comes, and carrying it on.
+"""Pieces of known sources: what is needed, writing what arrives, and recording it.
 
 `store` says in which order, and why.
 """
@@ -134,7 +134,7 @@ class Arriving:
         """Return how a source's files lie end to end."""
         return self._sources[source].layout
 
-    def settle_rest(self) -> None:
+    def settle_remaining(self) -> None:
         """Let files that need no more pieces, such as empty ones, have their names."""
         self.start(lambda _, __: None)
         self.stop()

@@ -99,7 +99,7 @@ def planned_routes(schedule: Schedule) -> list[list[Any]]:
 
 @dataclass(frozen=True)
 class PlannedRoute:
-    """What a plan expected of a route: so many bytes between two instants."""
+    """What a plan expected of a route: bytes between two instants."""
 
     hosts: tuple[str, ...]
     n_bytes: int
@@ -196,7 +196,7 @@ def _starts(path: Path) -> Iterator[History]:
             yield history
             history, before, last = History(str(line.get("method", ""))), Counter(), {}
         elif what == "planned":
-            before.update(last)  # each round counts anew
+            before.update(last)  # each round counts from zero
             last = {}
             _take_plan(history, line, time_s)
         elif what == MOVED:

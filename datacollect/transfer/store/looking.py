@@ -39,7 +39,7 @@ _OTHER = "looks other than when it came; start the same pull again, which compar
 
 
 class Kind(Enum):
-    """What was found on the way to a place, or at it."""
+    """What was found above a place, or at it."""
 
     NOTHING = "nothing"
     FILE = "a file"

@@ -113,7 +113,7 @@ class Places(Looking):
                 "are not followed: move it away, or mount there what it is to lead to"
             )
         if found.at != f"{source}/{path}":
-            return self._judged_way(found, number, source)
+            return self._judged_above(found, number, source)
         if found.kind is Kind.FILE:
             return self._judged_file(found, number, path, n_bytes)
         if self._options.overwrite:
@@ -125,7 +125,7 @@ class Places(Looking):
             )
         return Taken(f"{found.at} is there already and is {found.kind.value}: {_OVERWRITE}")
 
-    def _judged_way(self, found: Found, number: int, source: str) -> Taken | None:
+    def _judged_above(self, found: Found, number: int, source: str) -> Taken | None:
         """Judge what lies where a folder is wanted: a file of ours that is gone makes way."""
         path = found.at.removeprefix(f"{source}/")
         if found.kind is Kind.FILE and self._is_ours(found, number, path):
@@ -158,16 +158,16 @@ class Places(Looking):
         """Take away what is to make way: forgotten first, so that no crash finds it lost."""
         if found.kind is Kind.NOTHING:
             return
-        source, *rest = found.at.split("/")
-        above, path = (source, *rest[:-1]), "/".join(rest)
+        source, *below = found.at.split("/")
+        above, path = (source, *below[:-1]), "/".join(below)
         if found.kind is Kind.FOLDER:
             self.folders.close()
         fd = self.folders.open(above, make=False)
         self._state.make_way(number, path)
         if found.kind is Kind.FOLDER:
-            os.rename(rest[-1], f"replaced-{staging[1]}", src_dir_fd=fd, dst_dir_fd=staging[0])
+            os.rename(below[-1], f"replaced-{staging[1]}", src_dir_fd=fd, dst_dir_fd=staging[0])
         else:
-            os.unlink(rest[-1], dir_fd=fd)
+            os.unlink(below[-1], dir_fd=fd)
         self.folders.changed.add(above)
 
 

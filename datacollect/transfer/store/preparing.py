@@ -98,7 +98,7 @@ class Preparing:
         return len(lost)
 
     def _after_change(self, number: int, name: str, row: PlacedRow, found: Found) -> Settled | None:
-        """Return what is to become of a file that is not as it was placed; None: fetched anew."""
+        """Return what is to become of a file that is not as it was placed; None: fetched again."""
         path, n_bytes = row.listed.path, row.listed.n_bytes
         if found.kind is Kind.FILE and found.at == f"{name}/{path}":
             with suppress(OSError), open_placed(self._places.folders, name, path) as fd:

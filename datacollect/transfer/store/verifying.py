@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.state.reading import Reading
 
 NOTED_IN = "verified.jsonl"
-# So often progress is told, and what was read is put on disk.
-TOLD_S = 0.2
+# How often progress is reported, and what was read is put on disk.
+REPORT_S = 0.2
 _READ_BYTES = 2**20
 
 
@@ -121,7 +121,7 @@ class _Verifying:
         self._notes = _Notes(folder / STATE_FOLDER / NOTED_IN)
         self._found = Verified(0, 0, [], [], [])
         self._n_files = self._n_bytes = self._sound_files = self._sound_bytes = 0
-        self._told_s = 0.0
+        self._reported_s = 0.0
         done = [each.get(FileState.DONE, (0, 0)) for each in state.counts().values()]
         self._all = sum(n for n, _ in done), sum(n_bytes for _, n_bytes in done)
 
@@ -170,14 +170,14 @@ class _Verifying:
         for row in rows:
             at = row_of.get(row.number)
             pieces = () if at is None else layout.pieces_of(at)
-            told = []
+            found = []
             for piece in pieces:
                 if piece not in verdicts:
                     verdicts[piece] = self._is_piece(number, name, layout, piece, done)
-                told.append(verdicts[piece])
-            if row.listed.n_bytes == 0 or (told and all(told)):
+                found.append(verdicts[piece])
+            if row.listed.n_bytes == 0 or (found and all(found)):
                 self._sound(row, None)
-            elif False in told:
+            elif False in found:
                 self._altered(name, row)
             else:
                 why = "no hash of it alone is known: it came by an older version"
@@ -224,8 +224,8 @@ class _Verifying:
         self._n_files += n_files
         self._n_bytes += n_bytes
         now_s = time.monotonic()
-        if at_once or now_s >= self._told_s + TOLD_S:
-            self._told_s = now_s
+        if at_once or now_s >= self._reported_s + REPORT_S:
+            self._reported_s = now_s
             self._notes.flush()
             self._tell(VerifyProgress(self._n_files, self._n_bytes, *self._all))
 

@@ -51,7 +51,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Establish:
-    """Say that the way is open, then pass bytes on both ways, at most so many in all."""
+    """Say that the connection is open, then pass bytes in both directions, up to a limit."""
 
     session: int
     most_bytes: int | None
@@ -109,7 +109,7 @@ class HashSegments:
 
 @dataclass(frozen=True, slots=True)
 class SendFile:
-    """Answer with a file, or the part of it that the headers ask for, at most so many bytes."""
+    """Answer with a file, or the part of it that the headers ask for, up to a limit of bytes."""
 
     session: int
     path: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from enum import StrEnum
 
-# Above the limits so many are let in to hear why they are refused, so many from one address.
+# Connections let in above the limits to hear why they are refused: in all, and from one address.
 REFUSED_AT_ONCE = 50
 REFUSED_FROM_ONE = 10
 

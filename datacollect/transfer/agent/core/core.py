@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TLS_FIRST_BYTE = 0x16
 
-# A relayed session that is idle for so long has nothing under way when the agent is to end.
+# A relayed session that is idle for this time has nothing under way when the agent is to end.
 QUIET_S = 1.0
 
 # So long after all sessions were told to end it leaves behind those that do not, as where a disk
@@ -194,7 +194,7 @@ class AgentCore:
                 return name
         raise RefusedError(
             "that host is not among those this agent connects to; write it into `connect_to` of "
-            "the agent's file, and start the agent anew",
+            "the agent's file, and start the agent again",
             403,
         )
 

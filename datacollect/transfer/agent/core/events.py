@@ -122,7 +122,7 @@ class BodyRead:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The answer to the last request has left, with so many bytes of files.
+    """The answer to the last request has left, with `n_bytes` of files.
 
     ``only_hashed``: they were read and hashed, and did not leave.
     """

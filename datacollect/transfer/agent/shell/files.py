@@ -46,7 +46,7 @@ _NO_OPENAT2 = (errno.ENOSYS, errno.EPERM)
 # What st_blocks counts in.
 BLOCK_UNIT_BYTES = 512
 
-REMEDY = "put it back, or start the agent anew"
+REMEDY = "put it back, or start the agent again"
 
 ENDS_EARLY = "it ends before the size that it was listed with"
 
@@ -285,7 +285,7 @@ class SegmentReader:
             self.status = max(self.status, CHANGED)
 
     def _read(self, number: int | None, part: memoryview, offset: int, path: str) -> int:
-        """Fill some of the part, with zeros where there is nothing to be read."""
+        """Fill some of the part, with zeros where nothing can be read."""
         if number is not None:
             try:
                 n_bytes = os.preadv(number, [part], offset)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.agent.shell.files import Folder
 
-# A page ends after so many bytes, or so long, too: whoever waits for it has a time-out.
+# A page also ends after this many bytes, or this time: whoever waits for it has a time-out.
 PAGE_BYTES = 4 * 2**20
 PAGE_S = 2.0
 

@@ -70,7 +70,7 @@ class PlainSession:
     def tell_moved(self) -> None:
         """Tell how much has been relayed since the last time."""
         if self._relay is not None:
-            self._tell_moved(spent=False)
+            self._report_passed(spent=False)
 
     def resize(self, size_bytes: int) -> None:
         """Let its pipes be so large."""
@@ -82,7 +82,7 @@ class PlainSession:
         far = tcp_info(self._far) if self._far is not None else None
         return {"collector_side": tcp_info(self._near), "far_side": far}
 
-    # The way in --------------------------------------------------------------------------
+    # The inbound side -- ------------------------------------------------------------------------
 
     def _look_at_first_byte(self, _: int) -> None:
         data = self._received(1, socket.MSG_PEEK)
@@ -112,7 +112,7 @@ class PlainSession:
             self._end("it ended without a request", reset=False)
         return data
 
-    # The way onwards ---------------------------------------------------------------------
+    # The outbound side ---------------------------------------------------------------------
 
     def _keep_nonce(self, action: actions.KeepNonce) -> None:
         failure = None
@@ -185,9 +185,9 @@ class PlainSession:
         self._relay.start(self._shell.pipe_bytes())
 
     def _spent(self) -> None:
-        self._tell_moved(spent=True)
+        self._report_passed(spent=True)
 
-    def _tell_moved(self, *, spent: bool) -> None:
+    def _report_passed(self, *, spent: bool) -> None:
         assert self._relay is not None
         up, down = self._relay.take_moved()
         if up or down or spent:
@@ -216,7 +216,7 @@ class PlainSession:
         self._tell_ended(why, is_failure=is_failure)
 
     def _relay_ended(self, why: str) -> None:
-        self._tell_moved(spent=False)
+        self._report_passed(spent=False)
         self._tell_ended(why)
 
     def _tell_ended(self, why: str, *, is_failure: bool = False) -> None:

@@ -83,7 +83,7 @@ class TlsSession:
         self._buffer: bytearray | None = None
         self._why: str | None = None
         self._sent_bytes = 0  # of files, in the answer under way
-        self._moved_bytes = self._told_bytes = 0  # of all answers, since the beginning
+        self._moved_bytes = self._reported_bytes = 0  # of all answers, since the beginning
         self._without_body = False  # HEAD is answered by a head alone, whatever the answer
         self._asked_before = False
         self._failures: dict[str, str] = {}  # see `SegmentReader`
@@ -105,7 +105,7 @@ class TlsSession:
             why = "nothing moved any more"
         except (OSError, ValueError) as error:  # ssl's errors are OSErrors, some are ValueErrors
             why = f"the connection failed: {getattr(error, 'reason', None) or type(error).__name__}"
-        except Exception as error:  # noqa: BLE001 - told, whatever it is; the others go on
+        except Exception as error:  # noqa: BLE001 - reported, whatever it is; the others go on
             why, is_failure = f"{type(error).__name__}: {error}", True
         finally:
             self._say_goodbye()
@@ -170,8 +170,8 @@ class TlsSession:
     def tell_moved(self) -> None:
         """Tell how much of an answer has left since the last time, from the loop's thread."""
         moved_bytes = self._moved_bytes
-        if moved_bytes != self._told_bytes:
-            n_bytes, self._told_bytes = moved_bytes - self._told_bytes, moved_bytes
+        if moved_bytes != self._reported_bytes:
+            n_bytes, self._reported_bytes = moved_bytes - self._reported_bytes, moved_bytes
             self._shell.tell(events.Passed(self._shell.now(), self._number, 0, n_bytes))
 
     def tcp_facts(self) -> dict[str, dict[str, float] | None]:
@@ -218,7 +218,7 @@ class TlsSession:
             if name in _HEADERS:
                 headers[name] = value.decode("latin-1")
         if "transfer-encoding" in headers:
-            # Two ways to say how long a body is could be read as two different requests.
+            # Two statements of a body's length could be read as two different requests.
             raise RefusedError("a request must say its Content-Length", 411)
         body_bytes = int(headers.get("content-length", 0))
         if body_bytes == 0:

@@ -1,4 +1,4 @@
-"""Bytes from one socket to another by way of a pipe, which never leave the kernel."""
+"""Bytes from one socket to another through a pipe; they never leave the kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pipe_bytes(n_relays: int) -> int:
 
 
 class Relay:
-    """Two sockets whose bytes are passed on both ways, until both have ended or one fails.
+    """Two sockets whose bytes are passed on in both directions, until both have ended or one fails.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Relay:
     near, far : socket.socket
         Not blocking; the relay closes them.
     most_bytes : int or None
-        Bytes in all, both ways.
+        Bytes in both directions together.
     spent : callable
         Called when all of them have been moved.
     ended : callable

@@ -46,7 +46,7 @@ def stretches(
     >>> list(stretches(100, [(20, 10), (35, 5)], 10))
     [(0, 20, True), (20, 40, False), (40, 100, True)]
     """
-    begin = end = 0  # of the data that are not told yet
+    begin = end = 0  # of the data that are not reported yet
     for offset, length in (*extents, (n_bytes, 0)):
         if offset - end >= piece_bytes:
             if end > begin:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.store.state.state import SpanHash
 
-# A group is recorded after so long or so many bytes, and writers wait at the most.
+# A group is recorded after this time or this many bytes; writers wait no longer.
 GROUP_S, GROUP_BYTES, MOST_UNRECORDED_BYTES = 0.5, 64 * 2**20, 224 * 2**20
 
 
