@@ -1,6 +1,6 @@
 """Why a plan ends later than the lower bound: causes, and the seconds that each costs.
 
-Causes are told apart by planning again without each of them; together they add up to the plan's
+Causes are separated by planning again without each of them; together they add up to the plan's
 makespan less the lower bound.
 
 =========== ==========================================================================

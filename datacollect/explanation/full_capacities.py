@@ -177,7 +177,7 @@ class FullCapacities:
     # What is full -------------------------------------------------------------------------------
 
     def holds(self) -> Holds:
-        """Find what holds whom back: what is full on their way, and what makes them wait."""
+        """Find what holds whom back: what is full on their routes, and what makes them wait."""
         nothing = np.zeros(0, dtype=np.int64)
         found = [Holds(nothing, nothing, nothing), *self._full(), *self._waits()]
         return Holds(*(np.concatenate(parts) for parts in zip(*found, strict=True)))

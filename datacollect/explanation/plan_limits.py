@@ -1,9 +1,9 @@
-"""What holds a plan's data back, and when: the constraints that are full on their way.
+"""What holds a plan's data back, and when: the constraints that are full on their routes.
 
 All is read from the transfers. Between two instants at which a transfer begins or ends, or a period
 begins, all rates are constant, and a capacity is full where the rates through it sum to it. Where
 rates are max-min fair (direct, best-path) a full capacity holds back those of its transfers only
-than which none there is faster: that is what tells max-min fair rates from others (Bertsekas and
+than which none there is faster: that distinguishes max-min fair rates from others (Bertsekas and
 Gallager, Data Networks, 2nd ed. 1992, section 6.5.2). Of other plans every full capacity counts.
 """
 

@@ -272,7 +272,7 @@ def _costliest(what_if: WhatIf, binds: Iterable[Limit]) -> list[Resource]:
     def rank(one: Resource) -> tuple[bool | float, ...]:
         paying = {name for name in held[one] if cost.get(name)}
         relays = what_if.plan.prefer in ("relay-bytes", "storage")
-        detour = relays and not _on_own_way(what_if.problem, one, paying)
+        detour = relays and not _on_direct_link(what_if.problem, one, paying)
         return not paying, detour, -held_cost[one], one.kind not in RATES, -size[one]
 
     return sorted(size, key=rank)
@@ -296,8 +296,8 @@ def _cost_of_sources(what_if: WhatIf) -> dict[str, float]:
     return dict(zip(problem.names, sums.tolist(), strict=True))
 
 
-def _on_own_way(problem: Problem, one: Resource, sources: set[str]) -> bool:
-    """Whether a constraint is on the way of one of the sources without a relay."""
+def _on_direct_link(problem: Problem, one: Resource, sources: set[str]) -> bool:
+    """Whether a constraint is on the direct link of one of the sources."""
     destination = problem.destination
     if one.kind == "link":
         tail, head = (int(ends[one.number]) for ends in (problem.link_from, problem.link_to))

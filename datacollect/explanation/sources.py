@@ -65,7 +65,7 @@ class SourceExplanation:
         ``"deadline"``: it ends after all could have ended, as a deadline allows.
     text : str
     limits : tuple of Limit
-        What holds its data back in the plan, and when: constraints that are full on their way.
+        What holds its data back in the plan, and when: constraints that are full on their routes.
     shared_with : tuple of str
         Other sources that use what holds it back at its end; of many the first.
     n_shared_with : int
@@ -150,7 +150,7 @@ def explain_sources(
 
 
 def _only(problem: Problem, source: str) -> Problem:
-    """Return the problem in which nobody else has anything to move."""
+    """Return the problem in which no other host has anything to move."""
     backlog = np.zeros_like(problem.backlog_bytes)
     number = problem.host_index[source]
     backlog[number] = problem.backlog_bytes[number]

@@ -205,7 +205,7 @@ class Clock:
 
 
 def instant_text(at_s: float, clock: Clock | None) -> str:
-    """Tell an instant as whoever asks counts time: by the clock, or in seconds from the start.
+    """Show an instant as the problem counts time: by the clock, or in seconds from the start.
 
     Clocks are read to the second; what they show is followed by how long after the start that is.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "standard input"
 
-# What files give as their format: whoever reads one kind can tell when it was given another.
+# What files give as their format: a reader of one kind notices when it is given another.
 PROBLEM_FORMAT = "datacollect-problem/1"
 SCHEDULE_FORMAT = "datacollect-schedule/1"
 PROGRESS_FORMAT = "datacollect-progress/1"

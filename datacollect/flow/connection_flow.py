@@ -5,7 +5,7 @@ that an optimum opens them in order: it is a flow with concave capacities, and a
 a column for each connection of each link. On a wire that links share, N connections of ours get
 b_w(N) together, again piece by piece, and the links' connections on it must be as many. Parts of
 connections are allowed here, so no plan with whole ones is faster, nor one that opens and closes
-them on the way: its averages over time are a point of this program, since b is concave.
+them in between: its averages over time are a point of this program, since b is concave.
 
 Of all columns few are used: those whose prices are attractive join, until none is (column
 generation: Ford and Fulkerson, Management Science 5, 1958).

@@ -147,7 +147,7 @@ def _find_optimum(problem: Problem, budget: Budget) -> FluidOptimum:
 
 
 def _optimum_of_one_kind(problem: Problem, budget: Budget) -> FluidOptimum:
-    """Find the optimum of the layered network, which cannot tell own data from others'."""
+    """Find the optimum of the layered network, which cannot distinguish own data from others'."""
     if problem.total_bytes == 0:
         return FluidOptimum(0.0, NOTHING_TO_MOVE, solver="none")
     flow_solver = budget.flow_solver()

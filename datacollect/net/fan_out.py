@@ -39,9 +39,9 @@ class Begun(Generic[T]):
     """
 
     def __init__(
-        self, name: str, call: Callable[[str], T], tell: Callable[[Outcome[T]], None]
+        self, name: str, call: Callable[[str], T], report: Callable[[Outcome[T]], None]
     ) -> None:
-        self._name, self._call, self._tell = name, call, tell
+        self._name, self._call, self._report = name, call, report
         self._has_reported = False
         self._thread: threading.Thread | None = None
         try:
@@ -57,7 +57,7 @@ class Begun(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - reported, whatever it is
             outcome = Outcome(self._name, None, error)
         self._has_reported = True
-        self._tell(outcome)
+        self._report(outcome)
 
     def look(self) -> None:
         """Tell that the thread is gone, if it has gone without a word."""
@@ -67,7 +67,7 @@ class Begun(Generic[T]):
     def _fail(self, error: Exception) -> None:
         self._has_reported = True
         why = f"{self._name}: this host has no more threads to give: {error}; end what takes them"
-        self._tell(Outcome(self._name, None, TransferError(why)))
+        self._report(Outcome(self._name, None, TransferError(why)))
 
 
 def fan_out(names: Iterable[str], call: Callable[[str], T]) -> dict[str, Outcome[T]]:

@@ -73,7 +73,7 @@ class Ticket:
     most_sockets : int
         Connections that may be open with it at a time; of relay tickets: of this collection.
     nonce : str
-        16 random bytes in Base64, which tell it from all others.
+        16 random bytes in Base64, which distinguish it from all others.
     agents : tuple of str
         Of relay tickets: the chain of agents from the first to this one.
     """

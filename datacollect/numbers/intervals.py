@@ -27,7 +27,7 @@ SEED = 20020805
 LEAST_FOR_BOOTSTRAP = 5
 
 # So many half-widths of Student's interval the bootstrap may reach. Beside one value far off,
-# resamples without it tell of next to no spread, and would reach for ever. Costs no coverage.
+# resamples without it show next to no spread, and their ends would be infinite. Costs no coverage.
 FURTHEST = 3.0
 
 

@@ -331,7 +331,7 @@ def _held_at(plan: Schedule, at_s: float) -> tuple[Held, ...]:
     ends = (first + columns.n_bytes)[starts]
     route, byte, (present, hops) = running_totals(
         np.concatenate([where.route[starts], where.route[starts], *[where.route[done]] * 2]),
-        # Offsets stand where instants usually do: below 2**62, but beyond what floats tell apart.
+        # Offsets stand where instants usually do: below 2**62, but beyond what floats distinguish.
         np.concatenate([first[starts], ends, first[done], (first + moved)[done]]),
         np.concatenate([one, -one, zero_done, zero_done]),
         np.concatenate([zero, zero, one_done, -one_done]),

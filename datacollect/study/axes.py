@@ -1,6 +1,6 @@
 """Axes: what varies in an experiment, by which labels, and which labels go together.
 
-Experiment files and the folders of sweeps tell of the same axes: both are read into these.
+Experiment files and the folders of sweeps describe the same axes: both are read into these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Labels: TypeAlias = tuple[str, ...]
 
-# More settings and treatments than anybody waits for: a slip in the file.
+# More settings and treatments than can be run: a slip in the file.
 MOST_RUNS_PER_SEED = 100_000
 
 
@@ -208,7 +208,7 @@ def shown_labels(labels: Mapping[str, str]) -> str:
 
 
 def check_axes(axes: Sequence[Axis]) -> None:
-    """Refuse axes that cannot be told apart, or that nobody could wait for.
+    """Reject axes that cannot be distinguished, or that give too many runs.
 
     Raises
     ------

@@ -236,7 +236,7 @@ class Experiment(ExperimentContents):
         Raises
         ------
         ProblemError
-            They cannot be told apart, or two combinations of their labels describe the same run.
+            They cannot be distinguished, or two combinations of their labels describe the same run.
 
         Examples
         --------

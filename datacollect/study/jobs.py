@@ -91,7 +91,9 @@ def versions_that_matter(experiment: Experiment) -> dict[str, str]:
     return {name: versions().get(name, "none") for name in names}
 
 
-def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed: None) -> Finished:
+def work(
+    job: SweepJob, report: Callable[[int, int], None] = lambda _done, _failed: None
+) -> Finished:
     """Carry out a job's runs.
 
     A run that fails is noted and does not stop the others.
@@ -99,7 +101,7 @@ def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed
     Parameters
     ----------
     job : SweepJob
-    tell : callable
+    report : callable
         Takes how many of them are done, and how many have failed, after each.
 
     Raises
@@ -123,7 +125,7 @@ def work(job: SweepJob, tell: Callable[[int, int], None] = lambda _done, _failed
                 for treatment in group.treatments:
                     maker.make(treatment)
                     rows.keep_in_time()
-                    tell(len(finished.rows), len(finished.failures))
+                    report(len(finished.rows), len(finished.failures))
     finally:
         rows.keep()  # also where the sweep is interrupted
     return finished

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 RunId: TypeAlias = tuple[Labels, Labels, int]
 
-# A lost job is handed out again so often.
+# How often a lost job is handed out again.
 MOST_ATTEMPTS = 3
 
-# Fluid runs of a job at most, and the seconds that it is to take about: a sweep tells how far it is
-# by jobs, and with a worker a job is lost.
+# Fluid runs of a job at most, and about how many seconds it is to take: a sweep reports its
+# progress by jobs, and with a worker a job is lost.
 FLUID_RUNS, JOB_S = 200, 5.0
 
 
@@ -104,7 +104,7 @@ class SweepPlan:
     def lose_job(self, groups: Sequence[RunGroup]) -> list[RunGroup]:
         """Take back a job that was lost; return groups that are given up.
 
-        Which of several runs is to blame nobody knows: each is tried by itself.
+        Which of several runs is to blame is unknown: each is tried by itself.
         """
         given_up = []
         for group in groups:
@@ -125,7 +125,7 @@ class SweepPlan:
     def next_job(self, n_workers: int) -> tuple[RunGroup, ...]:
         """Return the groups of the next job; none where nothing is to do for now.
 
-        As long as nobody knows how long runs take, one group.
+        One group as long as the time of runs is unknown.
         """
         most, left_s = 1, JOB_S if self._spent else 0.0
         if self.experiment.engine == "fluid":

@@ -235,7 +235,7 @@ class _Sweep:
         progress: Callable[[SweepProgress], None] | None,
     ) -> None:
         self.plan, self.store, self.versions, self.others = plan, store, versions, others
-        self._tell = progress or _warner()
+        self._report = progress or _warner()
         self._trouble = ""
         self._kept = 0
         self._jobs: dict[Future[Finished], SweepJob] = {}
@@ -244,7 +244,7 @@ class _Sweep:
 
     def run(self, open_pool: Callable[[int], WorkerPool], *, retry_failed: bool) -> pd.DataFrame:
         self._trouble = self._take_kept(retry_failed=retry_failed)
-        self._tell(self._progress())
+        self._report(self._progress())
         self._trouble = ""
         if n_runs := self.plan.n_remaining():
             self.store.borrow_probes(self.others)
@@ -260,7 +260,7 @@ class _Sweep:
                     raise self._not_written(error) from None
                 raise
             pool.close()
-        self._tell(self._progress())
+        self._report(self._progress())
         return self.store.fold()
 
     def _take_kept(self, *, retry_failed: bool) -> str:
@@ -340,7 +340,7 @@ class _Sweep:
         if now_s - self._reported_s >= REPORT_S:
             self._reported_s = now_s
             self._trouble = pool.trouble()
-            self._tell(self._progress(*pool.ended()))
+            self._report(self._progress(*pool.ended()))
 
     def _progress(self, done: int = 0, failed: int = 0) -> SweepProgress:
         """Say how far it is, with runs that have ended in jobs that have not come back."""

@@ -46,7 +46,7 @@ def name_hosts(names: Sequence[str], most: int = 5) -> str:
 def never_ends(problem: Problem) -> InfeasibleError:
     """Return the error where the last byte arrives at an instant beyond all numbers."""
     return InfeasibleError(
-        f"some links are so slow that no number tells when all data have arrived at "
+        f"some links are too slow for a number to say when all data have arrived at "
         f"{problem.destination!r}; give them a bandwidth of 0, or leave them out",
         problem.sources,
     )

@@ -1,7 +1,7 @@
 """The earliest end with shared bottlenecks: Newton's method on linear programs.
 
 A capacity that arbitrary links share breaks the network structure. For a given length of the last
-piece of time, a linear program tells the largest share of all data that can arrive (`pricing`). Its
+piece of time, a linear program finds the largest share of all data that can arrive (`pricing`). Its
 dual values bound the share for every other length, too (`length_bounds`). The length at which that
 bound lets everything through is the next one to try: Newton's method, as for cuts in `quickest`
 (Dinkelbach, Management Science 13, 1967). With one piece all capacities grow alike, and the first

@@ -3,7 +3,7 @@
 A capacity that arbitrary arcs share breaks the structure of a network flow: what remains is a
 linear program with a column per arc. Of a million arcs an optimal flow uses a few thousand, so
 the program starts with few; its dual values put a price on data at every node and on room in
-every side constraint, and thereby tell of each absent arc whether it is worth having. Arcs that
+every side constraint, and thereby show whether an absent arc is worth having. Arcs that
 are join, until none is left: the flow is then optimal among all arcs (column generation: Ford and
 Fulkerson, Management Science 5, 1958; Dantzig and Wolfe, Operations Research 8, 1960).
 

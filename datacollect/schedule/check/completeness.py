@@ -130,7 +130,7 @@ def _require_all_that_lies_anywhere(
     if np.array_equal(lies, leaves):
         return
     there, gone = _by_host_and_source(lies), _by_host_and_source(leaves)
-    # What leaves a wrong host is missing elsewhere: the former tells more.
+    # What leaves a wrong host is missing elsewhere: the former says more.
     for pair in sorted(gone):
         wrong = _without(gone[pair], there.get(pair, []))
         if wrong:

@@ -1,4 +1,4 @@
-"""What a schedule tells about itself: data stored at hosts, use of links, completion times.
+"""What follows from a schedule: data stored at hosts, use of links, completion times.
 
 Everything here follows from the transfers. The functions take a well-formed schedule for granted;
 `datacollect.schedule.check.judge` is the one that doubts.

@@ -88,7 +88,7 @@ def simulate_ns3(
     ProblemError
         The network or the backlogs make no sense.
     SimulationError
-        ns-3 is not installed, aborted, or was told to do what it cannot; or the network is too
+        ns-3 is not installed, aborted, or was asked for what it cannot do; or the network is too
         large.
 
     Notes

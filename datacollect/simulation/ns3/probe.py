@@ -180,7 +180,7 @@ def probe_ns3(
     warm_up_s : float
         How long the background runs before the first probe.
     give_up_s : float
-        A probe ends after this time; its sample then tells what had arrived.
+        A probe ends after this time; its sample then gives what had arrived.
     progress : callable, optional
         Called with the simulated time and 0.
 

@@ -101,7 +101,7 @@ MOST_READ_BYTES = 16 * 2**20
 MOST_BODY_BYTES = 4 * 2**20
 MOST_ANSWER_BYTES = 16 * 2**20
 
-# What a peer may tell of others: names, sessions, files of a confirmation.
+# The most names, sessions, or files of a confirmation that a peer may list.
 MOST_TOLD_NAMES = 10_000
 MOST_CONFIRMED = 2**18
 
@@ -171,7 +171,7 @@ class WireConfirmation:
     changed, gone : tuple of str
         Paths.
     unreadable : tuple of (str, str)
-        Paths, and why, in the words of the agent's system. Old agents do not tell them.
+        Paths, and why, in the words of the agent's system. Old agents do not send them.
     """
 
     changed: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ class WireConfirmation:
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """What an agent tells everybody.
+    """What an agent says of itself to everybody.
 
     Attributes
     ----------
@@ -329,7 +329,7 @@ def facts_body(facts: AgentFacts) -> bytes:
 
 
 def parse_facts(body: bytes) -> AgentFacts:
-    """Return what an agent tells."""
+    """Return what an agent says of itself."""
     tree = parse_object(body)
     if tree.get("format") != FACTS_FORMAT:
         got = shown(tree.get("format"))
@@ -355,7 +355,7 @@ def sessions_body(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def parse_sessions(body: bytes) -> list[SessionFacts]:
-    """Return the sessions that an agent tells of."""
+    """Return the sessions that an agent lists."""
     rows = require_list(parse_object(body), "sessions", MOST_TOLD_NAMES)
     return [_session_facts(row) for row in rows]
 

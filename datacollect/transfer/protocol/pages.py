@@ -171,7 +171,7 @@ def _after_of(line: bytes) -> str | None:
 
 
 def _entry_of(line: bytes, place: str, most_extents: int) -> FileEntry | FolderEntry | LeftOut:
-    """Return what a line tells; of one that tells nothing that can be, that it does not."""
+    """Return what a line lists; an entry that is left out for a line that cannot be read."""
     if len(line) > MOST_LINE_BYTES:
         return LeftOut(place, f"its line in the list has more than {MOST_LINE_BYTES} bytes")
     try:

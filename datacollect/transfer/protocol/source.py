@@ -171,7 +171,7 @@ class Peer(Protocol):
         """Return which files are not as listed any more; nothing is under way."""
 
     def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
-        """Return the BLAKE3 of each segment at the source, None for those that it cannot tell.
+        """Return the BLAKE3 of each segment at the source, None for those that it cannot compute.
 
         None in all: this source hashes nothing without sending it.
         """

@@ -256,9 +256,9 @@ class Arriving:
     def _failure(self) -> Exception | None:
         return self._recorder.failure
 
-    def start(self, tell: Callable[[list[PieceKey], Exception | None], None]) -> None:
+    def start(self, report: Callable[[list[PieceKey], Exception | None], None]) -> None:
         """Begin to record what is written, in a thread."""
-        self._recorder.start(tell)
+        self._recorder.start(report)
 
     def look(self) -> None:
         """Raise `StoreError` where nothing can be recorded any more."""

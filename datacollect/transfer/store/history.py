@@ -1,4 +1,4 @@
-"""What a pull's log tells of rates over time: what was planned, what came, what went wrong."""
+"""Rates over time from a pull's log: what was planned, what arrived, what went wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datacollect.numbers.arrays import FloatArray
     from datacollect.schedule.schedule import Schedule
 
-# What has come is noted so often, and less often the longer a pull takes.
+# How often arrivals are noted; less often the longer a pull takes.
 NOTED_S, NOTED_PART = 0.5, 1 / 500
 MOVED = "bytes by route"
 # What is drawn where it happened.

@@ -126,7 +126,7 @@ class Places(Looking):
         return Taken(f"{found.at} is there already and is {found.kind.value}: {_OVERWRITE}")
 
     def _judged_above(self, found: Found, number: int, source: str) -> Taken | None:
-        """Judge what lies where a folder is wanted: a file of ours that is gone makes way."""
+        """Judge what lies where a folder is wanted: a file of ours that is gone is replaced."""
         path = found.at.removeprefix(f"{source}/")
         if found.kind is Kind.FILE and self._is_ours(found, number, path):
             if not self._state.is_expected(number, path):
@@ -155,7 +155,7 @@ class Places(Looking):
         return any(is_as_placed(found.stat, stamp) for stamp in stamps)
 
     def _clear(self, found: Found, number: int, staging: tuple[int, str]) -> None:
-        """Take away what is to make way: forgotten first, so that no crash finds it lost."""
+        """Remove what is replaced: forgotten first, so that no crash finds it lost."""
         if found.kind is Kind.NOTHING:
             return
         source, *below = found.at.split("/")

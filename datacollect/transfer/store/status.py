@@ -134,7 +134,7 @@ def status_of(folder: str | PathLike[str]) -> Status:
 
 
 def verify_of(
-    folder: str | PathLike[str], tell: Callable[[VerifyProgress], None] = lambda _: None
+    folder: str | PathLike[str], report: Callable[[VerifyProgress], None] = lambda _: None
 ) -> Verified:
     """Read all files again that have come into a folder, and compare them with what came.
 
@@ -147,7 +147,7 @@ def verify_of(
     """
     state = _state_of(folder)
     try:
-        return verified_files(Path(folder), state, tell)
+        return verified_files(Path(folder), state, report)
     except OSError as error:
         raise _unreadable(folder, error) from error
     finally:

@@ -72,7 +72,7 @@ class Verified(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        told = {
+        wrong = {
             key: [{"source": each.source, "path": each.path, "why": each.why} for each in found]
             for key, found in (
                 ("altered", self.altered),
@@ -80,11 +80,11 @@ class Verified(NamedTuple):
                 ("unverifiable", self.unverifiable),
             )
         }
-        return {"files": self.n_files, "bytes": self.n_bytes, **told}
+        return {"files": self.n_files, "bytes": self.n_bytes, **wrong}
 
 
 def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes]]) -> bool | None:
-    """Whether an open file has the hashes of its parts; None where these do not tell all of it."""
+    """Whether an open file has the hashes of its parts; None where these do not cover all of it."""
     end = 0
     for offset, length, _ in hashes:
         if offset != end:
@@ -98,7 +98,7 @@ def is_as_recorded(fd: int, n_bytes: int, hashes: Sequence[tuple[int, int, bytes
 
 
 def verified_files(
-    folder: Path, state: Reading, tell: Callable[[VerifyProgress], None] = lambda _: None
+    folder: Path, state: Reading, report: Callable[[VerifyProgress], None] = lambda _: None
 ) -> Verified:
     """Read all files again that are done, and compare them with what came.
 
@@ -107,16 +107,16 @@ def verified_files(
     """
     root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return _Verifying(folder, root_fd, state, tell).run()
+        return _Verifying(folder, root_fd, state, report).run()
     finally:
         os.close(root_fd)
 
 
 class _Verifying:
     def __init__(
-        self, folder: Path, root_fd: int, state: Reading, tell: Callable[[VerifyProgress], None]
+        self, folder: Path, root_fd: int, state: Reading, report: Callable[[VerifyProgress], None]
     ) -> None:
-        self._state, self._tell = state, tell
+        self._state, self._report = state, report
         self._folders = Folders(root_fd)
         self._notes = _Notes(folder / STATE_FOLDER / NOTED_IN)
         self._found = Verified(0, 0, [], [], [])
@@ -227,7 +227,7 @@ class _Verifying:
         if at_once or now_s >= self._reported_s + REPORT_S:
             self._reported_s = now_s
             self._notes.flush()
-            self._tell(VerifyProgress(self._n_files, self._n_bytes, *self._all))
+            self._report(VerifyProgress(self._n_files, self._n_bytes, *self._all))
 
 
 class _Notes:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartTls:
-    """Greet as TLS's server, then tell the head of each request by `Asked`."""
+    """Greet as TLS's server, then report the head of each request by `Asked`."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadHead:
-    """Read a request without TLS, and not a byte further; tell it by `HeadRead`."""
+    """Read a request without TLS, and not a byte further; report it by `HeadRead`."""
 
     session: int
 

@@ -1,4 +1,4 @@
-"""What the shell of one session needs of the whole agent's."""
+"""What one session needs of the agent's shell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AgentContext(Protocol):
     head_s: float
 
     def tell(self, event: Event) -> None:
-        """Tell the core what has happened, and do what it says."""
+        """Hand an event to the core, and carry out its actions."""
 
     def now(self) -> Now:
         """Return this instant."""

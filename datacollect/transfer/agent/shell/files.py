@@ -140,7 +140,7 @@ class Folder:
         return AS_LISTED if is_as_listed(found, file) else CHANGED
 
     def stale(self, files: Iterable[FileEntry]) -> WireConfirmation:
-        """Return which of the files have changed or gone; what cannot be read, reading tells."""
+        """Return which of the files have changed or gone; unreadable ones are found by reading."""
         changed: dict[str, None] = {}
         gone: dict[str, None] = {}
         for file in files:
@@ -327,7 +327,7 @@ def words_of(error: OSError) -> str:
 def extents_of(number: int, found: os.stat_result) -> tuple[tuple[int, int], ...] | None:
     """Return offset and length of each range of an open file that holds data.
 
-    None: it has no holes, more ranges than are told, or its file system does not tell.
+    None: it has no holes, more ranges than are listed, or its file system does not report them.
     """
     n_bytes = found.st_size
     if found.st_blocks * BLOCK_UNIT_BYTES >= n_bytes:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class PlainSession:
     """A connection in the loop's thread, until TLS takes it over or it ends.
 
-    Does what its core's actions say and tells what comes of it.
+    Does what its core's actions say and reports the outcome.
     """
 
     def __init__(self, shell: AgentContext, number: int, connection: socket.socket) -> None:
@@ -73,7 +73,7 @@ class PlainSession:
             self._report_passed(spent=False)
 
     def resize(self, size_bytes: int) -> None:
-        """Let its pipes be so large."""
+        """Set the size of its pipes."""
         if self._relay is not None:
             self._relay.resize(size_bytes)
 
@@ -174,7 +174,7 @@ class PlainSession:
     def _establish(self, most_bytes: int | None) -> None:
         assert self._far is not None
         try:
-            # A socket that has sent nothing yet takes so little at once.
+            # A socket that has sent nothing yet takes this little at once.
             self._near.send(ESTABLISHED)
             self._relay = Relay(
                 self._shell.loop, self._near, self._far, most_bytes, self._spent, self._relay_ended

@@ -229,7 +229,7 @@ class TlsSession:
         return events.Asked(now, self._number, method, target, headers, body_bytes)
 
     def _read_body(self, n_bytes: int) -> None:
-        """Read what the head has announced, and tell it; it may come slowly, but must come."""
+        """Read the body that the head has announced, and report it; it may be slow."""
         assert self._http is not None
         assert self._tls is not None
         if self._http.they_are_waiting_for_100_continue:

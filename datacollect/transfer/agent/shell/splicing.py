@@ -86,7 +86,7 @@ class Relay:
         self._loop.watch(self.far.fileno(), BOTH_ON_CHANGE, self._far_ready)
 
     def resize(self, size_bytes: int) -> None:
-        """Let the pipes be so large, if what is in them fits."""
+        """Set the size of the pipes, if what is in them fits."""
         self._up.resize(size_bytes)
         self._down.resize(size_bytes)
 
@@ -97,7 +97,7 @@ class Relay:
         return moved
 
     def end(self, why: str, *, reset: bool) -> None:
-        """Close both sides, by a reset if something is cut off, and tell why."""
+        """Close both sides, by a reset if something is cut off, and report why."""
         if self._over:
             return
         self._over = True

@@ -97,7 +97,7 @@ def written_parts(data: memoryview, offset: int) -> Iterator[tuple[int, int]]:
 
 
 def is_hole(fd: int, offset: int, n_bytes: int) -> bool:
-    """Whether a part of an open file holds no data, as far as the file system tells."""
+    """Whether a part of an open file holds no data, as far as the file system knows."""
     try:
         return os.lseek(fd, offset, os.SEEK_DATA) >= offset + n_bytes
     except OSError:  # nothing but a hole from there on, or nothing at all

@@ -1,4 +1,4 @@
-"""What a state says, to whoever asks: a pull of its own state, `status` of a copy in memory."""
+"""Questions to a state: a pull asks its own state, `status` a copy in memory."""
 
 from __future__ import annotations
 
