@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from datacollect.explanation.full_capacities import FullCapacities
-from datacollect.explanation.resources import TURNS, Resource, Then, resource_name, values_text
+from datacollect.explanation.resources import TURNS, Resource, ValueFrom, resource_name, values_text
 from datacollect.explanation.tolerances import FULL
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Limit:
     resource : Resource
         Kind ``"turns"``: the host waits for its turn.
     name : str
-    values : tuple of Then
+    values : tuple of ValueFrom
         Its value, each time that a forecast changes it: bytes per second; bytes of storage; the
         release, in seconds; how many hosts send at once.
     from_s, to_s : float
@@ -48,7 +48,7 @@ class Limit:
 
     resource: Resource
     name: str
-    values: tuple[Then, ...]
+    values: tuple[ValueFrom, ...]
     from_s: float
     to_s: float
     sources: tuple[str, ...]

@@ -58,7 +58,7 @@ class SweepPlan:
         self._out = dict.fromkeys(self._settings, 0)  # groups handed out
         self._attempts: dict[RunGroup, int] = {}
         self._guess = {setting: self._guessed_cost(setting) for setting in self._settings}
-        self._spent: dict[Labels, tuple[int, float]] = {}  # runs, seconds
+        self._cpu_cost: dict[Labels, tuple[int, float]] = {}  # runs, seconds
         self.finished: set[Labels] = set()
         self.last_failure = ""
 
@@ -72,8 +72,8 @@ class SweepPlan:
                 continue
             self.rows[run] = row
             self.failed.discard(run)
-            n, spent_s = self._spent.get(run[0], (0, 0.0))
-            self._spent[run[0]] = n + 1, spent_s + self.spent_s(row)
+            n, cpu_cost_s = self._cpu_cost.get(run[0], (0, 0.0))
+            self._cpu_cost[run[0]] = n + 1, cpu_cost_s + self.cpu_cost_s(row)
 
     def add_failures(self, failures: Iterable[Mapping[str, Any]]) -> None:
         """Take note of runs that failed."""
@@ -84,7 +84,7 @@ class SweepPlan:
                 what = shown_labels(failure["labels"])
                 self.last_failure = f"{what}, seed {run[2]}: {failure['reason']}"
 
-    def spent_s(self, row: Mapping[str, Any]) -> float:
+    def cpu_cost_s(self, row: Mapping[str, Any]) -> float:
         """Return the processor time of a run, and of its part of the measurement."""
         return float(row["cpu_s"]) + float(row["probes_cpu_s"]) / len(self._treatments)
 
@@ -127,7 +127,7 @@ class SweepPlan:
 
         One group as long as the time of runs is unknown.
         """
-        most, left_s = 1, JOB_S if self._spent else 0.0
+        most, left_s = 1, JOB_S if self._cpu_cost else 0.0
         if self.experiment.engine == "fluid":
             n_todo = sum(map(len, self._todo.values()))
             share = math.ceil(n_todo / n_workers)
@@ -148,12 +148,12 @@ class SweepPlan:
 
     def cost(self, setting: Labels) -> float:
         """Return about how many seconds of processor time one run of a setting takes."""
-        if setting in self._spent:
-            n, spent_s = self._spent[setting]
-            return spent_s / n
-        known = sum(self._guess[other] * n for other, (n, _) in self._spent.items())
-        spent_s = sum(spent for _, spent in self._spent.values())
-        return self._guess[setting] * (spent_s / known if known else 1.0)
+        if setting in self._cpu_cost:
+            n, cpu_cost_s = self._cpu_cost[setting]
+            return cpu_cost_s / n
+        known = sum(self._guess[other] * n for other, (n, _) in self._cpu_cost.items())
+        cpu_cost_s = sum(cost_s for _, cost_s in self._cpu_cost.values())
+        return self._guess[setting] * (cpu_cost_s / known if known else 1.0)
 
     def remaining_cost_s(self) -> float:
         """Return about how much processor time is left for what is known to be to do."""

@@ -240,7 +240,7 @@ class _Sweep:
         self._kept = 0
         self._jobs: dict[Future[Finished], SweepJob] = {}
         self._began_s = self._reported_s = time.monotonic()
-        self._spent_s = 0.0  # processor time of the runs of this start
+        self._cpu_cost_s = 0.0  # processor time of the runs of this start
 
     def run(self, open_pool: Callable[[int], WorkerPool], *, retry_failed: bool) -> pd.DataFrame:
         self._trouble = self._take_kept(retry_failed=retry_failed)
@@ -314,12 +314,12 @@ class _Sweep:
         finished = future.result()
         for row in finished.rows:
             where = ", ".join(f"{axis.name} {row[axis.name]}" for axis in job.experiment.axes)
-            took_s = self.plan.spent_s(row)
+            took_s = self.plan.cpu_cost_s(row)
             LOG.info("a run took %s of a processor: %s", about_duration(took_s), where)
         for failure in finished.failures:
             LOG.info("a run failed: %s", failure["reason"])
         keep(finished, self.store, job.experiment.engine)
-        self._spent_s += sum(map(self.plan.spent_s, finished.rows))
+        self._cpu_cost_s += sum(map(self.plan.cpu_cost_s, finished.rows))
         self.plan.add_rows(finished.rows)
         self.plan.add_failures(finished.failures)
         self.plan.end_job(job.groups)
@@ -346,8 +346,8 @@ class _Sweep:
         """Say how far it is, with runs that have ended in jobs that have not come back."""
         elapsed_s = time.monotonic() - self._began_s
         left_s = None
-        if self._spent_s > 0:
-            left_s = self.plan.remaining_cost_s() * elapsed_s / self._spent_s
+        if self._cpu_cost_s > 0:
+            left_s = self.plan.remaining_cost_s() * elapsed_s / self._cpu_cost_s
         return SweepProgress(
             done=len(self.plan.rows) + done,
             failed=len(self.plan.failed) + failed,

@@ -19,9 +19,9 @@ STRANGER = PrivateKey(b"whom none of the agents here has")
 FILE = FileEntry("run7/a.tar", 1000, 5, 7)
 
 
-def at(s: float) -> events.Now:
+def at(s: float) -> events.ClockReading:
     """Return the instant so many seconds after the start; its clocks differ."""
-    return events.Now(s, START_S + s)
+    return events.ClockReading(s, START_S + s)
 
 
 def core(tmp_path, *, used=None, **limits) -> AgentCore:

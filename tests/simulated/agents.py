@@ -87,8 +87,8 @@ class SimulatedAgent:
     # Time ------------------------------------------------------------------------------------
 
     @property
-    def now(self) -> events.Now:
-        return events.Now(self.monotonic_s, self.offset_s + self.monotonic_s)
+    def now(self) -> events.ClockReading:
+        return events.ClockReading(self.monotonic_s, self.offset_s + self.monotonic_s)
 
     def _pass_time(self) -> None:
         self.monotonic_s += self.draws.choice((0.1, 1.0, 5.0, 30.0, 59.0, 61.0))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from datacollect.errors import ProblemError, StoreError
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
-from datacollect.transfer.store.looking import displaced_files
+from datacollect.transfer.store.path_lookup import displaced_files
 from datacollect.transfer.store.state.holes import data_bytes
 from datacollect.transfer.store.state.reading import FileState, Missing, Wanted
 from datacollect.transfer.store.state.snapshot import snapshot_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
 
-    from datacollect.transfer.store.looking import Displaced
+    from datacollect.transfer.store.path_lookup import Displaced
     from datacollect.transfer.store.state.reading import Reading
     from datacollect.transfer.store.verifying import Verified, VerifyProgress
 

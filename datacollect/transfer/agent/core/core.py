@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datacollect.net.tickets import Ticket
     from datacollect.transfer.agent.config.file import AgentConfig
     from datacollect.transfer.agent.core.actions import Action
-    from datacollect.transfer.agent.core.events import Event, Now
+    from datacollect.transfer.agent.core.events import ClockReading, Event
 
 TLS_FIRST_BYTE = 0x16
 
@@ -158,7 +158,7 @@ class AgentCore:
         self.used_until_s[ticket.nonce] = until_s
         return [actions.KeepNonce(session.number, ticket.nonce, until_s)]
 
-    def _judged(self, session: AgentSession, request: ConnectRequest, now: Now) -> Ticket:
+    def _judged(self, session: AgentSession, request: ConnectRequest, now: ClockReading) -> Ticket:
         """Return the ticket of a request to connect, or refuse it."""
         if session.refused_for is not None:
             raise RefusedError(f"{session.refused_for}; try again later", 503)
@@ -271,7 +271,7 @@ class AgentCore:
 
     # Ends ------------------------------------------------------------------------------------
 
-    def _tick(self, now: Now) -> list[Action]:
+    def _tick(self, now: ClockReading) -> list[Action]:
         for nonce in [
             nonce for nonce, until_s in self.used_until_s.items() if until_s <= now.unix_s
         ]:
@@ -284,7 +284,7 @@ class AgentCore:
             done += self._late(session, now)
         return done
 
-    def _late(self, session: AgentSession, now: Now) -> list[Action]:
+    def _late(self, session: AgentSession, now: ClockReading) -> list[Action]:
         """Return what becomes of a session that has taken too long."""
         limits, now_s = self.limits, now.monotonic_s
         waited_s, idle_s = now_s - session.since_s, now_s - session.active_s
@@ -307,7 +307,7 @@ class AgentCore:
             return self._close(session, "nothing has moved for long")
         return []
 
-    def _stop(self, now: Now) -> list[Action]:
+    def _stop(self, now: ClockReading) -> list[Action]:
         first = self.stopping_since_s is None
         now_s = now.monotonic_s
         if first:
@@ -346,7 +346,7 @@ class AgentCore:
         life = {"up_bytes": session.up_bytes, "down_bytes": session.down_bytes, "why": event.why}
         return [*noted, actions.WriteLog("ended", session.facts() | life)]
 
-    def _end_if_done(self, now: Now) -> list[Action]:
+    def _end_if_done(self, now: ClockReading) -> list[Action]:
         if self.stopping_since_s is None or self.finished:
             return []
         if self.sessions and now.monotonic_s < self._drained_s + LEFT_AFTER_S:
@@ -359,18 +359,20 @@ class AgentCore:
         session.phase = Phase.ENDING
         return [actions.EndSession(session.number, why, reset)]
 
-    def _close_noted(self, session: AgentSession, why: str, now: Now) -> list[Action]:
+    def _close_noted(self, session: AgentSession, why: str, now: ClockReading) -> list[Action]:
         return [
             *self._noted("refused", session.facts() | {"why": why}, now),
             *self._close(session, why),
         ]
 
-    def _refuse(self, session: AgentSession, status: int, text: str, now: Now) -> list[Action]:
+    def _refuse(
+        self, session: AgentSession, status: int, text: str, now: ClockReading
+    ) -> list[Action]:
         noted = self._noted("refused", session.facts() | {"status": status, "why": text}, now)
         session.phase = Phase.ENDING
         return [*noted, actions.Refuse(session.number, status, text)]
 
-    def _noted(self, what: str, facts: dict[str, Any], now: Now) -> list[Action]:
+    def _noted(self, what: str, facts: dict[str, Any], now: ClockReading) -> list[Action]:
         """Log what strangers can bring about, so that they cannot fill the disk with it."""
         if not self._log.take(now.monotonic_s):
             self._unlogged += 1

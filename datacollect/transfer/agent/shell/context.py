@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import socket
     import ssl
 
-    from datacollect.transfer.agent.core.events import Event, Now
+    from datacollect.transfer.agent.core.events import ClockReading, Event
     from datacollect.transfer.agent.shell.loop import Loop
     from datacollect.transfer.agent.shell.nonces import UsedNonces
 
@@ -33,7 +33,7 @@ class AgentContext(Protocol):
     def tell(self, event: Event) -> None:
         """Hand an event to the core, and carry out its actions."""
 
-    def now(self) -> Now:
+    def now(self) -> ClockReading:
         """Return this instant."""
 
     def forget(self, number: int) -> None:

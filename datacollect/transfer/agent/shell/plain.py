@@ -67,7 +67,7 @@ class PlainSession:
         elif isinstance(action, actions.EndSession):
             self._end(action.why, reset=action.reset)
 
-    def tell_moved(self) -> None:
+    def report_passed(self) -> None:
         """Tell how much has been relayed since the last time."""
         if self._relay is not None:
             self._report_passed(spent=False)

@@ -167,7 +167,7 @@ class TlsSession:
             rows = [{**row, **self._shell.tcp_facts(row["session"])} for row in action.rows]
             self._respond(200, sessions_body(rows))
 
-    def tell_moved(self) -> None:
+    def report_passed(self) -> None:
         """Tell how much of an answer has left since the last time, from the loop's thread."""
         moved_bytes = self._moved_bytes
         if moved_bytes != self._reported_bytes:
