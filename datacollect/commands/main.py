@@ -27,6 +27,7 @@ from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
+from datacollect.commands.method_options import why_not
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
@@ -129,8 +130,10 @@ def _usage_error(error: Any) -> int:
     # "Invalid value for '--x': 'y' is not one of 'z', ...": the last quoted word was given
     word = given.rpartition(": ")[2].strip("'")
     hint = nearest_hint(word, choices.rstrip(".").replace("'", "").split(", ")) if choices else ""
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
+    if context and option and (why := why_not(context.info_name, option)):
+        message = f"{option}: {why}"
     complain(f"error: {message.removesuffix('.') if hint else message}{hint}")
-    context = getattr(error, "ctx", None)
     command = context.command_path if context else PROGRAM
     complain(f"try: {command} --help")
     return BAD_INPUT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
 
 import typer
 
@@ -17,12 +17,12 @@ from datacollect.files.clock_times import is_clock_time
 from datacollect.files.kinds import Choice, Instant, ListOf, Number, Share, Whole
 from datacollect.methods.choice import METHODS, own_methods
 from datacollect.methods.options.option import flag
-from datacollect.methods.places import require_fit
+from datacollect.methods.places import options_in, refused_in, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from datacollect.methods.options.option import MethodOptions, Option
+    from datacollect.methods.options.option import MethodOptions, Option, Place
     from datacollect.problem.problem import Problem
 
 
@@ -108,6 +108,27 @@ def options_asked(method: str, given: Mapping[str, Any], problem: Problem) -> Me
     own = {name: value for name, value in given.items() if name in spec.takes}
     values = {name: _value(spec.takes[name], name, value, problem) for name, value in own.items()}
     return spec.asked(values)
+
+
+# What says for a command how a method plans, where that is a file; and what the file calls it.
+_FILES: dict[str, tuple[Place, str]] = {
+    "pull": ("pull", "the collection file says that, as planning."),
+    "simulate": ("scenario", "the scenario says that, as method."),
+}
+
+
+def why_not(command: str, option: str) -> str:
+    """Return why a command has no such option, though methods do; empty: they do not either.
+
+    >>> why_not("pull", "--prefer")
+    'the collection file says that, as planning.prefer'
+    """
+    if command not in ("plan", "compare", *_FILES):
+        return ""
+    place, said = _FILES.get(command, (cast("Place", command), ""))
+    found = {flag(name): f"{said}{name}" for name in options_in(place)} if said else {}
+    found |= {flag(name): why for name, why in refused_in(place).items()}
+    return found.get(option, "")
 
 
 def _value(about: Option, name: str, value: Any, problem: Problem) -> Any:
