@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
 
 import typer
@@ -14,7 +15,7 @@ from datacollect.commands.options import not_negative, part, positive, split_nam
 from datacollect.errors import ProblemError
 from datacollect.files.choices import Method, RunMethod
 from datacollect.files.clock_times import is_clock_time
-from datacollect.files.kinds import Choice, Instant, ListOf, Number, Share, Whole
+from datacollect.files.kinds import Choice, Flag, Instant, ListOf, Number, Share, Whole
 from datacollect.methods.choice import METHODS, own_methods
 from datacollect.methods.options.option import flag
 from datacollect.methods.places import options_in, refused_in, require_fit
@@ -26,10 +27,40 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 
-def _named(words: Sequence[str]) -> Any:
-    """Return what an option that names a method is; other packages may bring more than these."""
+# Commands whose --method also names methods of other packages, and our own that each takes.
+NAMING = {"plan": get_args(Method), "pull": get_args(RunMethod), "simulate": get_args(RunMethod)}
+
+
+def brought_methods(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the methods of other packages that a command's line names: all, if it asks for help.
+
+    They are looked for only then.
+
+    >>> brought_methods(["plan", "upload.toml", "--method", "direct"])
+    ()
+    """
+    if not arguments or arguments[0] not in NAMING:
+        return ()
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    named = {after for option, after in pairs if option == "--method"}
+    named |= {each.removeprefix("--method=") for each in arguments if each.startswith("--method=")}
+    asks = not {"-h", "--help"}.isdisjoint(arguments)
+    if not asks and named <= METHODS.own.keys():
+        return ()
+    others = [name for name in METHODS.names() if name not in METHODS.own]
+    return tuple(others if asks else named.intersection(others))
+
+
+def method_names(command: str, brought: Sequence[str] = ()) -> str:
+    """Return the names of methods as help writes them."""
+    return f"<{'|'.join((*NAMING[command], *brought))}>"
+
+
+def _named(command: str) -> dict[str, Any]:
+    """Return what --method of a command is."""
 
     def known(name: str | None) -> str | None:
+        words = NAMING[command]
         if name is not None and name not in words:
             names = [*words, *(name for name in METHODS.names() if name not in METHODS.own)]
             if name not in names:
@@ -37,7 +68,7 @@ def _named(words: Sequence[str]) -> Any:
                 raise typer.BadParameter(f"{name!r} is not one of {listed}.")
         return name
 
-    return {"metavar": f"<{'|'.join(words)}>", "callback": known}
+    return {"metavar": method_names(command), "callback": known}
 
 
 if TYPE_CHECKING:
@@ -45,22 +76,18 @@ if TYPE_CHECKING:
     PullMethod: TypeAlias = RunMethod
     SimulateMethod: TypeAlias = RunMethod | None
 else:
-    PlanMethod = Annotated[
-        str, typer.Option("--method", help="Planning method.", **_named(get_args(Method)))
-    ]
+    PlanMethod = Annotated[str, typer.Option("--method", help="Planning method.", **_named("plan"))]
     PullMethod = Annotated[
         str,
         typer.Option(
             "--method",
             help="How routes and connections are chosen.",
-            **_named(get_args(RunMethod)),
+            **_named("pull"),
         ),
     ]
     SimulateMethod = Annotated[
         str | None,
-        typer.Option(
-            "--method", help="Method, instead of the scenario's.", **_named(get_args(RunMethod))
-        ),
+        typer.Option("--method", help="Method, instead of the scenario's.", **_named("simulate")),
     ]
 
 
@@ -76,14 +103,18 @@ def taking(names: Mapping[str, Option], after: str) -> Callable[..., Any]:
     """
 
     def made(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(*given: Any, **asked: Any) -> Any:
+            return command(*given, **asked)
+
         signature = inspect.signature(command, eval_str=True)
         kept = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         at = 1 + [each.name for each in kept].index(after)
         parameters = [*kept[:at], *(_parameter(*each) for each in names.items()), *kept[at:]]
         # typer reads both.
-        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {each.name: each.annotation for each in parameters}
-        return command
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
 
     return made
 
@@ -177,7 +208,9 @@ def _typed(about: Option) -> tuple[Any, dict[str, Any]]:
             return str, {"metavar": "S", "callback": _instant(number)}
         case ListOf():
             return str, {"metavar": "HOST,HOST,..."}
-    raise AssertionError(f"no option of the command line has values like {about.kind}")
+        case Flag():
+            return bool, {}
+    return str, {"metavar": "TEXT"}
 
 
 def _instant(number: Number) -> Callable[[str | None], str | None]:

@@ -9,26 +9,34 @@ from typing import TYPE_CHECKING, Any
 from datacollect.errors import ProblemError
 from datacollect.files.fields import Field, Table
 from datacollect.files.kinds import Choice
-from datacollect.methods.choice import METHODS, find_method, own_methods
+from datacollect.methods.choice import METHODS, find_method, own_methods, planners
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from datacollect.files.kinds import Schema
     from datacollect.methods.options.option import Option, Place
     from datacollect.methods.options.spec import MethodSpec
 
 
-def options_in(place: Place) -> dict[str, Option]:
-    """Return the options of our own methods that a place takes, by name, in one order for all.
+def options_in(place: Place, brought: Sequence[str] = ()) -> dict[str, Option]:
+    """Return the options of methods that a place takes, by name, in one order for all.
 
+    Parameters
+    ----------
+    place : str
+    brought : sequence of str, optional
+        Methods of other packages, whose options join those of our own.
+
+    Examples
+    --------
     >>> list(options_in("pull"))
     ['solver', 'prefer', 'time_limit_s', 'hysteresis', 'first', 'derate']
     """
     found: dict[str, Option] = {}
     order: list[str] = []
     # The last methods first: they have the most options, and the others' go in between.
-    for spec in reversed(own_methods()):
+    for spec in (*reversed(own_methods()), *map(METHODS.get, brought)):
         taken = {n: about for n, about in spec.takes.items() if place not in about.not_in}
         found = taken | found
         at = len(order)
@@ -127,7 +135,7 @@ def require_fit(
         if name in spec.takes:
             _require_possible(spec.takes[name], name, names, place, spelled)
             continue
-        owners = [other for other in own_methods() if name in other.takes and other.plan]
+        owners = [other for other in planners() if name in other.takes]
         lacking = owners[0].takes[name].lacking
         if not lacking:
             known = " or ".join(other.name for other in owners)
