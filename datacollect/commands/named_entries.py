@@ -34,24 +34,38 @@ def named_in(registry: Registry[Any]) -> Callable[[str | None], str | None]:
     return known
 
 
+def telling_of(registry: Registry[Any]) -> Callable[[Any], Any]:
+    """Return an option's callback that has help tell of a registry's entries, and changes nothing."""
+
+    def unchanged(value: Any) -> Any:
+        return value
+
+    unchanged.told = registry  # type: ignore[attr-defined] # typer keeps it where it wraps this
+    return unchanged
+
+
 def describe_entries(parameters: Iterable[Any]) -> None:
     """Have help tell which entries there are, what each is, and which options it brings."""
     for parameter in parameters:
         registry = _registry_of(parameter)
-        if registry is None:
-            continue
-        names = registry.names()
-        parameter.metavar = f"[{'|'.join(names)}]"
-        by_text: dict[str, list[str]] = {}
-        options = []
-        for name in names:
-            entry = registry.get(name)
-            by_text.setdefault(entry.text, []).append(name)
-            for option, its in entry.options.items():
-                choices = f" {'|'.join(its.choices)}" if its.choices else ""
-                options.append(f" {name} takes --{option}{choices}: {its.text}.")
-        texts = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
-        parameter.help = f"{parameter.help} {texts}.{''.join(options)}"
+        if registry is not None:
+            parameter.metavar = f"[{'|'.join(registry.names())}]"
+        registry = registry or getattr(parameter.callback, "told", None)
+        if registry is not None:
+            parameter.help = f"{parameter.help} {_texts_of(registry)}"
+
+
+def _texts_of(registry: Registry[Any]) -> str:
+    by_text: dict[str, list[str]] = {}
+    options = []
+    for name in registry.names():
+        entry = registry.get(name)
+        by_text.setdefault(entry.text, []).append(name)
+        for option, its in getattr(entry, "options", {}).items():
+            choices = f" {'|'.join(its.choices)}" if its.choices else ""
+            options.append(f" {name} takes --{option}{choices}: {its.text}.")
+    texts = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
+    return f"{texts}.{''.join(options)}"
 
 
 def take_own_options(
