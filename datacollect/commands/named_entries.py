@@ -35,7 +35,7 @@ def named_in(registry: Registry[Any]) -> Callable[[str | None], str | None]:
 
 
 def telling_of(registry: Registry[Any]) -> Callable[[Any], Any]:
-    """Return an option's callback that has help tell of a registry's entries, and changes nothing."""
+    """Return a callback for options of which help tells a registry's entries."""
 
     def unchanged(value: Any) -> Any:
         return value

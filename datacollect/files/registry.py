@@ -87,6 +87,8 @@ class Registry(Generic[EntryT]):
                 f"{place} must be of the class {self.kind.__module__}.{self.kind.__qualname__}, "
                 f"got {type(found).__qualname__}; update or uninstall the package"
             )
+        if (own := getattr(found, "name", name)) != name:
+            raise ProblemError(f"{place} calls itself {own!r}; update or uninstall the package")
         return found
 
     def brought(self) -> Iterator[EntryT]:

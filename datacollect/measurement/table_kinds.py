@@ -39,11 +39,8 @@ def kind_of(
     'Skyplane'
     """
     if columns is None:
-        return (
-            None
-            if {"from", "to"} <= set(header)
-            else next(_fitting(header, READERS.entries()), None)
-        )
+        is_ours = {"from", "to"} <= set(header)
+        return None if is_ours else next(_fitting(header, READERS.entries()), None)
     for theirs, ours in columns.items():
         if theirs not in header:
             raise ProblemError(
