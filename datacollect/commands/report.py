@@ -152,7 +152,7 @@ def _show_own(sweep: SweepReport) -> None:
     emit_facts(
         [
             ("sweep", f"{sweep.name}: {sweep.n_runs} runs, {sweep.engine} engine"),
-            ("time", sweep.spent.words),
+            ("time", sweep.cpu_cost.words),
         ]
     )
     if chance.words:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Deadline:
+class DeadlineSaving:
     """What a plan with a deadline saves by ending later than it could.
 
     Attributes
@@ -87,7 +87,7 @@ class PlanExplanation:
         What it was planned to minimise, where known.
     money : float or None
         Price of all links; None where they have none.
-    deadline : Deadline or None
+    deadline : DeadlineSaving or None
         Where it was planned for one.
     coordinated_s : float or None
         When a coordinated plan ends; None for such a plan itself, and where there is none.
@@ -98,7 +98,7 @@ class PlanExplanation:
     connections : int or None
         So many it was to share out; None: one per hop of each route.
     more : tuple of ConnectionGain
-        What a few more would save, the links where most first, all shared out anew last.
+        What a few more would save, the links where most first; last, with all shared out again.
     """
 
     method: str
@@ -109,7 +109,7 @@ class PlanExplanation:
     chunk_s: float | None = None
     prefer: Preference | None = None
     money: float | None = None
-    deadline: Deadline | None = None
+    deadline: DeadlineSaving | None = None
     coordinated_s: float | None = None
     binds: tuple[Limit, ...] = ()
     advice: PlanAdvice = field(default_factory=PlanAdvice)

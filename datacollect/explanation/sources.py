@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_LINKS_SOLVED = 20_000_000
 FEWEST_SOURCES_SOLVED = 10
 
-# Of a source's rivals so many are listed, and of what held it back before its end.
+# The most rivals of a source that are listed, and the most limits before its end.
 MOST_RIVALS, MOST_EARLIER = 20, 2
 
 
@@ -65,7 +65,7 @@ class SourceExplanation:
         ``"deadline"``: it ends after all could have ended, as a deadline allows.
     text : str
     limits : tuple of Limit
-        What holds its data back in the plan, and when: constraints that are full on their way.
+        What holds its data back in the plan, and when: constraints that are full on their routes.
     shared_with : tuple of str
         Other sources that use what holds it back at its end; of many the first.
     n_shared_with : int
@@ -150,7 +150,7 @@ def explain_sources(
 
 
 def _only(problem: Problem, source: str) -> Problem:
-    """Return the problem in which nobody else has anything to move."""
+    """Return the problem in which no other host has anything to move."""
     backlog = np.zeros_like(problem.backlog_bytes)
     number = problem.host_index[source]
     backlog[number] = problem.backlog_bytes[number]

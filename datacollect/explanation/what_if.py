@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# Daily periods are listed for so many times a plan's makespan: one planned anew may end later.
+# Daily periods are listed for this multiple of a plan's makespan: a plan made again may end later.
 LATER = 2.0
 
 # By what part a constraint is relaxed.
 STEP = 0.1
 
 
-class Anew:
+class WhatIf:
     """A plan made again, as it was, and with changes; each is planned when first asked for.
 
     Attributes

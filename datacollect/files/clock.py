@@ -96,7 +96,7 @@ class Clock:
         return elapsed_s
 
     def later(self, by_s: float) -> Clock:
-        """Return the clock of what starts so much later."""
+        """Return the clock of what starts later by this time."""
         return Clock(self._at(by_s), self.zone)
 
     def moment(self, at_s: float) -> datetime:
@@ -205,7 +205,7 @@ class Clock:
 
 
 def instant_text(at_s: float, clock: Clock | None) -> str:
-    """Tell an instant as whoever asks counts time: by the clock, or in seconds from the start.
+    """Show an instant as the problem counts time: by the clock, or in seconds from the start.
 
     Clocks are read to the second; what they show is followed by how long after the start that is.
 

@@ -25,9 +25,9 @@ Read = TypeVar("Read")
 # No host's name is longer: of other text nothing is proposed.
 LONGEST_NAME = 255
 
-# What files are that name no format: the first of these keys that they hold tells, unless files of
+# Kinds of files that name no format, by the first of these keys that they hold, unless files of
 # the kind that was asked for hold it, too.
-TELLING = (
+KINDS_BY_KEY = (
     ("transfers", "schedule"),
     ("topology", "scenario"),
     ("hosts", "problem"),
@@ -210,9 +210,9 @@ class Document(Table):
         found = _kind_of(given) or own
         got = f", got {shown(given)}" if found != own else ""
         if found == own:
-            told = ((key, kind) for key, kind in TELLING if key in tree)
+            hints = ((key, kind) for key, kind in KINDS_BY_KEY if key in tree)
             found = next(
-                (kind for key, kind in told if kind == own or key not in self.by_name), own
+                (kind for key, kind in hints if kind == own or key not in self.by_name), own
             )
         if found != own:
             article = "an" if found[0] in "aeiou" else "a"
@@ -274,7 +274,8 @@ class ByName:
         if not isinstance(item, Mapping):
             return ""
         for key, inner in item.items():
-            # Where a key holds a table, and is like none of the fields, it is the rest of a name.
+            # Where a key holds a table, and is like none of the fields, it is the end of a dotted
+            # name.
             is_field = key in self.table.by_name or nearest_hint(str(key), self.table.by_name)
             if isinstance(inner, Mapping) and not is_field:
                 return f"{name}.{self._dotted(key, inner) or key}"

@@ -115,7 +115,7 @@ class Whole:
                 raise wrong(place, rule, given, "plan in parts, or count blocks instead of bytes")
             raise wrong(place, f"{rule} and below {self.stop}", value, "write a smaller one")
         if number.bit_length() > FLOAT_BITS:
-            raise wrong(place, rule, value, self.remedy or "no quantity needs so many digits")
+            raise wrong(place, rule, value, self.remedy or "no quantity needs that many digits")
         return number
 
     def schema(self) -> Schema:

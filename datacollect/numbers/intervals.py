@@ -27,7 +27,7 @@ SEED = 20020805
 LEAST_FOR_BOOTSTRAP = 5
 
 # So many half-widths of Student's interval the bootstrap may reach. Beside one value far off,
-# resamples without it tell of next to no spread, and would reach for ever. Costs no coverage.
+# resamples without it show next to no spread, and their ends would be infinite. Costs no coverage.
 FURTHEST = 3.0
 
 
@@ -70,8 +70,8 @@ class Interval:
     def from_zero(self) -> Interval:
         """Return the part that is possible for what is never below 0, such as times and bytes.
 
-        Of two values Student's t reaches 12.7 standard errors either way, often below 0. The truth
-        does not lie there: without that part the interval holds it as often as before.
+        Of two values Student's t reaches 12.7 standard errors to either side, often below 0. The
+        truth does not lie there: without that part the interval holds it as often as before.
 
         >>> mean_interval([1.0, 2.0]).from_zero().low
         0.0

@@ -19,7 +19,7 @@ from datacollect.examples import example_files
 from datacollect.explanation.plan_limits import plan_limits
 from datacollect.explanation.plan_relaxations import advise_plan, plan_cost
 from datacollect.explanation.relaxations import Advice, advise
-from datacollect.explanation.what_if import Anew
+from datacollect.explanation.what_if import WhatIf
 from datacollect.flow.arrival_curve import arrival_curve
 from datacollect.problem.hosts import Host, Link, SharedBottleneck
 from datacollect.problem.problem import Problem
@@ -41,7 +41,7 @@ NO_ADVICE = Advice((), (), 0)
 
 def advice_of(problem, plan, general=NO_ADVICE):
     """What to relax first, without all else that `explain` says."""
-    return advise_plan(Anew(problem, plan, "auto"), plan_limits(problem, plan), general)
+    return advise_plan(WhatIf(problem, plan, "auto"), plan_limits(problem, plan), general)
 
 
 def savings(problem, plan):

@@ -244,5 +244,5 @@ def test_an_end_beyond_all_numbers_is_said_to_be(method, rate):
     problem = dc.Problem.from_hosts(
         [dc.Host("S", 10**9), dc.Host("D")], [dc.Link("S", "D", rate)], "D"
     )
-    with pytest.raises(dc.InfeasibleError, match="no number tells when all data have arrived"):
+    with pytest.raises(dc.InfeasibleError, match="for a number to say when all data have arrived"):
         method(problem)

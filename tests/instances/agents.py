@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from datacollect.net.dialling import Hop
+from datacollect.net.dialling import RelayHop
 from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context
@@ -117,7 +117,7 @@ def session_with(
     names = [relay.name for relay in relays]
     nexts = [*names[1:], target.name]
     hops = [
-        Hop(relay.name, relay.address, relay_ticket(names[: i + 1], nexts[i]))
+        RelayHop(relay.name, relay.address, relay_ticket(names[: i + 1], nexts[i]))
         for i, relay in enumerate(relays)
     ]
     context, fingerprint = client_context(), target.agent.fingerprint

@@ -102,7 +102,7 @@ def test_queues_hold_a_round_trip_and_buffers_twice_as_much():
     ("problem", "said"),
     [
         (with_host("S", release_s=5.0), "host 'S': its data are released later"),
-        (with_host("R", storage_bytes=5), "host 'R': it has room for so many bytes"),
+        (with_host("R", storage_bytes=5), "host 'R': its room is limited"),
         (with_host("S", uplink_bytes_per_s=[1e6, 0.0]), "uplink of 'S' carries nothing from 10 s"),
         (
             problem_of(held=[{"host": "R", "source": "S", "offset_bytes": 0, "bytes": 5}]),

@@ -1,4 +1,4 @@
-"""Values in JSON that others have sent: checked for type, length and encoding, whoever they are."""
+"""Values in JSON from peers, checked for type, length and encoding."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def require_list(tree: dict[str, Any], key: str, most: int) -> list[Any]:
     if not isinstance(items, list):
         raise ProblemError(f"{key} must be a list, got {shown(items)}")
     if len(items) > most:
-        raise ProblemError(f"{key}: at most {most} may be told, got {len(items)}")
+        raise ProblemError(f"{key}: at most {most} are allowed, got {len(items)}")
     return items
 
 

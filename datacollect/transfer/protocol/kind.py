@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from datacollect.files.fields import Table
-    from datacollect.net.dialling import Hop
+    from datacollect.net.dialling import RelayHop
     from datacollect.transfer.protocol.source import Source
 
 
@@ -20,7 +20,7 @@ class Relays(Protocol):
     def ways_to(self, name: str) -> list[tuple[str, ...]]:
         """Return the relays on each way to a host, the nearest first: none, then each by itself."""
 
-    def hops(self, relays: tuple[str, ...], to: str) -> list[Hop]:
+    def hops(self, relays: tuple[str, ...], to: str) -> list[RelayHop]:
         """Return the relays on a way, each with its ticket."""
 
 

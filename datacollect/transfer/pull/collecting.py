@@ -116,7 +116,7 @@ class Collecting:
             self._require_any_room()
             if not work and not hosts.any_awaited():
                 break
-        self._store.settle_rest()
+        self._store.settle_remaining()
 
     def _require_any_room(self) -> None:
         if not self._hosts.any_awaited() and not self._use.routes:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.store.comparing import Digests
     from datacollect.transfer.store.folder.paths import Folding
     from datacollect.transfer.store.state.state import FileRow
-    from datacollect.transfer.store.verifying import Progress, Verified
+    from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
 __all__ = ["PieceKey", "Store", "StoreOptions"]
 
@@ -100,7 +100,7 @@ class Store(Arriving):
         with self._on_disk:
             return self._preparing().mend()
 
-    def verify(self, tell: Callable[[Progress], None] = lambda _: None) -> Verified:
+    def verify(self, report: Callable[[VerifyProgress], None] = lambda _: None) -> Verified:
         """Read all that is done again; what is not as it came is to be fetched again.
 
         Raises
@@ -109,7 +109,7 @@ class Store(Arriving):
             The disk fails.
         """
         with self._on_disk:
-            found = verified_files(self.folder, self.state, tell)
+            found = verified_files(self.folder, self.state, report)
             self.state.again([each.number for each in found.altered + found.gone])
             return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datacollect.flow.shared.network import SharedNetwork, ways_to_sink, widest_ways
+from datacollect.flow.shared.network import SharedNetwork, arcs_to_sink, widest_arcs
 
 
 def network_of(arcs, supply):
@@ -27,7 +27,7 @@ def test_every_node_has_a_way_by_fewest_arcs_and_of_these_the_widest():
         [(1, 0, 4), (2, 0, 5), (3, 1, 9), (3, 2, 8), (4, 3, 2), (1, 2, 9), (4, 5, 9), (5, 0, 0)],
         [0] * 6,
     )
-    arcs, width = ways_to_sink(network)
+    arcs, width = arcs_to_sink(network)
     assert sorted(arcs.tolist()) == [0, 1, 3, 4]
     assert width.tolist() == [np.inf, 4, 5, 5, 2, 0]
 
@@ -40,8 +40,8 @@ def test_sources_begin_with_the_ways_by_which_most_arrives_behind_their_own_limi
     relays = range(3, 15)
     arcs = [(1, 2, 99), *((2, r, 50) for r in relays), *((r, 0, r) for r in relays)]
     network = network_of(arcs, [0, 10] + [0] * 13)
-    _, width = ways_to_sink(network)
-    chosen = widest_ways(network, width)
+    _, width = arcs_to_sink(network)
+    chosen = widest_arcs(network, width)
     assert sorted(network.head[chosen].tolist()) == [2, *range(7, 15)]
 
 
@@ -66,6 +66,6 @@ def test_each_node_takes_the_widest_of_its_shortest_ways(seed):
     network = network_of(
         [(*pair, most) for pair, most in zip(ends, room, strict=True)], [0] * n_nodes
     )
-    arcs, widths = ways_to_sink(network)
+    arcs, widths = arcs_to_sink(network)
     assert arcs.tolist() == [way[node] for node in sorted(way)]
     assert widths.tolist() == [width.get(node, 0.0) for node in range(n_nodes)]

@@ -13,7 +13,7 @@ import pytest
 from conftest import NO_CURL, NO_OPENSSL
 from instances.agents import relay_ticket, running, session_with, source_ticket, write_agent
 
-from datacollect.transfer.protocol.messages import Read, Segment
+from datacollect.transfer.protocol.messages import Read, WireSegment
 
 needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason=NO_CURL)
 needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason=NO_OPENSSL)
@@ -132,7 +132,7 @@ def test_relays_see_bytes_and_none_of_the_text(tmp_path):
         with session_with(s1, r1, r2) as session:
             [file] = session.inventory(ticket).files
             buffer = bytearray(file.n_bytes)
-            session.send_read(Read((Segment(file, 0, file.n_bytes),)))
+            session.send_read(Read((WireSegment(file, 0, file.n_bytes),)))
             assert session.receive_into(memoryview(buffer)).status == 0
             assert buffer == text
         for wire in (last, middle):

@@ -14,7 +14,7 @@ from instances.agents import relay_ticket, running, session_with, source_ticket,
 
 from datacollect.errors import RefusedError
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import Hop, open_way
+from datacollect.net.dialling import RelayHop, open_route
 from datacollect.transfer.agent.shell.splicing import pipe_bytes
 
 
@@ -34,8 +34,8 @@ def relay(tmp_path, target):
 
 
 def way(relay, name="T", **fields) -> socket.socket:
-    hop = Hop("R", relay.address, relay_ticket(["R"], name, **fields))
-    return open_way([hop], name, ("unused", 1), deadline=Deadline(10))
+    hop = RelayHop("R", relay.address, relay_ticket(["R"], name, **fields))
+    return open_route([hop], name, ("unused", 1), deadline=Deadline(10))
 
 
 @pytest.fixture
@@ -157,12 +157,12 @@ def test_a_ticket_cannot_be_used_twice_not_even_after_a_restart(tmp_path, target
     token = relay_ticket(["R"], "T")
     for status in (200, 407):
         with running(path) as relay:
-            hop = Hop("R", relay.address, token)
+            hop = RelayHop("R", relay.address, token)
             if status == 200:
-                open_way([hop], "T", ("unused", 1), deadline=Deadline(10)).close()
+                open_route([hop], "T", ("unused", 1), deadline=Deadline(10)).close()
                 relay.logged("relaying")
             with pytest.raises(RefusedError, match="has been used") as caught:
-                open_way([hop], "T", ("unused", 1), deadline=Deadline(10))
+                open_route([hop], "T", ("unused", 1), deadline=Deadline(10))
             assert caught.value.status == 407
 
 
@@ -190,11 +190,11 @@ def test_agents_that_relay_to_each_other_make_no_circle(tmp_path):
         write_agent(tmp_path, "R1", connect_to={"R2": r2.place})
         with running(tmp_path / "R1.toml") as r1:
             hops = [
-                Hop("R1", r1.address, relay_ticket(["R1"], "R2")),
-                Hop("R2", r2.address, relay_ticket(["R1", "R2"], "R1")),
+                RelayHop("R1", r1.address, relay_ticket(["R1"], "R2")),
+                RelayHop("R2", r2.address, relay_ticket(["R1", "R2"], "R1")),
             ]
             with pytest.raises(RefusedError, match="loop"):
-                open_way(hops, "R1", ("unused", 1), deadline=Deadline(10))
+                open_route(hops, "R1", ("unused", 1), deadline=Deadline(10))
 
 
 def test_many_sessions_have_small_pipes_and_all_move(relay, target):

@@ -130,7 +130,7 @@ def test_a_crash_between_writing_and_recording_fetches_again(tmp_path):
 def test_a_crash_between_renaming_and_noting_it_fetches_nothing(tmp_path, monkeypatch):
     store = Store(tmp_path)
     begin(store)
-    store.settle_rest()  # the empty file
+    store.settle_remaining()  # the empty file
     settle = store.state.settle
 
     def crash(files):

@@ -1,7 +1,7 @@
 """What goes wrong with the destination folder, in words: the only place that knows SQLite's errors.
 
-A full disk, one that fails and one that may not be written are told apart from damage. Only damage
-asks for anything to be taken away, and even then it is the state alone: files stay.
+A full disk, one that fails and one that may not be written are distinguished from damage. Only
+damage asks for anything to be taken away, and even then it is the state alone: files stay.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def passing_over(numbers: Collection[int]) -> Iterator[None]:
 
 
 class DiskErrors:
-    """What fails inside is told as `StoreError`; for use around whatever touches the folder."""
+    """Turn what fails inside into `StoreError`; for use around whatever touches the folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -78,7 +78,7 @@ class DiskErrors:
 
 
 class StateErrors:
-    """What SQLite raises inside is told as our errors.
+    """Turn what SQLite raises inside into our errors.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class StateErrors:
         return StoreError(f"{self._folder}: cannot be written: {self._reason(error)}; {_REMEDY}")
 
     def damaged(self, why: str) -> ProblemError:
-        """Return what to say of a file that is no state: only that file is to make way."""
+        """Return what to say of a file that is no state: only that file has to go."""
         return ProblemError(
             f"{self._path}: is not the state of a collection, or damaged: {why}; move "
             f"{self._path.name} and its neighbours {self._path.name}-* away, and nothing else: "
