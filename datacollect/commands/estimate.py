@@ -12,7 +12,7 @@ import typer
 from datacollect.commands.console import emit_json, emit_table, note, note_text, working
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
-from datacollect.commands.named_entries import telling_of
+from datacollect.commands.named_entries import listing
 from datacollect.commands.options import (
     Force,
     Json,
@@ -43,7 +43,7 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="SAMPLES...",
-            callback=telling_of(READERS),
+            callback=listing(READERS),
             help="Files, or folders with all below them; several count together. CSV of samples, "
             "or what a program has written.",
         ),

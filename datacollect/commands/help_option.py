@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from datacollect.commands.console import emit
 from datacollect.commands.conversion import convert_what_needs_it
-from datacollect.commands.named_entries import describe_entries, take_own_options
+from datacollect.commands.named_entries import describing_entries, take_own_options
 
 if TYPE_CHECKING:
     from typer import Context
@@ -35,8 +35,8 @@ class Command(TyperCommand):
 
     def get_help(self, ctx: Any) -> str:
         """Return the help, which tells of the entries that options may name."""
-        describe_entries(self.params)
-        return super().get_help(ctx)
+        with describing_entries(self.params):
+            return super().get_help(ctx)
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option, which typer itself would let write unjudged."""

@@ -5,6 +5,7 @@ Help tells of all entries, also of other packages; what is given is looked up wh
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from datacollect.files.registry import Registry
 
@@ -34,25 +35,32 @@ def named_in(registry: Registry[Any]) -> Callable[[str | None], str | None]:
     return known
 
 
-def telling_of(registry: Registry[Any]) -> Callable[[Any], Any]:
+def listing(registry: Registry[Any]) -> Callable[[Any], Any]:
     """Return a callback for options of which help tells a registry's entries."""
 
     def unchanged(value: Any) -> Any:
         return value
 
-    unchanged.told = registry  # type: ignore[attr-defined] # typer keeps it where it wraps this
+    unchanged.listed = registry  # type: ignore[attr-defined] # typer keeps it where it wraps this
     return unchanged
 
 
-def describe_entries(parameters: Iterable[Any]) -> None:
+@contextmanager
+def describing_entries(parameters: Sequence[Any]) -> Iterator[None]:
     """Have help tell which entries there are, what each is, and which options it brings."""
+    before = [(parameter, parameter.metavar, parameter.help) for parameter in parameters]
     for parameter in parameters:
         registry = _registry_of(parameter)
         if registry is not None:
             parameter.metavar = f"[{'|'.join(registry.names())}]"
-        registry = registry or getattr(parameter.callback, "told", None)
+        registry = registry or getattr(parameter.callback, "listed", None)
         if registry is not None:
             parameter.help = f"{parameter.help} {_texts_of(registry)}"
+    try:
+        yield
+    finally:
+        for parameter, metavar, text in before:
+            parameter.metavar, parameter.help = metavar, text
 
 
 def _texts_of(registry: Registry[Any]) -> str:
