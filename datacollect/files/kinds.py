@@ -57,7 +57,7 @@ class Text:
             raise wrong(place, f"must be {allowed}", value, "write it exactly so")
         if not value:
             raise wrong(place, "must not be empty", value, "give it a name")
-        if not _is_unicode(value):
+        if not is_utf_8(value):
             raise wrong(place, "must be Unicode text", value, "half of a surrogate pair is none")
         return value
 
@@ -418,7 +418,8 @@ def _write_a_number(value: Any) -> str:
     return "write a number"
 
 
-def _is_unicode(text: str) -> bool:
+def is_utf_8(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

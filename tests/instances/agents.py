@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from datacollect.net.keys import PrivateKey
 from datacollect.net.tickets import Ticket, sign_ticket
 from datacollect.net.tls import client_context
 from datacollect.transfer.agent.config.file import AgentConfig
-from datacollect.transfer.agent.run import Agent, run_in_thread
+from datacollect.transfer.agent.run import Agent
 from datacollect.transfer.sources.agent.session import SourceSession, connect
 
 KEY = PrivateKey(b"the key of the tests' collector!")
@@ -81,7 +82,8 @@ def running(path: Path) -> Iterator[RunningAgent]:
     config = AgentConfig.from_file(path)
     records: list[dict] = []
     agent = Agent(config, lambda line: records.append(json.loads(line)))
-    thread = run_in_thread(agent)
+    thread = threading.Thread(target=agent.run, name="agent", daemon=True)
+    thread.start()
     try:
         yield RunningAgent(config.name, agent, records)
     finally:
