@@ -358,7 +358,8 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return _shown_list(value)
     if isinstance(value, int) and value.bit_length() > 200:
-        return f"{'-' if value < 0 else ''}{_digits(value)} digits"
+        n_digits = math.ceil(value.bit_length() * math.log10(2))
+        return f"{'-' if value < 0 else ''}about {n_digits} digits"
     return shown_text(str(value))
 
 
@@ -402,10 +403,6 @@ def _shown_list(values: list[Any] | tuple[Any, ...]) -> str:
     simple = all(isinstance(v, str | int | float) for v in values[:10])
     text = f"[{', '.join(shown(v) for v in values)}]" if simple and len(values) <= 10 else ""
     return text if 0 < len(text) <= SHOWN_LENGTH else f"a list of {len(values)}"
-
-
-def _digits(value: int) -> str:
-    return f"about {math.ceil(value.bit_length() * math.log10(2))}"
 
 
 def _write_a_number(value: Any) -> str:

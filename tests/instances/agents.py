@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,6 +94,15 @@ def running(path: Path) -> Iterator[RunningAgent]:
         assert not thread.is_alive()
         # Whatever a test does to it: a bug inside would be logged so.
         assert not [record for record in records if record["what"] == "failed"], records
+
+
+def received(connection) -> bytes:
+    """Return all that comes until the other side has ended, or breaks off."""
+    data = b""
+    with suppress(ConnectionResetError, ssl.SSLError):
+        while part := connection.recv(65536):
+            data += part
+    return data
 
 
 def source_ticket(agent: str, **fields) -> str:

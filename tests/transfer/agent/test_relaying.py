@@ -10,7 +10,14 @@ import time
 from contextlib import closing, suppress
 
 import pytest
-from instances.agents import relay_ticket, running, session_with, source_ticket, write_agent
+from instances.agents import (
+    received,
+    relay_ticket,
+    running,
+    session_with,
+    source_ticket,
+    write_agent,
+)
 
 from datacollect.errors import RefusedError
 from datacollect.net.deadline import Deadline
@@ -44,14 +51,6 @@ def ends(relay, target):
     with way(relay) as near, closing(target.accept()[0]) as far:
         far.settimeout(10)
         yield near, far
-
-
-def received(connection: socket.socket) -> bytes:
-    """Return all that comes until the other side has ended."""
-    data = b""
-    while part := connection.recv(65536):
-        data += part
-    return data
 
 
 def test_a_half_close_passes_on_and_the_other_half_goes_on(ends, relay):
