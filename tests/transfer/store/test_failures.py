@@ -1,4 +1,4 @@
-"""A full disk, one that fails, one that is read-only: told apart from damage, and nothing lost."""
+"""A full disk, one that fails, one that is read-only: distinguished from damage, and nothing lost."""
 
 import errno
 import os
