@@ -84,7 +84,7 @@ class Refilling(Controller):
 
 
 class CloseAndGoOn(Controller):
-    """S sends half, waits, drops the connection in the middle of the remainder, sends that again."""
+    """S sends half, waits, drops the connection in the middle of the other half, resends it."""
 
     def __init__(self, n_bytes):
         self.first, self.second = pieces(n_bytes, 2)

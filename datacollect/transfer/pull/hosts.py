@@ -16,8 +16,8 @@ from datacollect.errors import StoreError
 from datacollect.net.fan_out import LOOK_S, Begun, Outcome
 from datacollect.transfer.pull.core.todo import Remains, SourceWork
 from datacollect.transfer.pull.far import HowFar, how_far
+from datacollect.transfer.pull.notices import Notices
 from datacollect.transfer.pull.preparing import Cancelled, Gate, Preparation
-from datacollect.transfer.pull.telling import Telling
 from datacollect.transfer.pull.words import named, why_of
 from datacollect.transfer.store.folder.log import without_secrets
 
@@ -82,13 +82,13 @@ class Hosts:
     ready: set[str] = field(default_factory=set)
     new: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
-    _telling: Telling = field(init=False)
+    _telling: Notices = field(init=False)
     _outcomes: queue.SimpleQueue[Outcome[bool]] = field(default_factory=queue.SimpleQueue)
     _preparing: dict[str, Begun[bool]] = field(default_factory=dict)
     _relistings: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._telling = Telling(self.collection.limits, self.tell)
+        self._telling = Notices(self.collection.limits, self.tell)
 
     # Asking -----------------------------------------------------------------------------------
 

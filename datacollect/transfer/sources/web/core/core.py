@@ -50,7 +50,7 @@ MOST_HEAD_BYTES = 64 * 1024
 # By which status h11 would have a server answer such a head.
 HEAD_TOO_LONG = 431
 MOST_REDIRECTS = 5
-# A range comes in so many answers at most, where the server sends less at a time than it is asked.
+# A range comes in at most this many answers, where the server sends less than it is asked for.
 MOST_PARTS = 1024
 # What an answer that is of no use may say, before the connection is rather closed.
 MOST_NEEDLESS_BYTES = 16 * 1024
