@@ -14,8 +14,8 @@ from datacollect.transfer.pull import notices
 from datacollect.transfer.pull.config.file import Limits
 from datacollect.transfer.pull.core.messages import SessionEnded, Ticked
 from datacollect.transfer.pull.core.patience import Patience
-from datacollect.transfer.pull.far import HowFar
 from datacollect.transfer.pull.notices import SILENT_S, Notices
+from datacollect.transfer.pull.pull_progress import PullProgress
 
 FILES = {f"{n}": bytes([n]) * 100_000 for n in range(8)}
 
@@ -39,11 +39,11 @@ def test_whoever_watches_sees_files_and_bytes_of_all(agents, collection_of, tmp_
 
 
 def test_words_say_who_is_not_listed_yet_and_who_was_given_up():
-    far = HowFar(0, 0, 0, 0, ("A", "B", "C", "D"), ("E",))
+    far = PullProgress(0, 0, 0, 0, ("A", "B", "C", "D"), ("E",))
     assert far.words(Pace()) == (
         "nothing is listed yet; not listed yet: A, B, C and 1 more; given up: E"
     )
-    done = HowFar(2, 5_000, 2, 5_000)
+    done = PullProgress(2, 5_000, 2, 5_000)
     assert done.words(Pace()) == "100 %: 5 kB of 5 kB, 2 of 2 files"
 
 
@@ -51,7 +51,7 @@ def test_where_nothing_comes_that_is_said_with_the_rates_before():
     pace = Pace()
     for at_s, million_bytes in [(0.0, 0), (2.0, 1), (4.0, 3), (6.0, 4), (8.0, 4)]:
         pace.note(at_s, million_bytes * 1_000_000)
-    assert HowFar(1, 4_000_000, 4, 9_000_000).words(pace) == (
+    assert PullProgress(1, 4_000_000, 4, 9_000_000).words(pace) == (
         "44 %: 4 MB of 9 MB, 1 of 4 files, nothing comes, 5 s to 10 s left"
     )
 
