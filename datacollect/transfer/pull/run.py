@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.far import HowFar
+    from datacollect.transfer.pull.pull_progress import PullProgress
 
 
 def pull(
@@ -49,7 +49,7 @@ def pull(
     overwrite: bool = False,
     modes: bool = True,
     times: bool = True,
-    watch: Callable[[Callable[[], HowFar]], None] | None = None,
+    watch: Callable[[Callable[[], PullProgress]], None] | None = None,
     tell: Callable[[str], None] | None = None,
     log: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Pulled:

@@ -46,7 +46,7 @@ LIMITS = Table(
         Field(
             "patience_s",
             Number("seconds", positive=True),
-            "A source from which nothing comes for so long is given up. Default 60.",
+            "A source from which nothing comes for this time is given up. Default 60.",
             default=60.0,
         ),
         Field(
