@@ -123,7 +123,7 @@ def moved(
 
 
 HEADINGS = (
-    *("what", "hosts", "change", "moved, from scratch", "moved, anew", "makespan / T\\*"),
+    *("what", "hosts", "change", "moved, from scratch", "moved, replanned", "makespan / T\\*"),
     *("transfers / first plan", "first plan, ms", "time / first plan", "time / from scratch"),
 )
 
