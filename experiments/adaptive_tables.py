@@ -3,12 +3,14 @@
     datacollect sweep experiments/harm.toml -o RESULTS/harm
     datacollect sweep experiments/families.toml -o RESULTS/families
     for n in 1 2 3; do datacollect sweep experiments/reach.toml -o RESULTS/reach --seeds $n; done
-    datacollect sweep experiments/reach_5mb.toml -o RESULTS/reach_5mb --seeds 10 \
+    datacollect sweep experiments/reach_5mb.toml -o RESULTS/reach_5mb --seeds 10 \\
         --reuse experiments/results/study/rows/figure3_paper
     datacollect sweep experiments/thrice.toml -o RESULTS/thrice --seeds 10 --reuse RESULTS/reach
     datacollect sweep experiments/thrice_fluid.toml -o RESULTS/thrice_fluid --seeds 10
-    datacollect sweep experiments/errors_ns3.toml -o RESULTS/errors_ns3 --seeds 10 --reuse RESULTS/reach
-    datacollect sweep experiments/prediction_ns3.toml -o RESULTS/prediction_ns3 --seeds 5 --reuse RESULTS/reach
+    datacollect sweep experiments/errors_ns3.toml -o RESULTS/errors_ns3 --seeds 10 \\
+        --reuse RESULTS/reach
+    datacollect sweep experiments/prediction_ns3.toml -o RESULTS/prediction_ns3 --seeds 5 \\
+        --reuse RESULTS/reach
     datacollect sweep experiments/sample.toml -o RESULTS/sample --seeds 2
     python experiments/adaptive_tables.py RESULTS
 

@@ -86,7 +86,10 @@ def numbers(scripts):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_no_number_of_the_study_was_typed(page):
-    assert typed_numbers(page.read_text(encoding="utf-8")) == []
+    text = page.read_text(encoding="utf-8")
+    assert typed_numbers(text) == []
+    # A line of nothing else would be a paragraph of its own.
+    assert not re.search(r"^\s*\{\{.*\}\}\s*$", text, flags=re.MULTILINE)
 
 
 def test_numbers_are_what_the_results_say_and_stand_on_pages(numbers):
