@@ -59,16 +59,15 @@ def method_names(command: str, brought: Sequence[str] = ()) -> str:
 def _named(command: str) -> dict[str, Any]:
     """Return what --method of a command is."""
 
+    def listed() -> list[str]:
+        return [*NAMING[command], *(name for name in METHODS.names() if name not in METHODS.own)]
+
     def known(name: str | None) -> str | None:
-        words = NAMING[command]
-        if name is not None and name not in words:
-            names = [*words, *(name for name in METHODS.names() if name not in METHODS.own)]
-            if name not in names:
-                listed = ", ".join(map(repr, names))
-                raise typer.BadParameter(f"{name!r} is not one of {listed}.")
+        if name is not None and name not in NAMING[command] and name not in listed():
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, listed()))}.")
         return name
 
-    return {"metavar": method_names(command), "callback": known}
+    return {"metavar": method_names(command), "callback": known, "autocompletion": listed}
 
 
 if TYPE_CHECKING:
