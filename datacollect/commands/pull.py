@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.far import HowFar
+    from datacollect.transfer.pull.pull_progress import PullProgress
     from datacollect.transfer.store.state.state import Missing
 
 SHOWN_MISSING, SHOWN_ALIKE = 20, 3
@@ -126,13 +126,13 @@ def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pul
     return pull_for_real(collection, into, method, **options)
 
 
-def _watcher(show: Callable[[str], None]) -> Callable[[Callable[[], HowFar]], None]:
+def _watcher(show: Callable[[str], None]) -> Callable[[Callable[[], PullProgress]], None]:
     """Return what shows how far a pull is, and takes a twentieth of its time for that at most."""
     from datacollect.numbers.pace import Pace
 
     pace, next_s = Pace(), [0.0]
 
-    def watch(look: Callable[[], HowFar]) -> None:
+    def watch(look: Callable[[], PullProgress]) -> None:
         begun_s = time.monotonic()
         if begun_s < next_s[0]:
             return

@@ -257,7 +257,7 @@ def _streams(outcome: Outcome) -> str:
 
 
 def _replanned(outcome: Outcome) -> list[tuple[str, str]]:
-    """How often the rest was planned anew, where the scenario asks for it."""
+    """How often the remainder was planned again, where the scenario asks for it."""
     from datacollect.files.units import format_duration
 
     if outcome.replanning is None:

@@ -57,7 +57,7 @@ class Text:
             raise wrong(place, f"must be {allowed}", value, "write it exactly so")
         if not value:
             raise wrong(place, "must not be empty", value, "give it a name")
-        if not _is_unicode(value):
+        if not is_utf_8(value):
             raise wrong(place, "must be Unicode text", value, "half of a surrogate pair is none")
         return value
 
@@ -403,7 +403,8 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return _shown_list(value)
     if isinstance(value, int) and value.bit_length() > 200:
-        return f"{'-' if value < 0 else ''}{_digits(value)} digits"
+        n_digits = math.ceil(value.bit_length() * math.log10(2))
+        return f"{'-' if value < 0 else ''}about {n_digits} digits"
     return shown_text(str(value))
 
 
@@ -449,10 +450,6 @@ def _shown_list(values: list[Any] | tuple[Any, ...]) -> str:
     return text if 0 < len(text) <= SHOWN_LENGTH else f"a list of {len(values)}"
 
 
-def _digits(value: int) -> str:
-    return f"about {math.ceil(value.bit_length() * math.log10(2))}"
-
-
 def _write_a_number(value: Any) -> str:
     if isinstance(value, str):
         try:
@@ -463,7 +460,8 @@ def _write_a_number(value: Any) -> str:
     return "write a number"
 
 
-def _is_unicode(text: str) -> bool:
+def is_utf_8(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

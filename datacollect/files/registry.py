@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from importlib.metadata import EntryPoint
 
 EntryT = TypeVar("EntryT")
@@ -87,7 +87,26 @@ class Registry(Generic[EntryT]):
                 f"{place} must be of the class {self.kind.__module__}.{self.kind.__qualname__}, "
                 f"got {type(found).__qualname__}; update or uninstall the package"
             )
+        if (own := getattr(found, "name", name)) != name:
+            raise ProblemError(f"{place} calls itself {own!r}; update or uninstall the package")
         return found
+
+    def brought(self) -> Iterator[EntryT]:
+        """Import, one after the other, the entries that other packages bring.
+
+        Raises
+        ------
+        ProblemError
+            A package does so wrongly.
+        """
+        for name in self._points:
+            self._point(name)
+            yield self.get(name)
+
+    def entries(self) -> Iterator[EntryT]:
+        """Import all entries, one after the other, our own first; see `brought`."""
+        yield from map(self.get, self.own)
+        yield from self.brought()
 
     @cached_property
     def _points(self) -> dict[str, tuple[EntryPoint, ...]]:

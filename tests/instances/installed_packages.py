@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tomllib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def install_package(
     modules : mapping of str to str
         Source texts of modules by their names.
     """
-    about = folder / f"{name}-1.0.dist-info"
+    about = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     lines = [
@@ -38,4 +40,14 @@ def install_package(
     (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
     for module, source in modules.items():
         (folder / f"{module}.py").write_text(source)
+    return folder
+
+
+def install_project(source: Path, folder: Path) -> Path:
+    """Put the packages of a project into a folder for `sys.path`, as its `pyproject.toml` says."""
+    tree = tomllib.loads((source / "pyproject.toml").read_text())
+    project = tree["project"]
+    install_package(folder, project["name"], project["entry-points"], {})
+    for package in tree["tool"]["setuptools"]["packages"]:
+        shutil.copytree(source / package, folder / package)
     return folder

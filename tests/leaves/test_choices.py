@@ -11,7 +11,6 @@ from instances.three_hosts import small
 
 import datacollect as dc
 from datacollect.control.relaying import RELAYING
-from datacollect.exports.scripts import TOOLS
 from datacollect.files import choices
 from datacollect.flow.network.preference import PREFERENCES
 from datacollect.methods.choice import METHODS, planners
@@ -31,7 +30,6 @@ SCENARIO = {"problem": "nowhere.toml"}
         (choices.Solver, [["auto", *solver_choice._FLOW_BACKENDS]]),
         (choices.Control, [CONTROL]),
         (choices.Relays, [RELAYING]),
-        (choices.ExportFormat, [[*TOOLS, "fts", "csv"]]),
     ],
 )
 def test_types_say_what_the_tables_say(kind, tables):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.hosts import Hosts
     from datacollect.transfer.pull.planning import Planned
 
-# A round goes on for so long at least before more is planned; for longer, the more often it was.
+# A round lasts at least this time before more is planned; longer, the more often that was done.
 REGROUP_S = 1.0
 # After a round that has brought nothing.
 IDLE_S = 0.5

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.core.todo import SourceWork
     from datacollect.transfer.pull.planning import Planned
 
-# Where nothing comes for so long by the links of the file, others are tried.
+# Where nothing comes for this time by the links of the file, others are tried.
 STRANDED_S = 8.0
 
 

@@ -14,13 +14,14 @@ from datacollect.methods.places import require_fit
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.protocol.kind import Surroundings
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.hosts import Hosts
 from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.sources.agent.network import Network
-from datacollect.transfer.sources.kinds import AGENTS, KINDS, Surroundings
+from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store, StoreOptions
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from datacollect.net.keys import PrivateKey
     from datacollect.transfer.protocol.source import Source
     from datacollect.transfer.pull.answer import Pulled
-    from datacollect.transfer.pull.far import HowFar
+    from datacollect.transfer.pull.pull_progress import PullProgress
 
 
 def pull(
@@ -48,7 +49,7 @@ def pull(
     overwrite: bool = False,
     modes: bool = True,
     times: bool = True,
-    watch: Callable[[Callable[[], HowFar]], None] | None = None,
+    watch: Callable[[Callable[[], PullProgress]], None] | None = None,
     tell: Callable[[str], None] | None = None,
     log: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Pulled:
@@ -175,11 +176,11 @@ def _sources_of(
         connections=limits.connections,
     )
     sources = {
-        name: kind.make(
+        name: KINDS.get(kind).make(
             entry,
             Surroundings(network, collection.patterns(name), limits.timeout_s, limits.patience_s),
         )
-        for kind in KINDS
-        for name, entry in collection.entries[kind.key].items()
+        for kind, entries in collection.entries.items()
+        for name, entry in entries.items()
     }
     return sources, network

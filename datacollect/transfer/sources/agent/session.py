@@ -115,11 +115,6 @@ class SourceSession:
         self._prepared: tuple[Read, bytes] | None = None
 
     @property
-    def outstanding(self) -> int:
-        """Number of reads that are not answered yet."""
-        return len(self._outstanding)
-
-    @property
     def received_bytes(self) -> int:
         """Bytes of files that have arrived."""
         return self._channel.received_bytes
