@@ -14,8 +14,9 @@ from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import Choice, Flag, Kind, ListOf, Number, Share, Text, Whole
 from datacollect.measurement.estimates import AGELESS_WAYS
 from datacollect.methods.choice import METHODS
+from datacollect.methods.file_keys import MethodName, MethodTable, fields_in
 from datacollect.methods.options.names import ADAPTIVE_RELAYS, BEST_PATH, COORDINATED
-from datacollect.methods.places import MethodName, MethodTable, fields_in, refused_in
+from datacollect.methods.places import refused_in
 from datacollect.scenario.kinds import Part
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
