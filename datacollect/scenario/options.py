@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datacollect.methods.execution import ExecutionOptions
+from datacollect.scenario.fields import UNKNOWN
 from datacollect.simulation.control import DELAYED
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def execution_options(scenario: Scenario) -> ExecutionOptions:
-    """Read a scenario's [method].
+    """Read a scenario's [method], and whether its [estimates] say anything.
 
     Examples
     --------
@@ -25,10 +26,12 @@ def execution_options(scenario: Scenario) -> ExecutionOptions:
     'asap'
     """
     section = dict(scenario.section("method"))
+    is_known = not scenario.has_topology or scenario.section("estimates")["kind"] != UNKNOWN
     order, scaled_slot_s = section["order"], section.pop("scaled_slot_s")
     if scaled_slot_s is not None:
         section["slot_s"] = scaled_slot_s * float(scenario.sections["scale"])
-    return ExecutionOptions(**{**section, "order": None if order is None else tuple(order)})
+    section["order"] = None if order is None else tuple(order)
+    return ExecutionOptions(**section, is_known=is_known)
 
 
 @dataclass(frozen=True)
