@@ -59,8 +59,8 @@ class DelayedController(Controller):
     What it decides about a connection acts once a message has reached the connection's sender.
     That a connection is open, stalled or gone, or has room, it knows once a message from the sender
     has come, what has arrived once one from the receiver has; a lost host it misses when that
-    host's next message would have come. Messages keep their order. Timers, and the planning of the rest,
-    are where it decides. Nobody knows anything beforehand: its first decisions travel, too.
+    host's next message would have come. Messages keep their order. Timers, and the planning of the
+    rest, are where it decides. Nobody knows anything beforehand: its first decisions travel, too.
 
     Events tell when they got known, not when they happened.
 

@@ -19,7 +19,7 @@ from datacollect.methods.options.names import (
     COORDINATED,
     FINISHES,
     FIRSTS,
-    RELAYS,
+    RELAY_KINDS,
 )
 from datacollect.scenario.kinds import Choice, Part, Share
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
@@ -322,7 +322,7 @@ METHOD = _table(
     # None rather than "queues": what is absent is in no hash.
     _optional(
         "relays",
-        Choice(RELAYS),
+        Choice(RELAY_KINDS),
         "Where data that take a detour wait: queues, at the relay; chains, nowhere, each is passed "
         "on as it comes, over one TCP connection for each hop, as real transfers do: each of a "
         "plan's routes pulls its share, whatever its times, and takes over from those behind. "

@@ -35,15 +35,20 @@ from datacollect.scenario.options import (
     ],
 )
 def test_options_are_the_keys_of_their_section_but_for_seeds(options, table):
-    """Slots that the scale shortens are slots like others once the scale is known."""
-    names = [field.name for field in fields(options)]
+    """Slots that the scale shortens are slots like others once the scale is known.
+
+    Whether links are known [estimates] say.
+    """
+    names = [field.name for field in fields(options) if field.name != "is_known"]
     assert sorted(names) == sorted(table.by_name.keys() - {"seed", "scaled_slot_s"})
 
 
 def test_what_was_not_said_has_the_default_of_its_field():
     scenario = line_of()
     how, limits = execution_options(scenario), RunOptions.of(scenario)
-    assert all(getattr(how, name) == METHOD.by_name[name].default for name in vars(how))
+    assert how.is_known
+    said = vars(how).keys() - {"is_known"}
+    assert all(getattr(how, name) == METHOD.by_name[name].default for name in said)
     assert (limits.stall_s, limits.relay_buffer_bytes, limits.warm_up_s) == (30.0, None, 0.0)
     assert EstimateOptions.of(scenario).shared == ()
 

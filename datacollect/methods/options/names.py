@@ -13,7 +13,7 @@ COORDINATED: Final = "coordinated"
 # How a collection may be carried out without following a plan.
 ADAPTIVE: Final = "adaptive"
 # Where data wait that take a detour: at relays, or nowhere.
-RELAYS = RELAYING
+RELAY_KINDS = RELAYING
 OVER_CHAINS: Final = CHAINS
 
 # Those whose rates are max-min fair.
