@@ -9,7 +9,7 @@ import subprocess
 from importlib.resources import files as package_files
 
 import pytest
-from conftest import NO_ARIA2, NO_BUSYBOX, NO_RCLONE, NO_RSYNC
+from conftest import NO_BUSYBOX, need
 from instances.exported_scripts import N_BYTES, PARTIAL, Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
@@ -169,8 +169,7 @@ def test_bytes_that_are_not_those_of_the_relays_mark_are_refused(relayed):
 
 
 def test_rsync_follows_links_and_has_no_comments(tmp_path):
-    if shutil.which("rsync") is None:
-        pytest.skip(NO_RSYNC)
+    need("rsync")
     names = ("#hash", ";semicolon", "link", "d/#e")
     scripts = Scripts(tmp_path, "rsync", names)
     for name in names:
@@ -185,8 +184,7 @@ def test_rsync_follows_links_and_has_no_comments(tmp_path):
 
 
 def test_rsync_refuses_a_file_of_another_size(tmp_path):
-    if shutil.which("rsync") is None:
-        pytest.skip(NO_RSYNC)
+    need("rsync")
     scripts = Scripts(tmp_path, "rsync")
     (tmp_path / "there").mkdir()
     (tmp_path / "there/f").write_bytes(DATA + b"more")
@@ -198,8 +196,7 @@ def test_rsync_refuses_a_file_of_another_size(tmp_path):
 
 def test_rclone_goes_on_where_it_was(tmp_path):
     """Half of a whole file is appended; the other half alone is fetched."""
-    if shutil.which("rclone") is None:
-        pytest.skip(NO_RCLONE)
+    need("rclone")
     scripts = Scripts(tmp_path, "rclone", n_ranges=1)
     part = tmp_path / PARTIAL / f"f.datacollect-0-{N_BYTES}.part"
     part.parent.mkdir(parents=True)
@@ -212,8 +209,7 @@ def test_rclone_goes_on_where_it_was(tmp_path):
 
 
 def test_rclone_finds_out_servers_without_ranges(tmp_path):
-    if shutil.which("rclone") is None:
-        pytest.skip(NO_RCLONE)
+    need("rclone")
     scripts = Scripts(tmp_path, "rclone")
     with odd_server(lambda _: Answer(200, DATA)) as server:
         scripts.write(f":http,url='{server.url}':")
@@ -224,8 +220,7 @@ def test_rclone_finds_out_servers_without_ranges(tmp_path):
 
 
 def test_aria2_follows_no_torrents_and_reads_no_configuration(tmp_path):
-    if shutil.which("aria2c") is None:
-        pytest.skip(NO_ARIA2)
+    need("aria2")
     (tmp_path / ".aria2").mkdir()
     (tmp_path / ".aria2/aria2.conf").write_text("dir=/nonexistent\ndry-run=true\n")
     scripts = Scripts(tmp_path, "aria2", ("f.torrent",))

@@ -14,7 +14,7 @@ from importlib.resources import files as package_files
 
 import pytest
 import trustme
-from conftest import NO_ARIA2, NO_RCLONE, NO_RSYNC
+from conftest import need
 from instances.exported_scripts import Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
@@ -24,8 +24,6 @@ from datacollect.exports.scripts import TOOLS
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
 
-PROGRAMS = {"aria2": ("aria2c", NO_ARIA2), "rclone": ("rclone", NO_RCLONE)}
-PROGRAMS |= {"rsync": ("rsync", NO_RSYNC)}
 # RFC 6761: a name that nobody has.
 NOBODY = {"curl": "http://nobody.invalid", "aria2": "http://nobody.invalid"}
 NOBODY |= {"rclone": "nobody:data", "rsync": "rsync://nobody.invalid/data"}
@@ -43,12 +41,6 @@ BESIDE = "beside its bytes (start-up, latency); fewer and larger pieces cost les
 
 def honest(request):
     return part_of(data_of(request.path[1:]), request, ETag='"1"')
-
-
-def need(kind):
-    program, why = PROGRAMS.get(kind, ("curl", ""))
-    if shutil.which(program) is None:
-        pytest.skip(why)
 
 
 @pytest.mark.parametrize("kind", list(TOOLS))
