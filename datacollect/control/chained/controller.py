@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# A chain has so many seconds of its rate on its way, two pieces at least.
-AHEAD_S, LEAST_AHEAD_BYTES = 1.5, 2**20
+# A chain has so many seconds of its rate on its way, or at first so much; two pieces at least.
+AHEAD_S, FIRST_AHEAD_BYTES = 1.5, 2**20
 # What a chain has had for longer than this, and than several times what it used to take, is sent
 # over an idle one too.
 LATE_S, LATE_TIMES, MOST_COPIES = 2.0, 3.0, 2
@@ -140,6 +140,7 @@ class ChainedController(Controller):
             case ConnectionOpened(_, number):
                 if chain := self._chains.get(number):
                     chain.is_open, chain.since_s, chain.opened_s = True, self._now_s, self._now_s
+                    self._fill(chain)
             case ConnectionClosed(_, number):
                 self._ending.pop(number, None)
                 if chain := self._chains.pop(number, None):
@@ -185,9 +186,11 @@ class ChainedController(Controller):
     def _fill(self, chain: Chain) -> None:
         """Give a chain work: of its route's share, of others', or late pieces once more."""
         way = chain.way
-        ahead = max(2 * self._piece_bytes, LEAST_AHEAD_BYTES, AHEAD_S * self._rate(way))
-        while not chain.is_draining and chain.waiting_bytes < ahead:
-            if not way.stock and not self._steal(way):
+        # Before anything has come nobody knows what a second brings.
+        ahead = AHEAD_S * way.arrived_bytes / way.busy_s if way.busy_s > 0 else FIRST_AHEAD_BYTES
+        while not chain.is_draining and chain.waiting_bytes < max(2 * self._piece_bytes, ahead):
+            # Others are about to open, and take what is theirs.
+            if not way.stock and not (chain.is_open and self._steal(way)):
                 break
             piece = Piece(chain.source, *way.cut(self._piece_bytes))
             if piece not in self._there:
@@ -195,9 +198,9 @@ class ChainedController(Controller):
         if not chain.waiting and chain.is_draining:
             self._close(chain)
             return
-        if not chain.waiting:
+        if not chain.waiting and chain.is_open:
             self._duplicate(chain)
-        if not chain.waiting:
+        if not chain.waiting and chain.is_open:
             self._rest(chain)
 
     def _give(self, chain: Chain, piece: Piece) -> None:
