@@ -138,7 +138,7 @@ def _check_chains(method: Mapping[str, Any]) -> None:
     for key, value in needed.items():
         if method[key] != value:
             rule = f'must be {str(value).lower()} with relays = "chains"'
-            raise wrong(f"method.{key}", f"{rule}, which connections counts", method[key], instead)
+            raise wrong(f"method.{key}", rule, method[key], instead)
     shapes = ("slot_s", "scaled_slot_s", "replan_s")
     turns = ("total_streams", "streams_as", "at_a_time", "time_slot_s", "order")
     for key in (*shapes, *turns) if method["name"] == DIRECT else shapes:
@@ -186,8 +186,8 @@ def _check_times(method: Mapping[str, Any]) -> None:
             "method.as_many_times",
             "multiplies how many connections another method's plan has",
             method["as_many_times"],
-            'use it in direct with streams_as = "coordinated", in adaptive without connections, '
-            "or with chains and connections_as, or leave it out",
+            'use it in direct with streams_as = "coordinated", over chains with connections_as, '
+            "or in adaptive without connections, or leave it out",
         )
 
 
