@@ -152,8 +152,7 @@ TOGETHER = [
     (
         "method",
         {"relays": "chains", "timing": "planned"},
-        "method.timing must be asap with relays = \"chains\", got 'planned'; or leave out "
-        "method.relays",
+        "method.timing must be asap with relays = \"chains\", got 'planned'",
     ),
     (
         "method",
