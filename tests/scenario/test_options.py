@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 from instances.small_scenarios import line_of
 
 from datacollect.control.connections import Recovery
-from datacollect.methods.execution import ExecutionOptions
+from datacollect.methods.execution import PULLS, ExecutionOptions
 from datacollect.methods.options.of_methods import (
     BestPathOptions,
     CoordinatedOptions,
@@ -22,6 +24,10 @@ from datacollect.scenario.options import (
     SharedWire,
     execution_options,
 )
+from datacollect.transfer.pull.config.file import Limits
+from datacollect.transfer.store.state.pieces import piece_size
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.mark.parametrize(
@@ -93,3 +99,13 @@ def test_scaled_slots_are_as_much_shorter_as_the_data_are_less():
 def test_connections_recover_as_the_section_says():
     section = {"stall_patience_s": 3.0, "retry_s": 2.0, "most_retries": 4}
     assert execution_options(line_of(method=section)).recovery == Recovery(3.0, 2.0, 4)
+
+
+def test_the_keys_that_the_docs_give_are_what_pull_does():
+    """All but the size of pieces, which is as the data are."""
+    page = (DOCS / "simulation_knowledge.md").read_text(encoding="utf-8")
+    block = page.partition("## What `pull` does")[2].partition("```toml\n")[2].partition("```")[0]
+    said = execution_options(line_of(**tomllib.loads(block)))
+    assert said == replace(PULLS, is_known=False, piece_bytes=262_144)
+    assert PULLS.connections == Limits().connections
+    assert piece_size(50_000_000) == 262_144
