@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from datacollect.transfer.store.status import Status
-    from datacollect.transfer.store.verifying import Progress, Verified
+    from datacollect.transfer.store.verifying import Verified, VerifyProgress
 
 SHOWN_MISSING = 20
 INCOMPLETE = 1
@@ -79,7 +79,7 @@ def _verified(folder: str) -> Verified:
     with stage(f"reading {folder} again"), progress_shown() as show:
         shown = amounts_shown(show)
 
-        def tell(now: Progress) -> None:
+        def tell(now: VerifyProgress) -> None:
             shown(now.n_files, now.n_bytes, now.all_files, now.all_bytes)
 
         return verify_of(folder, tell)

@@ -136,7 +136,7 @@ def _tree(
     folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[Axis]
 ) -> dict[str, Any]:
     from datacollect.study.chance import chance_in
-    from datacollect.study.spent import processor_time
+    from datacollect.study.cpu_cost import processor_time
 
     spent, chance = processor_time(table), chance_in(table, axes)
     return {
@@ -157,7 +157,7 @@ def _tree(
 
 def _show(folder: str, now: SweepProgress, table: pd.DataFrame, axes: Sequence[Axis]) -> None:
     from datacollect.study.chance import chance_in
-    from datacollect.study.spent import processor_time
+    from datacollect.study.cpu_cost import processor_time
 
     kept = f": {now.kept} kept, {len(table) - now.kept} new" if now.kept else ""
     emit_facts(

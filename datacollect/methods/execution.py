@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from datacollect.control.controller import Controller
     from datacollect.files.choices import Relays
-    from datacollect.methods.options.of_methods import MethodOptions
+    from datacollect.methods.options.option import MethodOptions
     from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
@@ -73,7 +73,9 @@ class ExecutionOptions(PlanningOptions):
 
         All links count alike there, so that best-path goes straight wherever there is a link.
         """
-        return self.planning(BEST_PATH if self.learns else None)
+        if not self.learns:
+            return self.planning()
+        return PlanningOptions(BEST_PATH, {"solver": self.options.get("solver")}).planning()
 
     @property
     def learns(self) -> bool:
@@ -182,7 +184,7 @@ def carrying(
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
         plan_rest = RestPlanner(problem, schedule, how.planning())
     # In time slots direct keeps to its plan, as the others do: no host begins as another ends.
-    elif schedule.method == DIRECT and how.time_slot_s is None:
+    elif schedule.method == DIRECT and how.options.get("time_slot_s") is None:
         streams = _streams(problem, how)
         controller, connections = _direct(problem, schedule, how, streams), sum(streams.values())
     else:
@@ -221,7 +223,8 @@ def prediction(
     True
     """
     is_learned = not how.is_known or isinstance(carried.controller, ChainedController)
-    if is_learned or how.replan_s is not None or how.at_a_time is not None or how.order is not None:
+    takes_turns = any(how.options.get(turns) is not None for turns in ("at_a_time", "order"))
+    if is_learned or takes_turns or how.replan_s is not None:
         return None
     holders: dict[str, int] = {}
     for parcel in problem.parcels:
@@ -316,8 +319,8 @@ def _direct(
     return DirectController(
         problem,
         streams,
-        at_a_time=how.at_a_time,
-        order=how.order,
+        at_a_time=how.options.get("at_a_time"),
+        order=how.options.get("order"),
         pace_bytes_per_s=_planned_rates(schedule) if how.pace else None,
         window_bytes=how.window_bytes,
         recovery=how.recovery,

@@ -2,71 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import ProblemError
 from datacollect.methods.choice import METHODS
-from datacollect.methods.options.names import ADAPTIVE, COORDINATED, EARLY, VIA_DIRECT
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.options.names import COORDINATED
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import Finish, First, RunMethod, Solver
-    from datacollect.methods.options.of_methods import MethodOptions
+    from collections.abc import Mapping
+
+    from datacollect.methods.options.option import MethodOptions
 
 
 @dataclass(frozen=True)
 class PlanningOptions:
-    """The method, and what it is asked for."""
+    """The method, and what it is asked for: values by the names of options, None: not given.
 
-    name: RunMethod = COORDINATED
-    slot_s: float | None = None
-    chunk_s: float | None = None
-    finish: Finish | None = None
-    solver: Solver = "auto"
-    time_limit_s: float | None = None
-    derate: float | None = None
-    first: First | None = None
-    at_a_time: int | None = None
-    time_slot_s: float | None = None
-    order: tuple[str, ...] | None = None
+    Values of options that another method has are of no account, so that scenarios may be carried
+    out by several.
+    """
+
+    name: str = COORDINATED
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def planning(self, name: str | None = None) -> MethodOptions:
-        """Return the options of the method, or of another method with the same shape.
+        """Return the options of what plans for the method, or for another one.
+
+        Raises
+        ------
+        ProblemError
+            There is no such method.
 
         Examples
         --------
-        >>> PlanningOptions().planning("best-path")
-        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, first='direct', solver='auto',
-        derate=1.0)
+        >>> PlanningOptions(options={"first": "relay"}).planning("best-path").first
+        'relay'
         """
-        solver, derate = self.solver, self.derate or 1.0
-        match name or self.name:
-            case "direct":
-                turns = self.order, self.at_a_time, self.time_slot_s
-                return DirectOptions(*turns, solver=solver, derate=derate)
-            case "best-path":
-                return BestPathOptions(
-                    self.slot_s,
-                    self.chunk_s,
-                    first=self.first or VIA_DIRECT,
-                    solver=solver,
-                    derate=derate,
-                )
-            case "coordinated" | "adaptive":
-                return CoordinatedOptions(
-                    self.slot_s,
-                    self.chunk_s,
-                    solver=solver,
-                    time_limit_s=self.time_limit_s,
-                    derate=derate,
-                    finish=self.finish or EARLY,
-                    # What was simulated once comes out again.
-                    settle_ties=False,
-                )
-        known = ", ".join((*METHODS, ADAPTIVE))
-        raise ProblemError(f"method.name must be one of {known}, got {name or self.name!r}")
+        spec = METHODS.get(name or self.name)
+        given = {name: value for name, value in self.options.items() if name in spec.takes}
+        planner = METHODS.get(spec.plans_as or spec.name)
+        # What was simulated once comes out again.
+        return planner.asked({**given, "settle_ties": False})

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from datacollect.methods.choice import plan
-from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
 
 if TYPE_CHECKING:
-    from datacollect.methods.options.of_methods import MethodOptions
+    from datacollect.methods.options.option import MethodOptions
     from datacollect.problem.problem import Problem
     from datacollect.schedule.progress import Progress
     from datacollect.schedule.schedule import Schedule
@@ -60,6 +60,7 @@ class RestPlanner:
                 self._problem,
                 self._schedule,
                 progress,
+                prefer=options.prefer,
                 solver=options.solver,
                 time_limit_s=options.time_limit_s,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from datacollect.methods.execution import ExecutionOptions
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
     from datacollect.files.choices import Control, Engine, Estimator
     from datacollect.scenario.scenario import Scenario
+
+# Keys of [method] that say how a plan is carried out; the others are options of methods.
+EXECUTION = [
+    each.name for each in fields(ExecutionOptions) if each.name not in ("options", "is_known")
+]
 
 
 def execution_options(scenario: Scenario) -> ExecutionOptions:
@@ -27,11 +32,11 @@ def execution_options(scenario: Scenario) -> ExecutionOptions:
     """
     section = dict(scenario.section("method"))
     is_known = not scenario.has_topology or scenario.section("estimates")["kind"] != UNKNOWN
-    order, scaled_slot_s = section["order"], section.pop("scaled_slot_s")
+    scaled_slot_s = section.pop("scaled_slot_s")
     if scaled_slot_s is not None:
         section["slot_s"] = scaled_slot_s * float(scenario.sections["scale"])
-    section["order"] = None if order is None else tuple(order)
-    return ExecutionOptions(**section, is_known=is_known)
+    execution = {key: section.pop(key) for key in EXECUTION}
+    return ExecutionOptions(options=section, is_known=is_known, **execution)
 
 
 @dataclass(frozen=True)

@@ -20,23 +20,8 @@ def experiment(scripts):
 
 
 @pytest.fixture(scope="module")
-def rows(experiment, scripts):
-    """Rows of the results in the repository."""
-    return scripts("cloud_grids").read_rows(experiment.Row, experiment.RESULTS)
-
-
-@pytest.fixture(scope="module")
 def grids(experiment, cloud_grids):
     return experiment.common_grids(cloud_grids.parent)
-
-
-@pytest.fixture(scope="module")
-def published(rows):
-    """The same by workload and limits."""
-    cases = defaultdict(list)
-    for row in rows:
-        cases[row.workload, row.limits].append(row)
-    return cases
 
 
 def test_repeated_pairs_count_with_their_mean_and_self_pairs_not_at_all(grids, cloud_grids):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -16,21 +15,6 @@ GB = 1e9
 @pytest.fixture(scope="module")
 def experiment(scripts):
     return scripts("cloud_regions")
-
-
-@pytest.fixture(scope="module")
-def rows(experiment, scripts):
-    """Rows of the results in the repository."""
-    return scripts("cloud_grids").read_rows(experiment.Row, experiment.RESULTS)
-
-
-@pytest.fixture(scope="module")
-def published(rows):
-    """The same by workload and limits."""
-    cases = defaultdict(list)
-    for row in rows:
-        cases[row.workload, row.limits].append(row)
-    return cases
 
 
 @pytest.fixture(scope="module")

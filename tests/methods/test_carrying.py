@@ -14,6 +14,7 @@ from datacollect.control.planned.direct import DirectController
 from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.methods.execution import ExecutionOptions, carrying, n_connections
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.scenario.carry_out import carry_out
 from datacollect.scenario.options import execution_options
 from datacollect.transfer.pull.planning import planned
@@ -77,7 +78,9 @@ def test_the_section_decides_who_carries_the_plan_out(section, controller, conne
 def test_what_a_scenario_says_as_pull_does_is_what_pull_does(method):
     """The keys are those of docs/simulation_knowledge.md; the data and the links are a pull's."""
     for known in (True, False):
-        pulled = planned(PROBLEM, method, connections=16, piece_bytes=8, is_known=known)
+        pulled = planned(
+            PROBLEM, PlanningOptions(method), connections=16, piece_bytes=8, is_known=known
+        )
         said = {"piece_bytes": 8, "retry_s": 0.5, "longest_wait_s": 5.0, "most_retries": 2**30}
         said |= {"name": method, "relays": "chains", "connections": 16, "is_known": known}
         found = carrying(PROBLEM, how(**said))

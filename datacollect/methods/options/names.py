@@ -16,9 +16,6 @@ ADAPTIVE: Final = "adaptive"
 RELAY_KINDS = RELAYING
 OVER_CHAINS: Final = CHAINS
 
-# Those whose rates are max-min fair.
-FAIR_METHODS = (DIRECT, BEST_PATH)
-
 # What best-path compares the other routes with: the direct one, or the best with one relay.
 VIA_DIRECT: Final = "direct"
 VIA_RELAY: Final = "relay"

@@ -13,7 +13,7 @@ import numpy as np
 from datacollect.errors import TimeLimitError
 from datacollect.flow.network.layered import breakpoints_s
 from datacollect.flow.network.preference import COST_RANGE, LONGEST_PATH, Costs
-from datacollect.flow.network.smallest_sufficient import least
+from datacollect.flow.network.smallest_sufficient import smallest
 from datacollect.methods.replanning.other_links import union
 from datacollect.methods.replanning.stable_flow import stable_plan
 from datacollect.methods.slotted.bound import slots_at_least
@@ -90,7 +90,7 @@ def stable_slots(
     if found is None:
         links = search.likely_links(optimum, fewest)
         require_arrival(problem, slot_s, links, budget)
-        found = search.on_all_links(fewest, links) or least(
+        found = search.on_all_links(fewest, links) or smallest(
             lambda n: search.on_any_links(n, links),
             max(fewest + 1, slots_at_least(problem, slot_s, budget)),
         )
@@ -99,7 +99,7 @@ def stable_slots(
     if search.is_on_old_links(found) or latest <= n_slots:
         plan = search.cheapest(found)
     elif search.on_old_links(latest) is not None:
-        plan = search.cheapest(least(search.on_old_links, n_slots + 1))
+        plan = search.cheapest(smallest(search.on_old_links, n_slots + 1))
     else:
         plan = search.cheapest(found)
         later = search.on_all_links(latest, links)

@@ -127,7 +127,7 @@ def _within_stores(
     # The last path of each pool keeps a byte, see `whole_bytes`.
     least = np.zeros(len(n_bytes))
     least[last] = 1
-    way, n_bytes = hops.paths.ways(hops.problem.n_hosts)[1], n_bytes.copy()
+    way, n_bytes = hops.paths.routes(hops.problem.n_hosts)[1], n_bytes.copy()
     for _ in range(len(n_bytes)):
         load = np.bincount(store, n_bytes[path], len(most))
         if (load <= most).all():

@@ -132,7 +132,7 @@ def _paths_in_order(
     Besides, the sequences of hosts, and which of them each path takes.
     """
     paths = PathTable.of(plan.paths)
-    ways, way = paths.ways(problem.n_hosts)
+    ways, way = paths.routes(problem.n_hosts)
     order = np.lexsort((*_padded_pieces(paths), way, paths.pool))
     return paths.at(order), ways, way[order]
 

@@ -184,7 +184,7 @@ class FluidDriver:
         return len(self._agenda) <= n_others and not self.state.active.any()
 
     def _stop(self, time_limit_s: float) -> None:
-        """Count what has moved of ranges on their way."""
+        """Count what has moved of ranges under way."""
         state = self.state
         is_over = self.recorder.is_complete or self.controller.finished
         if not is_over and time_limit_s < math.inf:

@@ -8,23 +8,21 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from datacollect.errors import DatacollectError, ProblemError
+from datacollect.errors import DatacollectError
 from datacollect.files.clock import zone_of
 from datacollect.methods.execution import PULLS, UNKNOWN_BYTES_PER_S, carrying
-from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
 from datacollect.problem.host_limits import HourlyRate
 from datacollect.problem.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from datacollect.files.choices import RunMethod
     from datacollect.methods.execution import Carrying
+    from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
 
-METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
 # Rates that were observed longer ago are learned anew.
 OLDEST_RATES_S = 24 * 3600.0
 
@@ -140,7 +138,7 @@ _NEEDED_LATER = (
 )
 
 
-def warm_up(collection: Collection, method: RunMethod) -> None:
+def warm_up(collection: Collection, how: PlanningOptions) -> None:
     """Import what a pull needs: plan a byte, so that all that planning imports is there, too.
 
     Whatever is imported later has to open files, of which a busy process may have none left. What
@@ -160,7 +158,7 @@ def warm_up(collection: Collection, method: RunMethod) -> None:
     }
     with suppress(DatacollectError):
         problem = Problem.from_dict(tree)
-        planned(problem, method, connections=4, piece_bytes=1, is_known=says_links(collection))
+        planned(problem, how, connections=4, piece_bytes=1, is_known=says_links(collection))
 
 
 def says_links(collection: Collection) -> bool:
@@ -169,14 +167,14 @@ def says_links(collection: Collection) -> bool:
 
 
 def planned(
-    problem: Problem, method: RunMethod, *, connections: int, piece_bytes: int, is_known: bool
+    problem: Problem, how: PlanningOptions, *, connections: int, piece_bytes: int, is_known: bool
 ) -> Carrying:
     """Plan, and choose who carries the plan out: as a scenario does that says so.
 
     Parameters
     ----------
     problem : Problem
-    method : str
+    how : PlanningOptions
     connections : int
         Most at a time.
     piece_bytes : int
@@ -191,10 +189,15 @@ def planned(
     InfeasibleError
         A source has no way to the destination.
     """
-    if method not in METHODS:
-        raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    asked = {"connections": connections, "piece_bytes": piece_bytes, "is_known": is_known}
-    return carrying(problem, replace(PULLS, name=method, **asked))
+    execution = replace(
+        PULLS,
+        name=how.name,
+        options=how.options,
+        connections=connections,
+        piece_bytes=piece_bytes,
+        is_known=is_known,
+    )
+    return carrying(problem, execution)
 
 
 def _there(work: SourceWork) -> list[tuple[int, int]]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Source,
     )
     from datacollect.transfer.pull.config.file import Collection
-    from datacollect.transfer.pull.telling import Telling
+    from datacollect.transfer.pull.notices import Notices
     from datacollect.transfer.sources.agent.network import Network
     from datacollect.transfer.store.folder.log import Log
     from datacollect.transfer.store.store import Store
@@ -120,7 +120,7 @@ class Preparation:
     gate : Gate
     reached : dict of str to Reached
         Takes what the source has said, as soon as it is reached.
-    telling : Telling
+    notices : Notices
         Takes why a try has failed, and what a user wants to know at once.
     """
 
@@ -131,7 +131,7 @@ class Preparation:
     network: Network
     gate: Gate
     reached: dict[str, Reached]
-    telling: Telling
+    notices: Notices
     _best_pages: int = 0
 
     def run(self) -> bool:
@@ -179,7 +179,7 @@ class Preparation:
 
     def _asking(self, what: str) -> AbstractContextManager[None]:
         """Ask the source; who does not answer is named."""
-        return self.telling.asking(self.source.name, what)
+        return self.notices.asking(self.source.name, what)
 
     def _note_reached(self, reached: Reached) -> bool:
         """Note what a host has said; return whether its files are wanted."""
@@ -205,7 +205,7 @@ class Preparation:
         self.log.write("not reached", host=name, why=why)
         with self.gate:
             self.store.state.note_trouble(name, why)
-        self.telling.has_failed(name, why)
+        self.notices.has_failed(name, why)
 
     def _list(self) -> None:
         """List it, page by page into the state."""
@@ -220,7 +220,7 @@ class Preparation:
         with self.gate:
             patterns = listing.end()
         for pattern in patterns:
-            self.telling.tell(unused(name, pattern))
+            self.notices.tell(unused(name, pattern))
 
     def _pages(self, known: Mapping[str, Listed]) -> Iterator[Page]:
         """Yield the pages of its list."""

@@ -39,7 +39,7 @@ from datacollect.transfer.pull.core.messages import (
     Woken,
 )
 from datacollect.transfer.pull.sessions import Sessions
-from datacollect.transfer.store.history import MOVED, Moved
+from datacollect.transfer.store.history import MOVED, RouteTotals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,7 +92,7 @@ class Round:
         self._begun_s = time.monotonic()
         self._next_tick_s = TICK_S
         self._sessions = Sessions(open_peer, store, self._events.put, self._now_s)
-        self._moved = Moved()
+        self._moved = RouteTotals()
         self._changed_sources: set[str] = set()
         self._failure: Exception | None = None
 

@@ -36,7 +36,7 @@ class SessionEnded:
     """A session could not be opened, broke off, or has been closed.
 
     ``is_final``: the source itself refuses, by whichever route: to try again is of no use.
-    ``wait_s``: it has asked to be left alone for so long.
+    ``wait_s``: it has asked to be left alone for this time.
     """
 
     time_s: float

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from datacollect.errors import IdentityError, TransferError
 from datacollect.net.deadline import Deadline
-from datacollect.net.dialling import Hop
+from datacollect.net.dialling import RelayHop
 from datacollect.net.tickets import RELAY, SOURCE, Ticket, sign_ticket
 from datacollect.net.tls import client_context
 from datacollect.transfer.sources.agent.session import connect
@@ -137,7 +137,7 @@ class Network:
         contact = self.known.get(name)
         return () if contact is None else contact.facts.features
 
-    def hops(self, relays: tuple[str, ...], to: str) -> list[Hop]:
+    def hops(self, relays: tuple[str, ...], to: str) -> list[RelayHop]:
         """Return the relays on the way, each with its ticket."""
         hops = []
         for i, relay in enumerate(relays):
@@ -158,7 +158,9 @@ class Network:
                 most_sockets=self._connections,
                 agents=relays[: i + 1],
             )
-            hops.append(Hop(relay, self._agents[relay].address, sign_ticket(ticket, self._key)))
+            hops.append(
+                RelayHop(relay, self._agents[relay].address, sign_ticket(ticket, self._key))
+            )
         return hops
 
     def _connect(self, name: str, relays: tuple[str, ...], deadline: Deadline) -> SourceSession:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Connections that ask, and how often each finds the server away before it is.
 ASKERS, MOST_TRIES = 8, 3
-# A page has so many files that are asked for, or so many in all: what is listed counts as progress.
+# The most files of a page that are asked for, and in all: what is listed counts as progress.
 ASKED_OF_PAGE, MOST_OF_PAGE = 8, 1000
 
 

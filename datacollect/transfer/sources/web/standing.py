@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from datacollect.transfer.sources.web.core.versions import Version
 
-# A file that has failed so often, while others were answered, is given up.
+# A file that has failed this often, while others were answered, is given up.
 MOST_FAILURES = 4
-# A file has so many versions in one start: listed, and changed three times.
+# A file has at most this many versions in one start: listed, and changed three times.
 MOST_VERSIONS = 4
 # What is said of a file of which nothing comes.
 SILENT = "nothing comes of it when it is asked for, or too little"

@@ -19,7 +19,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True)
-class HowFar:
+class PullProgress:
     """How far a pull is.
 
     Attributes
@@ -50,7 +50,7 @@ class HowFar:
         >>> pace = Pace()
         >>> pace.note(0.0, 0), pace.note(2.0, 10_000_000)
         (None, None)
-        >>> HowFar(3, 10_000_000, 12, 30_000_000, ("S2",)).words(pace)
+        >>> PullProgress(3, 10_000_000, 12, 30_000_000, ("S2",)).words(pace)
         '33 %: 10 MB of 30 MB, 3 of 12 files, 40 Mbit/s, about 4 s left; not listed yet: S2'
         """
         parts = []
@@ -62,9 +62,9 @@ class HowFar:
         return "; ".join(told)
 
 
-def how_far(
+def progress_of(
     state: State, core: CollectorCore | None, awaited: Iterable[str], given_up: Iterable[str]
-) -> HowFar:
+) -> PullProgress:
     """Look how far a pull is.
 
     Parameters
@@ -85,7 +85,7 @@ def how_far(
             in_work_bytes += waiting[1]
     if core is not None:
         n_bytes += max(0, in_work_bytes - core.todo.n_bytes)
-    return HowFar(
+    return PullProgress(
         n_files, n_bytes, all_files, all_bytes, tuple(sorted(awaited)), tuple(sorted(given_up))
     )
 

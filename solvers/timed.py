@@ -1,4 +1,4 @@
-"""Solvers whose work is told: how big a program was, who solved it, how long that took."""
+"""Solvers whose calls are timed: how large a program was, who solved it, how long that took."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from datacollect.solvers.programs import LinearProgram, LinearSolution, LinearSolver
 
 
-class ToldFlow:
-    """A flow solver whose calls are told to `datacollect.files.stages`."""
+class TimedFlow:
+    """A flow solver whose calls are reported to `datacollect.files.stages`."""
 
     def __init__(self, solver: FlowSolver) -> None:
         self._solver = solver
@@ -34,8 +34,8 @@ class ToldFlow:
             return self._solver.min_cost_flow(network, supply)
 
 
-class ToldLinear:
-    """A linear solver whose calls are told to `datacollect.files.stages`."""
+class TimedLinear:
+    """A linear solver whose calls are reported to `datacollect.files.stages`."""
 
     def __init__(self, solver: LinearSolver) -> None:
         self._solver = solver

@@ -1,4 +1,4 @@
-"""Looking at what lies where files belong, without reading it."""
+"""Lookup of what lies where files belong, without reading it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _GONE = "is not there any more; start the same pull again, which fetches it"
 _OTHER = "looks other than when it came; start the same pull again, which compares it"
 
 
-class Kind(Enum):
-    """What was found on the way to a place, or at it."""
+class PathKind(Enum):
+    """What was found above a place, or at it."""
 
     NOTHING = "nothing"
     FILE = "a file"
@@ -50,12 +50,12 @@ class Kind(Enum):
     CLOSED = "closed"
 
 
-class Found(NamedTuple):
+class PathFound(NamedTuple):
     """What lies at a place, or keeps from it.
 
     Attributes
     ----------
-    kind : Kind
+    kind : PathKind
     at : str
         Where it lies, below the destination folder.
     stat : os.stat_result or None
@@ -63,13 +63,13 @@ class Found(NamedTuple):
         In the system's words, where it is closed.
     """
 
-    kind: Kind
+    kind: PathKind
     at: str
     stat: os.stat_result | None = None
     why: str = ""
 
 
-class Looking:
+class PathLookup:
     """Looks at places of one destination folder. Not for several threads.
 
     Parameters
@@ -80,7 +80,7 @@ class Looking:
     def __init__(self, root_fd: int) -> None:
         self.folders = Folders(root_fd)
 
-    def look(self, source: str, path: str) -> Found:
+    def look(self, source: str, path: str) -> PathFound:
         """Return what lies where a file belongs.
 
         Raises
@@ -94,30 +94,32 @@ class Looking:
             fd = self.folders.open(tuple(above), make=False)
             return self._at(fd, last, at)
         except FileNotFoundError:
-            return Found(Kind.NOTHING, at)
+            return PathFound(PathKind.NOTHING, at)
         except OSError as error:
             if error.errno not in ABOUT_NAMES:
                 raise
             blocked = str(error.filename or at)
             if error.errno == errno.EXDEV:
-                return Found(Kind.MOUNT, blocked)
+                return PathFound(PathKind.MOUNT, blocked)
             if error.errno in (errno.ENOTDIR, errno.ELOOP) and blocked != at:
                 return self._blocking(blocked)
-            return Found(Kind.CLOSED, blocked, why=os.strerror(error.errno))
+            return PathFound(PathKind.CLOSED, blocked, why=os.strerror(error.errno))
 
     def close(self) -> None:
         """Close what is open."""
         self.folders.close()
 
-    def _at(self, fd: int, name: str, at: str) -> Found:
+    def _at(self, fd: int, name: str, at: str) -> PathFound:
         found = os.stat(name, dir_fd=fd, follow_symlinks=False)
         if stat.S_ISREG(found.st_mode):
-            return Found(Kind.FILE, at, found)
+            return PathFound(PathKind.FILE, at, found)
         if stat.S_ISDIR(found.st_mode):
-            return Found(Kind.FOLDER, at, found)
-        return Found(Kind.LINK if stat.S_ISLNK(found.st_mode) else Kind.OTHER, at, found)
+            return PathFound(PathKind.FOLDER, at, found)
+        return PathFound(
+            PathKind.LINK if stat.S_ISLNK(found.st_mode) else PathKind.OTHER, at, found
+        )
 
-    def _blocking(self, at: str) -> Found:
+    def _blocking(self, at: str) -> PathFound:
         """Return what lies where a folder is wanted."""
         *above, last = at.split("/")
         return self._at(self.folders.open(tuple(above), make=False), last, at)
@@ -141,7 +143,7 @@ def displaced_files(folder: Path, state: Reading) -> Iterator[Displaced]:
     """
     numbers = {name: number for number, name in state.source_names().items()}
     root_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    places = Looking(root_fd)
+    places = PathLookup(root_fd)
     try:
         for source in state.wanted():
             for row in state.placed(numbers[source.name]):
@@ -149,11 +151,11 @@ def displaced_files(folder: Path, state: Reading) -> Iterator[Displaced]:
                     continue
                 path = row.listed.path
                 found = places.look(source.name, path)
-                if found.kind is Kind.CLOSED:
+                if found.kind is PathKind.CLOSED:
                     why = f"{found.at} cannot be looked at: {found.why}; mend that"
                     yield Displaced(source.name, row.listed, why)
                     continue
-                is_there = found.kind is Kind.FILE and found.at == f"{source.name}/{path}"
+                is_there = found.kind is PathKind.FILE and found.at == f"{source.name}/{path}"
                 if not is_there or found.stat is None:
                     yield Displaced(source.name, row.listed, _GONE)
                 elif not is_as_placed(found.stat, row.placed):

@@ -1,4 +1,4 @@
-"""What the shell of one session needs of the whole agent's."""
+"""What one session needs of the agent's shell."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     import socket
     import ssl
 
-    from datacollect.transfer.agent.core.events import Event, Now
+    from datacollect.transfer.agent.core.events import ClockReading, Event
     from datacollect.transfer.agent.shell.loop import Loop
     from datacollect.transfer.agent.shell.nonces import UsedNonces
 
 
-class Surroundings(Protocol):
+class AgentContext(Protocol):
     """The agent around a session.
 
     Attributes
@@ -31,9 +31,9 @@ class Surroundings(Protocol):
     head_s: float
 
     def tell(self, event: Event) -> None:
-        """Tell the core what has happened, and do what it says."""
+        """Hand an event to the core, and carry out its actions."""
 
-    def now(self) -> Now:
+    def now(self) -> ClockReading:
         """Return this instant."""
 
     def forget(self, number: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from datacollect.study.spent import processor_time
+from datacollect.study.cpu_cost import processor_time
 
 
 def test_a_measurement_counts_once_whoever_shares_it():
@@ -17,5 +17,5 @@ def test_a_measurement_counts_once_whoever_shares_it():
         {"seed": 2, "setting": "right", "cpu_s": 5.0, "probes_cpu_s": 10.0},
         {"seed": 2, "setting": "blind", "cpu_s": 6.0, "probes_cpu_s": 0.0},
     ]
-    spent = processor_time(pd.DataFrame(rows))
-    assert (spent.runs_s, spent.measurements_s) == (21.0, 24.0)
+    cpu_cost = processor_time(pd.DataFrame(rows))
+    assert (cpu_cost.runs_s, cpu_cost.measurements_s) == (21.0, 24.0)
