@@ -129,7 +129,7 @@ def show_comparison(found: Comparison, problem: Problem) -> None:
 
 
 def _show_missing(missing: list[str]) -> None:
-    """Say what the answer relies on that nobody said."""
+    """Name assumptions of the answer that no input states."""
     for text in missing:
         emit_text(f"Mind: {text}.")
 
@@ -164,7 +164,7 @@ def show_pulls(table: pd.DataFrame, host: str | None, clock: Clock | None) -> No
                 (
                     row["source"],
                     str(row["offset_bytes"]),
-                    # Without the day of the week, so that two fit beside the rest.
+                    # Without the day of the week, so that two fit beside the other words.
                     clock.text(row["start_s"]).partition(" ")[2],
                     clock.text(row["finish_s"]).partition(" ")[2],
                 )
