@@ -7,6 +7,7 @@ that help and mistakes in the usage appear at once.
 
 from __future__ import annotations
 
+import inspect
 import os
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,6 +28,13 @@ from datacollect.commands.front import front
 from datacollect.commands.help_option import Command, Group
 from datacollect.commands.keys import keys
 from datacollect.commands.manifest import manifest
+from datacollect.commands.method_options import (
+    NAMING,
+    brought_methods,
+    method_names,
+    taking,
+    why_not,
+)
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
 from datacollect.commands.plot import plot
@@ -42,6 +50,7 @@ from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
+from datacollect.methods.places import options_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,7 +109,9 @@ def run(arguments: Sequence[str]) -> int:
     Every error ends here as one message on standard error.
     """
     try:
-        code = _commands()(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        code = _commands(brought_methods(arguments))(
+            list(arguments), prog_name=PROGRAM, standalone_mode=False
+        )
     except typer.Abort:
         return exit_code_of(KeyboardInterrupt())
     except KeyboardInterrupt as error:
@@ -118,9 +129,25 @@ def run(arguments: Sequence[str]) -> int:
 
 
 @cache
-def _commands() -> Callable[..., Any]:
-    """Make commands of functions: once, as it takes longer than most of them do."""
-    return typer.main.get_command(app)
+def _commands(brought: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """Make commands of functions: once, as it takes longer than most of them do.
+
+    Methods that other packages bring have their options, too.
+    """
+    made = typer.main.get_command(app)
+    if brought:
+        _add_options(made, brought)
+    return made
+
+
+def _add_options(made: Any, brought: Sequence[str]) -> None:
+    of_all = typer.Typer(rich_markup_mode=None, add_completion=False)
+    more = taking(options_in("plan", brought), after="method")(inspect.unwrap(plan))
+    of_all.command(name="plan", cls=Command)(at_work(more))
+    made.commands["plan"] = typer.main.get_command(of_all)
+    for name in NAMING:
+        method = next(each for each in made.commands[name].params if each.name == "method")
+        method.metavar = method_names(name, brought)
 
 
 def _usage_error(error: Any) -> int:
@@ -129,8 +156,10 @@ def _usage_error(error: Any) -> int:
     # "Invalid value for '--x': 'y' is not one of 'z', ...": the last quoted word was given
     word = given.rpartition(": ")[2].strip("'")
     hint = nearest_hint(word, choices.rstrip(".").replace("'", "").split(", ")) if choices else ""
+    context, option = getattr(error, "ctx", None), getattr(error, "option_name", None)
+    if context and option and (why := why_not(context.info_name, option)):
+        message = f"{option}: {why}"
     complain(f"error: {message.removesuffix('.') if hint else message}{hint}")
-    context = getattr(error, "ctx", None)
     command = context.command_path if context else PROGRAM
     complain(f"try: {command} --help")
     return BAD_INPUT

@@ -20,9 +20,9 @@ from datacollect.commands.console import (
     note_text,
     progress_shown,
 )
+from datacollect.commands.method_options import PullMethod
 from datacollect.commands.options import Json
 from datacollect.commands.streams import loudness
-from datacollect.files.choices import RunMethod
 from datacollect.files.units import counted, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ def pull(
         str,
         typer.Option("--into", metavar="DIR", help="Where files of source S arrive as DIR/S/…."),
     ],
-    method: Annotated[
-        RunMethod, typer.Option("--method", help="How routes and connections are chosen.")
-    ] = "adaptive",
+    method: PullMethod = "adaptive",
     plan_only: Annotated[
         bool,
         typer.Option(

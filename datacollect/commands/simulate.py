@@ -20,13 +20,14 @@ from datacollect.commands.console import (
     progress_shown,
 )
 from datacollect.commands.inputs import require_kept
+from datacollect.commands.method_options import SimulateMethod
 from datacollect.commands.options import (
     Force,
     Json,
     require_at_most_one,
     require_new,
 )
-from datacollect.files.choices import Engine, RunMethod
+from datacollect.files.choices import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,9 +47,7 @@ def simulate(
             metavar="SCENARIO", help="Scenario file, TOML or JSON; - is standard input."
         ),
     ],
-    method: Annotated[
-        RunMethod | None, typer.Option("--method", help="Method, instead of the scenario's.")
-    ] = None,
+    method: SimulateMethod = None,
     engine: Annotated[
         Literal[Engine, "auto"],
         typer.Option(

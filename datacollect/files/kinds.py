@@ -16,7 +16,7 @@ from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Protocol, TypeAlias
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, nearest_hint
 from datacollect.files import quantities
 from datacollect.files.clock_times import CLOCK_TIME, HOUR, as_text, is_clock_time
 
@@ -163,6 +163,51 @@ class Number:
         if not self.signed:
             number["exclusiveMinimum" if self.positive else "minimum"] = 0
         return _or_with_unit(number, self.of)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, value: Any, place: str) -> str:
+        """Return the word."""
+        rule = f"must be one of {', '.join(self.words)}"
+        if not isinstance(value, str):
+            raise wrong(place, rule, value, "put it in quotes")
+        if value not in self.words:
+            raise ProblemError(
+                f"{place} {rule}, got {shown(value)}" + nearest_hint(value, self.words)
+            )
+        return value
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of the words."""
+        return {"enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class Share:
+    """A number from 0 to 1; not 0 if `positive`."""
+
+    positive: bool = False
+
+    def read(self, value: Any, place: str) -> float:
+        """Return the share."""
+        rule = "must be > 0 and <= 1" if self.positive else "must be between 0 and 1"
+        try:
+            share = Number(positive=self.positive).read(value, place)
+        except ProblemError:
+            raise wrong(place, rule, value, "write a share") from None
+        if share > 1:
+            raise wrong(place, rule, value, "write a share")
+        return share
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of such numbers."""
+        least = "exclusiveMinimum" if self.positive else "minimum"
+        return {"type": "number", least: 0, "maximum": 1}
 
 
 @dataclass(frozen=True)

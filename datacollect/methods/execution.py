@@ -17,13 +17,9 @@ from datacollect.control.planned.replanning import ReplanningController
 from datacollect.control.planned.scheduled import AsapController, PlannedController
 from datacollect.control.relaying import QUEUES
 from datacollect.errors import ProblemError
-from datacollect.methods.choice import METHODS, plan
-from datacollect.methods.options.names import ADAPTIVE, COORDINATED, EARLY, VIA_DIRECT
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.choice import plan
+from datacollect.methods.options.names import ADAPTIVE
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.methods.prediction import Job, jobs_of, predicted, predicted_adaptive
 from datacollect.methods.replanning.replan import replan
 from datacollect.schedule.progress import remaining_problem
@@ -32,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from datacollect.control.controller import Controller
-    from datacollect.files.choices import Finish, First, Relays, RunMethod, Solver
-    from datacollect.methods.options.of_methods import MethodOptions
+    from datacollect.files.choices import Relays, Solver
     from datacollect.methods.prediction import Prediction
     from datacollect.problem.problem import Problem
     from datacollect.schedule.progress import Progress
@@ -41,19 +36,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ExecutionOptions:
+class ExecutionOptions(PlanningOptions):
     """How a collection is planned, and how the plan is carried out.
 
     Names and meanings are those of a scenario's [method] (`datacollect.scenario.fields`).
     """
 
-    name: RunMethod = COORDINATED
-    slot_s: float | None = None
-    chunk_s: float | None = None
-    finish: Finish | None = None
-    solver: Solver = "auto"
-    time_limit_s: float | None = None
-    derate: float | None = None
     timing: str = "asap"
     lanes: int = 1
     shared_connections: bool = False
@@ -68,51 +56,11 @@ class ExecutionOptions:
     connections: int | None = None
     connections_as: str | None = None
     as_many_times: int | None = None
-    first: First | None = None
     relays: Relays | None = None
     harm: float | None = None
-    at_a_time: int | None = None
-    time_slot_s: float | None = None
-    order: tuple[str, ...] | None = None
     stall_patience_s: float = 0.0
     retry_s: float = 1.0
     most_retries: int = 10
-
-    def planning(self, name: str | None = None) -> MethodOptions:
-        """Return the options of the method, or of another method with the same shape.
-
-        Examples
-        --------
-        >>> ExecutionOptions().planning("best-path")
-        BestPathOptions(slot_s=None, chunk_s=None, hysteresis=1.05, first='direct', solver='auto',
-        derate=1.0)
-        """
-        solver, derate = self.solver, self.derate or 1.0
-        match name or self.name:
-            case "direct":
-                turns = self.order, self.at_a_time, self.time_slot_s
-                return DirectOptions(*turns, solver=solver, derate=derate)
-            case "best-path":
-                return BestPathOptions(
-                    self.slot_s,
-                    self.chunk_s,
-                    first=self.first or VIA_DIRECT,
-                    solver=solver,
-                    derate=derate,
-                )
-            case "coordinated" | "adaptive":
-                return CoordinatedOptions(
-                    self.slot_s,
-                    self.chunk_s,
-                    solver=solver,
-                    time_limit_s=self.time_limit_s,
-                    derate=derate,
-                    finish=self.finish or EARLY,
-                    # What was simulated once comes out again.
-                    settle_ties=False,
-                )
-        known = ", ".join((*METHODS, ADAPTIVE))
-        raise ProblemError(f"method.name must be one of {known}, got {name or self.name!r}")
 
     @property
     def recovery(self) -> Recovery:
@@ -236,10 +184,12 @@ def carrying(
     if how.replan_s is not None:
         room_bytes = _room_bytes(problem, relay_buffer_bytes)
         controller = _replanning(problem, schedule, how, how.replan_s, room_bytes)
-        plan_rest = RestPlanner(problem, schedule, how.solver, how.time_limit_s)
+        plan_rest = RestPlanner(
+            problem, schedule, how.options.get("solver") or "auto", how.options.get("time_limit_s")
+        )
         return Carrying(schedule, controller, plan_rest, n_connections(schedule, how))
     # In time slots direct keeps to its plan, as the others do: no host begins as another ends.
-    if schedule.method == "direct" and how.time_slot_s is None:
+    if schedule.method == "direct" and how.options.get("time_slot_s") is None:
         streams = _streams(problem, how)
         controller = _direct(problem, schedule, how, streams)
         return Carrying(schedule, controller, None, sum(streams.values()))
@@ -272,7 +222,9 @@ def prediction(
     >>> prediction(problem, carrying(problem, how), how).makespan_s > 10
     True
     """
-    if how.replan_s is not None or how.at_a_time is not None or how.order is not None:
+    if how.replan_s is not None or any(
+        how.options.get(turns) is not None for turns in ("at_a_time", "order")
+    ):
         return None
     holders: dict[str, int] = {}
     for parcel in problem.parcels:
@@ -345,8 +297,8 @@ def _direct(
     return DirectController(
         problem,
         streams,
-        at_a_time=how.at_a_time,
-        order=how.order,
+        at_a_time=how.options.get("at_a_time"),
+        order=how.options.get("order"),
         pace_bytes_per_s=_planned_rates(schedule) if how.pace else None,
         window_bytes=how.window_bytes,
         recovery=how.recovery,

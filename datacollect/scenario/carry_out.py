@@ -181,7 +181,7 @@ def carry_out(
                 problem, planned = planned_to_the_end(
                     problem,
                     lambda given: plan(given, options),
-                    lambda found: found.makespan_s,
+                    lambda found: max(found.makespan_s, found.deadline_s or 0.0),
                 )
         else:
             require_schedule_fits(schedule, problem)

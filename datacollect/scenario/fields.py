@@ -6,22 +6,17 @@ messages. Every default stands here, so that a run can record what was not said.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, get_args
 
 from datacollect.files.choices import Engine
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.kinds import Flag, Kind, ListOf, Number, Text, Whole
+from datacollect.files.kinds import Choice, Flag, Kind, ListOf, Number, Share, Text, Whole
 from datacollect.measurement.estimates import AGELESS_WAYS
 from datacollect.methods.choice import METHODS
-from datacollect.methods.options.names import (
-    ADAPTIVE,
-    ADAPTIVE_RELAYS,
-    BEST_PATH,
-    COORDINATED,
-    FINISHES,
-    FIRSTS,
-)
-from datacollect.scenario.kinds import Choice, Part, Share
+from datacollect.methods.options.names import ADAPTIVE_RELAYS, BEST_PATH, COORDINATED
+from datacollect.methods.places import MethodName, MethodTable, fields_in, refused_in
+from datacollect.scenario.kinds import Part
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
 from datacollect.simulation.control import CONTROL
 from datacollect.simulation.network import HEADER_BYTES, PRESETS
@@ -228,34 +223,35 @@ ESTIMATES = _table(
     _optional("shared", Rows(SHARED_WIRE), "Wires that the planner knows links to share."),
 )
 
-METHOD = _table(
+
+# Options of methods whose default is in every hash. What is absent is in none, so that results made
+# before an option was a key stay valid.
+HASHED_DEFAULTS = {"solver": "auto"}
+
+
+def _planning_fields() -> list[Field]:
+    found = fields_in("scenario")
+    return [replace(field, default=HASHED_DEFAULTS.get(field.name)) for field in found]
+
+
+def _method_table(name: str, description: str, *fields: Field) -> MethodTable:
+    return MethodTable(name, description, fields, refused=refused_in("scenario"))
+
+
+METHOD = _method_table(
     "the method",
     "How the collection is planned, and how the plan is carried out.",
     _optional(
         "name",
-        Choice((*METHODS, ADAPTIVE)),
+        MethodName(tuple(METHODS.own)),
         "Planning method, or adaptive, which follows no plan.",
         COORDINATED,
     ),
-    _optional("slot_s", POSITIVE_S, "Store and forward in slots, seconds; else pipelined."),
+    *_planning_fields(),
     _optional(
         "scaled_slot_s",
         POSITIVE_S,
-        "Instead: slots in seconds at scale 1; scale shortens them as it does the data.",
-    ),
-    _optional("chunk_s", SECONDS, "Pipelined: chunk, seconds."),
-    _optional(
-        "finish",
-        Choice(FINISHES),
-        "Pipelined, coordinated: sources finish as early as capacities allow, the default, or "
-        "together.",
-    ),
-    _optional("solver", NAME, "Name of the solver.", "auto"),
-    _optional("time_limit_s", POSITIVE_S, "Limit of the solvers' time, seconds."),
-    _optional(
-        "derate",
-        Share(positive=True),
-        "Plan on this part of all links' bandwidths; default: on all of them.",
+        "Instead of slot_s: slots in seconds at scale 1; scale shortens them as it does the data.",
     ),
     _optional(
         "timing",
@@ -305,13 +301,6 @@ METHOD = _table(
         Whole(minimum=1),
         "direct with streams_as, adaptive without connections: so many times as many. Default: 1.",
     ),
-    # None rather than "direct", as for sack.
-    _optional(
-        "first",
-        Choice(FIRSTS),
-        "best-path: compare routes with the direct one first, the default, or with the best that "
-        "has a relay.",
-    ),
     # None rather than "queues": what is absent is in no hash.
     _optional(
         "relays",
@@ -326,14 +315,6 @@ METHOD = _table(
         "adaptive: so much of their rate others may lose, as a part of what direct transfers with "
         "one connection per source would leave them, as far as can be observed; caps connections.",
     ),
-    _optional("at_a_time", Whole(minimum=1), "direct: so many sources at once."),
-    _optional(
-        "time_slot_s",
-        POSITIVE_S,
-        "direct, with at_a_time: sources take turns of so many seconds, planned and "
-        "kept as timing says.",
-    ),
-    _optional("order", ListOf(NAME), "direct: order of the sources."),
     _optional(
         "stall_patience_s",
         SECONDS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from datacollect.methods.execution import ExecutionOptions
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from datacollect.files.choices import Control, Engine, Estimator
     from datacollect.scenario.scenario import Scenario
+
+# Keys of [method] that say how a plan is carried out; the others are options of methods.
+EXECUTION = [each.name for each in fields(ExecutionOptions) if each.name != "options"]
 
 
 def execution_options(scenario: Scenario) -> ExecutionOptions:
@@ -25,10 +28,11 @@ def execution_options(scenario: Scenario) -> ExecutionOptions:
     'asap'
     """
     section = dict(scenario.section("method"))
-    order, scaled_slot_s = section["order"], section.pop("scaled_slot_s")
+    scaled_slot_s = section.pop("scaled_slot_s")
     if scaled_slot_s is not None:
         section["slot_s"] = scaled_slot_s * float(scenario.sections["scale"])
-    return ExecutionOptions(**{**section, "order": None if order is None else tuple(order)})
+    execution = {key: section.pop(key) for key in EXECUTION}
+    return ExecutionOptions(options=section, **execution)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from instances.real_files import RELAY, make_files, problem_of_files
 import datacollect as dc
 from datacollect.exports.export import export
 from datacollect.exports.jobs import jobs_of
-from datacollect.exports.scripts import summary_lines
+from datacollect.exports.script_texts import summary_lines
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import Files, read_manifest
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from datacollect.files.fields import Rows
 from datacollect.files.host_names import fault_of
-from datacollect.files.kinds import Flag, ListOf, Number, Text, Whole
+from datacollect.files.kinds import Choice, Flag, ListOf, Number, Share, Text, Whole
 from datacollect.scenario.fields import ALWAYS, SCENARIO, WITH_TOPOLOGY
-from datacollect.scenario.kinds import ByKind, Choice, OneOrTwo, Part, Share
+from datacollect.scenario.kinds import ByKind, OneOrTwo, Part
 
 names = st.text(min_size=1, max_size=3).filter(lambda name: not fault_of(name))
 

@@ -15,9 +15,6 @@ ADAPTIVE: Final = "adaptive"
 # Where its data wait that take a detour.
 ADAPTIVE_RELAYS = RELAYING
 
-# Those whose rates are max-min fair.
-FAIR_METHODS = (DIRECT, BEST_PATH)
-
 # What best-path compares the other routes with: the direct one, or the best with one relay.
 VIA_DIRECT: Final = "direct"
 VIA_RELAY: Final = "relay"

@@ -15,7 +15,6 @@ from datacollect.transfer.store.state.state import FileState, Missing
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from datacollect.files.choices import RunMethod
     from datacollect.transfer.protocol.source import Assurance, Source
     from datacollect.transfer.pull.core.core import CollectorCore
     from datacollect.transfer.store.state.state import State
@@ -66,7 +65,7 @@ def answer_of(
     state: State,
     sources: Mapping[str, Source],
     ended: Mapping[str, str],
-    method: RunMethod,
+    method: str,
     use: Use,
 ) -> Pulled:
     """Return the answer of a start that is over.

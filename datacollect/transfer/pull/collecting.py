@@ -17,7 +17,7 @@ from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.store.history import planned_routes
 
 if TYPE_CHECKING:
-    from datacollect.files.choices import RunMethod
+    from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.core.todo import SourceWork
     from datacollect.transfer.pull.hosts import Hosts
@@ -37,13 +37,13 @@ class Collecting:
     Parameters
     ----------
     hosts : Hosts
-    method : str
+    how : PlanningOptions
     """
 
-    def __init__(self, hosts: Hosts, method: RunMethod) -> None:
+    def __init__(self, hosts: Hosts, how: PlanningOptions) -> None:
         self._hosts, self._store, self._log = hosts, hosts.store, hosts.log
-        self._method = method
-        self._planner = Planner(hosts.collection, method)
+        self._method = how.name
+        self._planner = Planner(hosts.collection, how)
         self._use = Use()
         self._n_regroups = 0
 

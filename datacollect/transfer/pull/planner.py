@@ -17,7 +17,7 @@ from datacollect.transfer.pull.planning import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from datacollect.files.choices import RunMethod
+    from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
@@ -33,7 +33,7 @@ class Planner:
     Parameters
     ----------
     collection : Collection
-    method : str
+    how : PlanningOptions
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ class Planner:
         Sources for which links are used, too, that agents allow and the file does not name.
     """
 
-    def __init__(self, collection: Collection, method: RunMethod) -> None:
-        self._collection, self._method = collection, method
+    def __init__(self, collection: Collection, how: PlanningOptions) -> None:
+        self._collection, self._how = collection, how
         self._says_links = says_links(collection)
         self.last_resorts: set[str] = set()
 
@@ -79,7 +79,7 @@ class Planner:
             try:
                 return planned(
                     problem,
-                    self._method,
+                    self._how,
                     connections=self._collection.limits.connections,
                     piece_bytes=largest_piece(work),
                     is_known=is_known,

@@ -12,11 +12,11 @@ from datacollect.control.chained.controller import ChainedController
 from datacollect.control.chained.learning import LearningController
 from datacollect.control.connections import Recovery
 from datacollect.control.relaying import CHAINS
-from datacollect.errors import DatacollectError, ProblemError
+from datacollect.errors import DatacollectError
 from datacollect.files.clock import zone_of
 from datacollect.methods.choice import plan
-from datacollect.methods.execution import ExecutionOptions
-from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
+from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, DIRECT
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.problem.host_limits import HourlyRate
 from datacollect.problem.problem import Problem
 from datacollect.schedule.progress import Progress, remaining_problem
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from datacollect.control.controller import Controller
-    from datacollect.files.choices import RunMethod
     from datacollect.schedule.schedule import Schedule
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
 
-METHODS = (ADAPTIVE, COORDINATED, BEST_PATH, DIRECT)
 # What links count for as long as nobody knows: one as much as another.
 UNKNOWN_BYTES_PER_S = 1e6
 # Hosts that come back are used again: they are tried for ever, ever more seldom up to a limit.
@@ -164,7 +162,7 @@ _NEEDED_LATER = (
 )
 
 
-def warm_up(collection: Collection, method: RunMethod) -> None:
+def warm_up(collection: Collection, how: PlanningOptions) -> None:
     """Import what a pull needs: plan a byte, so that all that planning imports is there, too.
 
     Whatever is imported later has to open files, of which a busy process may have none left. What
@@ -184,7 +182,7 @@ def warm_up(collection: Collection, method: RunMethod) -> None:
     }
     with suppress(DatacollectError):
         problem = Problem.from_dict(tree)
-        planned(problem, method, connections=4, piece_bytes=1, is_known=says_links(collection))
+        planned(problem, how, connections=4, piece_bytes=1, is_known=says_links(collection))
 
 
 def says_links(collection: Collection) -> bool:
@@ -193,14 +191,14 @@ def says_links(collection: Collection) -> bool:
 
 
 def planned(
-    problem: Problem, method: RunMethod, *, connections: int, piece_bytes: int, is_known: bool
+    problem: Problem, how: PlanningOptions, *, connections: int, piece_bytes: int, is_known: bool
 ) -> Planned:
     """Plan, and choose who carries the plan out.
 
     Parameters
     ----------
     problem : Problem
-    method : str
+    how : PlanningOptions
     connections : int
         Most at a time.
     piece_bytes : int
@@ -215,17 +213,15 @@ def planned(
     InfeasibleError
         A source has no way to the destination.
     """
-    if method not in METHODS:
-        raise ProblemError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     recovery = Recovery(retry_s=RETRY_S, most_retries=MOST_RETRIES, longest_wait_s=LONGEST_WAIT_S)
     schedule: Schedule
     controller: Controller
-    if is_known or method == DIRECT:
-        schedule = plan(problem, ExecutionOptions(name=method).planning())
+    if is_known or how.name == DIRECT:
+        schedule = plan(problem, how.planning())
         controller = ChainedController(
             problem, schedule, piece_bytes=piece_bytes, recovery=recovery, connections=connections
         )
-        if method == ADAPTIVE and connections >= _fewest(schedule):
+        if how.name == ADAPTIVE and connections >= _fewest(schedule):
             controller = AdaptiveController(
                 problem,
                 connections,
@@ -235,7 +231,8 @@ def planned(
             )
     else:
         # As all links count alike, the way of fewest hops: straight, where there is a link.
-        schedule = plan(problem, ExecutionOptions(name=BEST_PATH).planning())
+        solver = how.options.get("solver")
+        schedule = plan(problem, PlanningOptions(BEST_PATH, {"solver": solver}).planning())
         controller = LearningController(
             problem,
             schedule,
@@ -247,7 +244,7 @@ def planned(
 
     def plan_rest(progress: Progress) -> Schedule:
         rest = remaining_problem(problem, progress)
-        return plan(rest, ExecutionOptions(name=method).planning())
+        return plan(rest, how.planning())
 
     predicted_s = schedule.makespan_s if is_known else None
     return Planned(problem, schedule, controller, predicted_s, plan_rest)

@@ -7,17 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.errors import ProblemError, nearest_hint
+from datacollect.errors import ProblemError
+from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
+from datacollect.methods.places import require_fit
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.net.keys import read_private_key
 from datacollect.transfer.protocol.file_names import STATE_FOLDER
+from datacollect.transfer.protocol.kind import Surroundings
 from datacollect.transfer.pull.collecting import Collecting
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.hosts import Hosts
-from datacollect.transfer.pull.planning import METHODS, warm_up
+from datacollect.transfer.pull.planning import warm_up
 from datacollect.transfer.pull.preparing import Gate
 from datacollect.transfer.sources.agent.network import Network
-from datacollect.transfer.sources.kinds import AGENTS, KINDS, Surroundings
+from datacollect.transfer.sources.kinds import AGENTS, KINDS
 from datacollect.transfer.store.folder.log import Log
 from datacollect.transfer.store.store import Store, StoreOptions
 
@@ -104,20 +108,18 @@ def pull(
     Traceback (most recent call last):
     datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
-    if method not in METHODS:
-        raise ProblemError(
-            f"method must be one of {', '.join(METHODS)}, got {method!r}"
-            + nearest_hint(str(method), METHODS)
-        )
+    spec = METHODS.get(method)
     if not isinstance(collection, Collection):
         if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
             collection = Collection.from_file(collection)
         else:
             collection = Collection.from_dict(collection)
+    how = PlanningOptions(method, collection.planning)
+    require_fit(spec, how.options, "pull", "planning.{}".format)
     collection = _only(collection, include, exclude)
     key = read_private_key(collection.key)
     # All that a pull needs is imported before anybody is asked: later there may be no room for it.
-    warm_up(collection, method)
+    warm_up(collection, how)
     store = Store(Path(into), StoreOptions(overwrite=overwrite, modes=modes, times=times))
     gate = Gate()
     try:
@@ -126,7 +128,7 @@ def pull(
             sources, network = _sources_of(collection, key, _number(store))
             tell, watch = tell or _unheard, watch or _unheard
             hosts = Hosts(collection, sources, network, store, written, watch, tell, gate)
-            return Collecting(hosts, method).run(plan_only=plan_only, verify=verify)
+            return Collecting(hosts, how).run(plan_only=plan_only, verify=verify)
         finally:
             written.close()
     finally:
@@ -174,11 +176,11 @@ def _sources_of(
         connections=limits.connections,
     )
     sources = {
-        name: kind.make(
+        name: KINDS.get(kind).make(
             entry,
             Surroundings(network, collection.patterns(name), limits.timeout_s, limits.patience_s),
         )
-        for kind in KINDS
-        for name, entry in collection.entries[kind.key].items()
+        for kind, entries in collection.entries.items()
+        for name, entry in entries.items()
     }
     return sources, network

@@ -6,6 +6,7 @@ from datetime import datetime
 import pytest
 from transfer.pull.fake_sources import World
 
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.core import CollectorCore
 from datacollect.transfer.pull.core.messages import Plan, Planned
@@ -39,7 +40,9 @@ def core_of(rates, n_pieces, *, known, method="adaptive", connections=4):
         for name, n in n_pieces.items()
     }
     problem = problem_of(Collection.from_dict(tree), work, links, {})
-    found = planned(problem, method, connections=connections, piece_bytes=MB, is_known=known)
+    found = planned(
+        problem, PlanningOptions(method), connections=connections, piece_bytes=MB, is_known=known
+    )
     return CollectorCore(work, found.controller), found
 
 
@@ -62,7 +65,7 @@ def test_limits_of_hosts_change_at_the_hours_of_the_files_zone(method):
     """In Zurich Saturday begins in 30 s: 3 MB until then at 0.1 MB/s, 7 MB at 1 MB/s, 7 s."""
     uplink = "Mo-Fr 100 kB/s, Sa Su 1 MB/s"
     problem = of_one_source(timezone="Europe/Zurich", hosts={"S": {"uplink_bytes_per_s": uplink}})
-    found = planned(problem, method, connections=4, piece_bytes=MB, is_known=True)
+    found = planned(problem, PlanningOptions(method), connections=4, piece_bytes=MB, is_known=True)
     assert found.predicted_s == pytest.approx(37.0, rel=1e-3)
 
 
