@@ -20,7 +20,7 @@ from datacollect.flow.network.layered import breakpoints_s
 from datacollect.flow.routes.routes import cut_parcels, whole_bytes
 from datacollect.methods.timing.hop_uses import capacity_bytes_per_s, hop_uses
 from datacollect.methods.timing.instants import finish_s
-from datacollect.methods.timing.pipeline import RouteBook, transfers_from_rows
+from datacollect.methods.timing.pipeline import RouteNumbers, transfers_from_rows
 from datacollect.methods.timing.tolerances import LEAST_ULPS, NOTHING_LEFT
 from datacollect.numbers.fairshare import FairShare
 from datacollect.numbers.tolerances import SAME_RATE
@@ -258,7 +258,7 @@ def _transfers(
     by_job: list[list[_Segment]] = [[] for _ in jobs]
     for segment in segments:
         by_job[segment.job].append(segment)
-    book = RouteBook(problem)
+    book = RouteNumbers(problem)
     rows = []
     for job, pieces in zip(jobs, by_job, strict=True):
         sizes = whole_bytes(job.pool.n_bytes, [piece.n_bytes for piece in pieces])
