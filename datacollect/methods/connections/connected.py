@@ -187,14 +187,14 @@ def _candidate_plans(
     one connection each, as `datacollect.methods.direct` plans it: its rates change when something
     ends, so that what follows may be faster than constant rates allow.
     """
-    book = RouteNumbers(problem)
-    columns = _transfers(numbers, book)
-    yield book.routes(), columns
+    route_numbers = RouteNumbers(problem)
+    columns = _transfers(numbers, route_numbers)
+    yield route_numbers.routes(), columns
     direct = direct_numbers(numbers, budget) if problem.manifest is not None else None
     if direct is not None:
-        book = RouteNumbers(problem)
-        columns = _transfers(direct, book)
-        yield book.routes(), columns
+        route_numbers = RouteNumbers(problem)
+        columns = _transfers(direct, route_numbers)
+        yield route_numbers.routes(), columns
     hops = numbers.hops
     routes = direct_routes(problem, hops.pools, usable)
     if len(routes) < len(hops.pools) or not (len(hops.limit) or hops.wires):
@@ -233,10 +233,10 @@ def _schedule(
     )
 
 
-def _transfers(numbers: Numbers | None, book: RouteNumbers) -> Transfers:
+def _transfers(numbers: Numbers | None, route_numbers: RouteNumbers) -> Transfers:
     """Run every route from its pool's release at its own rate, a chunk later hop by hop."""
     names = ("route", "hop", "offset_bytes", "n_bytes", "start_s", "length_s", "streams")
-    rows = [] if numbers is None else list(_rows(numbers, book))
+    rows = [] if numbers is None else list(_rows(numbers, route_numbers))
     columns = dict(
         zip(names, zip(*rows, strict=True) if rows else ([] for _ in names), strict=True)
     )
@@ -245,7 +245,7 @@ def _transfers(numbers: Numbers | None, book: RouteNumbers) -> Transfers:
 
 
 def _rows(
-    numbers: Numbers, book: RouteNumbers
+    numbers: Numbers, route_numbers: RouteNumbers
 ) -> Iterator[tuple[int, int, int, int, float, float, int]]:
     hops, rate = numbers.hops, numbers.best.rate_bytes_per_s
     for number, pool in enumerate(hops.pools):
@@ -267,7 +267,7 @@ def _rows(
             for (parcel, offset, size), (start, end) in zip(
                 parts, pairwise([pool.release_s, *ends]), strict=True
             ):
-                at = book.number(parcel.source, hosts)
+                at = route_numbers.number(parcel.source, hosts)
                 for hop, k in enumerate(streams):
                     late_s = start + hop * hops.chunk_s
                     yield at, hop, offset, size, late_s, end - start, k
