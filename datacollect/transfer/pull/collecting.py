@@ -123,7 +123,7 @@ class Collecting:
             self._hosts.require_any_room()
 
     def _plan(self, work: dict[str, SourceWork]) -> Carrying | None:
-        """Plan; sources without a way are given up."""
+        """Plan; sources without a route are given up."""
         hosts = self._hosts
         return self._planner.plan(work, dict(hosts.reached), self._store.state.rates(), hosts.end)
 

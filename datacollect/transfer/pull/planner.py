@@ -53,18 +53,18 @@ class Planner:
         observed: Mapping[tuple[str, ...], tuple[float, float]],
         give_up: Callable[[str, str], None],
     ) -> Carrying | None:
-        """Plan; None where no source has a way.
+        """Plan; None where no source has a route.
 
         Parameters
         ----------
         work : dict of str to SourceWork
-            What is to be fetched; sources without a way are taken out.
+            What is to be fetched; sources without a route are taken out.
         reached : mapping of str to Reached
             What hosts have said.
         observed : mapping of tuple of str to (float, float)
             Rates of links, and how many seconds ago they were learned.
         give_up : callable
-            Takes each source without a way, and why.
+            Takes each source without a route, and why.
         """
         links = possible_links(self._collection.destination, reached)
         rates = recent_rates(observed)
