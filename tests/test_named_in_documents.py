@@ -47,7 +47,7 @@ def _is_there(path: str, folder: str) -> bool:
 
 
 def missing_modules(text: str) -> list[str]:
-    """Return the dotted names in a document that are neither a module, a name in one nor a group of entry points."""
+    """Return the dotted names that are no module, no name in one and no group of entry points."""
     return sorted(name for name in set(MODULE.findall(text)) if not _can_be_had(name))
 
 
