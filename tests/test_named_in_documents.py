@@ -18,7 +18,7 @@ SOURCE = re.compile(r"(?<![\w./*-])[\w./*-]*\w\.(?:py|h|toml)\b")
 FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*")
 MODULE = re.compile(r"(?<![\w./-])datacollect(?:\.\w+)+")
-OWN_NAME = re.compile(r"\b[A-Z]{3,}\b")
+OWN_NAME = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
 
 # Files that the documents' examples write, or that stand for a reader's own.
 WRITTEN = re.compile(r"^[\w-]+\.toml$")

@@ -8,10 +8,9 @@ from datacollect.commands.console import emit_json, working
 from datacollect.commands.method_options import taking
 from datacollect.commands.options import Json, ProblemFile, require_at_most_one
 from datacollect.commands.reading import clock_times, read_problem
-from datacollect.methods.places import options_in
 
 
-@taking(options_in("compare"), after="problem_file")
+@taking("compare", after="problem_file")
 def compare(problem_file: ProblemFile, as_json: Json = False, **asked: Any) -> None:
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods

@@ -16,10 +16,9 @@ from datacollect.commands.options import (
     require_schedule_name,
 )
 from datacollect.commands.reading import clock_times, read_problem
-from datacollect.methods.places import options_in
 
 
-@taking(options_in("plan"), after="method")
+@taking("plan", after="method")
 def plan(
     problem_file: ProblemFile,
     method: PlanMethod = "coordinated",

@@ -87,7 +87,7 @@ def call_in(name, capsys, *more):
 
 
 def test_every_command_that_may_take_long_has_both_options():
-    commands = get_command(main.app).commands
+    commands = get_command(main.app()).commands
     have = {
         name
         for name, command in commands.items()

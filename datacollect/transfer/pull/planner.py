@@ -17,11 +17,11 @@ from datacollect.transfer.pull.planning import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from datacollect.methods.execution import Carrying
     from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
-    from datacollect.transfer.pull.planning import Planned
 
 # Where nothing comes for this time by the links of the file, others are tried.
 STRANDED_S = 8.0
@@ -52,7 +52,7 @@ class Planner:
         reached: Mapping[str, Reached],
         observed: Mapping[tuple[str, ...], tuple[float, float]],
         give_up: Callable[[str, str], None],
-    ) -> Planned | None:
+    ) -> Carrying | None:
         """Plan; None where no source has a route.
 
         Parameters
