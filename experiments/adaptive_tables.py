@@ -7,6 +7,9 @@
         --reuse experiments/results/study/rows/figure3_paper
     datacollect sweep experiments/thrice.toml -o RESULTS/thrice --seeds 10 --reuse RESULTS/reach
     datacollect sweep experiments/thrice_fluid.toml -o RESULTS/thrice_fluid --seeds 10
+    datacollect sweep experiments/pulled.toml -o RESULTS/pulled --seeds 10 \\
+        --reuse RESULTS/reach --only "method=coordinated,pull,direct over 16 connections"
+    datacollect sweep experiments/pulled_fluid.toml -o RESULTS/pulled_fluid
     datacollect sweep experiments/errors_ns3.toml -o RESULTS/errors_ns3 --seeds 10 \\
         --reuse RESULTS/reach
     datacollect sweep experiments/prediction_ns3.toml -o RESULTS/prediction_ns3 --seeds 5 \\
@@ -44,6 +47,9 @@ FIGURE = HERE.parent / "docs" / "figures" / "study_harm.png"
 CONFIDENCE = 0.95
 COORDINATED, AS_MANY = "coordinated", "direct as many as coordinated"
 ADAPTIVE = ("adaptive", "adaptive, chains alone")
+# What `datacollect pull` does, and direct with as many connections as its default.
+PULLS = ("pull", "pull with known links", "pull coordinated with known links")
+AS_PULL = "direct over 16 connections"
 BEST_PATH = "best-path"
 RIGHT_ESTIMATES = "errors: none, 1:3"
 LARGEST_ERRORS = {"+70 %, 1:3", "-70 %, 1:3"}
@@ -94,17 +100,24 @@ def frontier(runs: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["setting", "makespan_s"], ascending=[True, False], kind="stable")
 
 
-def ratios(runs: pd.DataFrame) -> pd.DataFrame:
+def pulled(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return what `pull` takes over the others in the same seed, for each setting."""
+    return ratios(runs, PULLS, AS_PULL)
+
+
+def ratios(
+    runs: pd.DataFrame, methods: Iterable[str] = ADAPTIVE, as_many: str = AS_MANY
+) -> pd.DataFrame:
     """Return what adaptive takes over the others in the same seed, for each setting."""
     rows = []
-    for method in ADAPTIVE:
+    for method in methods:
         loaded: list[tuple[float, float]] = []
         for setting, of_setting in runs.groupby("setting", sort=False):
             times = of_setting.pivot_table(index="seed", columns="method", values="makespan_s")
-            if not {method, COORDINATED, AS_MANY} <= set(times):
+            if not {method, COORDINATED, as_many} <= set(times):
                 continue
-            times = times.dropna(subset=[method, COORDINATED, AS_MANY])
-            over = [(times[method] / times[other]).tolist() for other in (COORDINATED, AS_MANY)]
+            times = times.dropna(subset=[method, COORDINATED, as_many])
+            over = [(times[method] / times[other]).tolist() for other in (COORDINATED, as_many)]
             if not over[0]:
                 continue
             found = [geometric(each) for each in over]
@@ -339,6 +352,8 @@ def main() -> None:
         ("reach", reference, "reference"),
         ("reach_5mb", ratios, "ratios"),
         ("reach_5mb", reference, "reference"),
+        ("pulled", pulled, "ratios"),
+        ("pulled_fluid", pulled, "ratios"),
         ("thrice", ratios, "ratios"),
         ("thrice", reference, "reference"),
         ("thrice_fluid", reference, "reference"),

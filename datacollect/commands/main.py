@@ -7,10 +7,9 @@ that help and mistakes in the usage appear at once.
 
 from __future__ import annotations
 
-import inspect
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
@@ -32,8 +31,8 @@ from datacollect.commands.method_options import (
     NAMING,
     brought_methods,
     method_names,
-    taking,
     why_not,
+    with_options,
 )
 from datacollect.commands.options import Version
 from datacollect.commands.plan import plan
@@ -50,25 +49,15 @@ from datacollect.commands.streams import CLOSED_PIPE_EXIT_CODE
 from datacollect.commands.sweep import sweep
 from datacollect.errors import nearest_hint
 from datacollect.leaving import INTERRUPTED
-from datacollect.methods.places import options_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 PROGRAM = "datacollect"
 COMPLETES = "_DATACOLLECT_COMPLETE"
 BAD_INPUT = 2
 
-app = typer.Typer(
-    name=PROGRAM,
-    cls=Group,
-    rich_markup_mode=None,  # rich would double the time that help takes
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-
-@app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
     version: Version = False,  # noqa: ARG001 - typer calls its callback
@@ -89,13 +78,47 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
 )
 DONE_AT_ONCE = (schema, example)
 
-for command in COMMANDS:
-    app.command(cls=Command)(
-        command if command in DONE_AT_ONCE else at_work(command, logs=command is not pull)
+
+def app(names: Collection[str] | None = None, brought: Sequence[str] = ()) -> typer.Typer:
+    """Return all commands.
+
+    Parameters
+    ----------
+    names : collection of str, optional
+        Commands that are called: to make the parameters of all takes longer than most of them do.
+    brought : sequence of str, optional
+        Methods of other packages, whose options commands have, too.
+    """
+    every = typer.Typer(
+        name=PROGRAM,
+        cls=Group,
+        rich_markup_mode=None,  # rich would double the time that help takes
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
-app.add_typer(agent, name="agent")
-app.add_typer(collection, name="collection")
-app.add_typer(keys, name="keys")
+    every.callback(invoke_without_command=True)(root)
+    for command in COMMANDS:
+        is_called = names is None or command.__name__ in names
+        every.command(cls=Command)(_made(command, brought) if is_called else _listed(command))
+    every.add_typer(agent, name="agent")
+    every.add_typer(collection, name="collection")
+    every.add_typer(keys, name="keys")
+    return every
+
+
+def _made(command: Callable[..., Any], brought: Sequence[str]) -> Callable[..., Any]:
+    whole = with_options(command, brought)
+    return whole if command in DONE_AT_ONCE else at_work(whole, logs=command is not pull)
+
+
+def _listed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what help of all commands lists one by."""
+
+    def nothing() -> None:
+        """Take no parameters."""
+
+    nothing.__name__, nothing.__doc__ = command.__name__, command.__doc__
+    return nothing
 
 
 def main() -> NoReturn:
@@ -109,9 +132,7 @@ def run(arguments: Sequence[str]) -> int:
     Every error ends here as one message on standard error.
     """
     try:
-        code = _commands(brought_methods(arguments))(
-            list(arguments), prog_name=PROGRAM, standalone_mode=False
-        )
+        code = _commands(arguments)(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except typer.Abort:
         return exit_code_of(KeyboardInterrupt())
     except KeyboardInterrupt as error:
@@ -128,26 +149,21 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _commands(arguments: Sequence[str]) -> Callable[..., Any]:
+    """Return the commands that some arguments call; all, where a shell asks how they go on."""
+    called = {command.__name__ for command in COMMANDS}
+    if COMPLETES not in os.environ:
+        called.intersection_update(arguments)
+    return _commands_named(frozenset(called), brought_methods(arguments))
+
+
 @cache
-def _commands(brought: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """Make commands of functions: once, as it takes longer than most of them do.
-
-    Methods that other packages bring have their options, too.
-    """
-    made = typer.main.get_command(app)
-    if brought:
-        _add_options(made, brought)
-    return made
-
-
-def _add_options(made: Any, brought: Sequence[str]) -> None:
-    of_all = typer.Typer(rich_markup_mode=None, add_completion=False)
-    more = taking(options_in("plan", brought), after="method")(inspect.unwrap(plan))
-    of_all.command(name="plan", cls=Command)(at_work(more))
-    made.commands["plan"] = typer.main.get_command(of_all)
-    for name in NAMING:
+def _commands_named(names: frozenset[str], brought: tuple[str, ...]) -> Callable[..., Any]:
+    made: Any = typer.main.get_command(app(names, brought))
+    for name in names.intersection(NAMING) if brought else ():
         method = next(each for each in made.commands[name].params if each.name == "method")
         method.metavar = method_names(name, brought)
+    return cast("Callable[..., Any]", made)
 
 
 def _usage_error(error: Any) -> int:

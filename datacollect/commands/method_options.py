@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import typer
 
@@ -56,19 +56,21 @@ def method_names(command: str, brought: Sequence[str] = ()) -> str:
     return f"<{'|'.join((*NAMING[command], *brought))}>"
 
 
+Command = TypeVar("Command", bound="Callable[..., Any]")
+
+
 def _named(command: str) -> dict[str, Any]:
     """Return what --method of a command is."""
 
+    def listed() -> list[str]:
+        return [*NAMING[command], *(name for name in METHODS.names() if name not in METHODS.own)]
+
     def known(name: str | None) -> str | None:
-        words = NAMING[command]
-        if name is not None and name not in words:
-            names = [*words, *(name for name in METHODS.names() if name not in METHODS.own)]
-            if name not in names:
-                listed = ", ".join(map(repr, names))
-                raise typer.BadParameter(f"{name!r} is not one of {listed}.")
+        if name is not None and name not in NAMING[command] and name not in listed():
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, listed()))}.")
         return name
 
-    return {"metavar": method_names(command), "callback": known}
+    return {"metavar": method_names(command), "callback": known, "autocompletion": listed}
 
 
 if TYPE_CHECKING:
@@ -91,32 +93,49 @@ else:
     ]
 
 
-def taking(names: Mapping[str, Option], after: str) -> Callable[..., Any]:
-    """Return what makes a command's ``**asked`` options of methods.
+def taking(place: Place, after: str) -> Callable[[Command], Command]:
+    """Return what marks a command whose ``**asked`` are options of methods.
 
     Parameters
     ----------
-    names : mapping of str to Option
-        As `options_in` returns them.
+    place : str
     after : str
         The parameter behind which help lists them.
     """
 
-    def made(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def run(*given: Any, **asked: Any) -> Any:
-            return command(*given, **asked)
+    def marked(command: Command) -> Command:
+        command.__dict__["takes"] = place, after
+        return command
 
-        signature = inspect.signature(command, eval_str=True)
-        kept = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        at = 1 + [each.name for each in kept].index(after)
-        parameters = [*kept[:at], *(_parameter(*each) for each in names.items()), *kept[at:]]
-        # typer reads both.
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        return run
+    return marked
 
-    return made
+
+def with_options(command: Callable[..., Any], brought: Sequence[str]) -> Callable[..., Any]:
+    """Return a command with the options of methods, if it takes any.
+
+    Parameters
+    ----------
+    command : callable
+    brought : sequence of str
+        Methods of other packages whose options it has, too.
+    """
+    if "takes" not in vars(command):
+        return command
+    place, after = vars(command)["takes"]
+
+    @wraps(command)
+    def run(*given: Any, **asked: Any) -> Any:
+        return command(*given, **asked)
+
+    signature = inspect.signature(command, eval_str=True)
+    kept = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    at = 1 + [each.name for each in kept].index(after)
+    options = [_parameter(*each) for each in options_in(place, brought).items()]
+    parameters = [*kept[:at], *options, *kept[at:]]
+    # typer reads both.
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
 
 
 def fitting(method: str, asked: Mapping[str, Any]) -> dict[str, Any]:

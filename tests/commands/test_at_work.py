@@ -71,7 +71,7 @@ def prepared(tmp_path_factory):
 
 
 @pytest.fixture
-def here(prepared, tmp_path, monkeypatch):
+def here(prepared, tmp_path, monkeypatch, empty_pictures):
     """A copy of it that a test may write to."""
     folder = shutil.copytree(prepared, tmp_path / "here")
     monkeypatch.chdir(folder)
@@ -87,7 +87,7 @@ def call_in(name, capsys, *more):
 
 
 def test_every_command_that_may_take_long_has_both_options():
-    commands = get_command(main.app).commands
+    commands = get_command(main.app()).commands
     have = {
         name
         for name, command in commands.items()

@@ -103,7 +103,7 @@ def test_a_schedule_of_it_is_known_and_explained():
     schedule = plan(problem, METHODS.get("slowly").asked({}))
     assert options_like(schedule).method == "slowly"
     found = dc.explain(problem, schedule).plan
-    assert [each.cause for each in found.excess] == ["method"]
+    assert [each.cause for each in found.parts] == ["method"]
 
 
 def test_scenarios_carry_it_out_with_its_options(problem_file):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from datacollect.files.documents import COLLECTION_FORMAT
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Text, Whole
-from datacollect.methods.places import fields_in, refused_in
+from datacollect.methods.file_keys import fields_in
+from datacollect.methods.places import refused_in
 from datacollect.problem.fields import HOST, LINK, NAME, SHARED
 from datacollect.transfer.sources.kinds import KINDS
 
