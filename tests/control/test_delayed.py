@@ -15,6 +15,7 @@ from datacollect.control.controller import Controller
 from datacollect.control.decisions import Close, Open, PlanRest, Send, WakeMe
 from datacollect.control.delayed import ControlDelays, DelayedController
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     ConnectionHasRoom,
     ConnectionOpened,
@@ -197,3 +198,20 @@ def test_every_message_comes_once_after_its_time_and_in_order(script, delays):
             expected = [(n, at_s + from_s[host]) for n, at_s in found[second]]
             assert [n for n, _ in told] == [n for n, _ in expected]
             assert [t for _, t in told] == pytest.approx([t for _, t in expected])
+
+
+@pytest.mark.parametrize(("hosts", "delay_s"), [(("S", "K", "D"), 0.0), (("S", "K"), 0.2)])
+def test_what_has_arrived_is_known_once_the_receiver_has_told(hosts, delay_s):
+    """At D at once, from K after 0.2 s; S, which sends, has nothing to say of it."""
+    inner, controller = delayed(Open(7, hosts))
+    controller.start()
+    posted = controller.handle(BytesMoved(2.0, 7, 1000))
+    assert [wake.time_s for wake in posted] == ([] if delay_s == 0 else [2.0 + delay_s])
+    ring(controller, posted)
+    assert inner.events == [BytesMoved(2.0 + delay_s, 7, 1000)]
+
+
+def test_it_watches_as_often_as_the_controller_that_it_delays():
+    inner = Answers()
+    inner.watches_every_s = 0.5
+    assert DelayedController(inner, DELAYS).watches_every_s == 0.5
