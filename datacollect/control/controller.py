@@ -1,6 +1,6 @@
 """How a schedule is carried out: events in, decisions out.
 
-A controller is told what happened and when, and answers what to do next. It has no clock, no
+A controller gets events with their times, and answers what to do next. It has no clock, no
 sockets and no threads, so the same controller drives a packet simulator, a fluid model, or a
 collector over real connections; those, the drivers, move bytes and report events, and decide
 nothing.

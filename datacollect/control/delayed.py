@@ -41,7 +41,7 @@ class ControlDelays:
 
 @dataclass(slots=True)
 class _Channel:
-    """Messages on their way from one host to another; the first sent is the first to arrive."""
+    """Messages in flight from one host to another; the first sent is the first to arrive."""
 
     tag: int
     delay_s: float
@@ -139,7 +139,7 @@ class DelayedController(Controller):
         return self._decided(self._controller.handle(event), event.time_s)
 
     def _decided(self, decisions: Iterable[Decision], time_s: float) -> list[Decision]:
-        """Return what acts here and now, and timers for what has a way to go."""
+        """Return what acts here and now, and timers for what takes effect elsewhere."""
         now: list[Decision] = []
         later: dict[str, list[Decision]] = {}
         for decision in decisions:

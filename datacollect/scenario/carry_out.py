@@ -1,6 +1,6 @@
 """Carry a scenario out: build it, measure, plan, simulate.
 
-The function `simulate` is the library's front; `carry_out` returns all that lay on the way.
+The function `simulate` is the library's front; `carry_out` returns all that came of it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def simulate(
     ProblemError
         The scenario, or the schedule for it, breaks a rule.
     InfeasibleError
-        The method finds no way for some source.
+        The method finds no route for some source.
     SimulationError
         The engine is not installed, or failed; the message names the scenario.
 
@@ -225,7 +225,7 @@ def carry_out(
 
 @contextmanager
 def _naming_silent_probes(scenario: Scenario, measurement: Measurement | None) -> Iterator[None]:
-    """Say so where no way was found because probes brought nothing in their time."""
+    """Say so where no route was found because probes brought nothing in their time."""
     try:
         yield
     except InfeasibleError as error:
