@@ -33,10 +33,15 @@ def rest_planned(plan_rest: RestPlanner | None, wanted: PlanRest, time_s: float)
     SimulationError
         The driver was given none.
     """
-    if plan_rest is None:
-        refuse("PlanRest", "nobody plans here; give the engine plan_rest")
     try:
-        schedule = plan_rest(wanted.progress)
+        schedule = require_planner(plan_rest)(wanted.progress)
     except (InfeasibleError, TimeLimitError):
         schedule = None
     return RestPlanned(time_s, wanted.number, schedule)
+
+
+def require_planner(plan_rest: RestPlanner | None) -> RestPlanner:
+    """Return what plans the rest; refuse to carry out a controller that asks for it without."""
+    if plan_rest is None:
+        refuse("PlanRest", "nobody plans here; give the engine plan_rest")
+    return plan_rest
