@@ -14,7 +14,7 @@ from datacollect.control.events import (
     Event,
     HostLost,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
 
@@ -111,7 +111,7 @@ class DelayedController(Controller):
         match event:
             case Timer():
                 return self._woken(event)
-            case RestPlanned():
+            case RemainingPlanned():
                 return self._told(event)
             case RangeArrived() | HostLost():
                 channel = self._from[event.host]

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 def with_shared_wires(
     problem: Problem, setting: Setting, shared_wires: Sequence[SharedWire]
 ) -> Problem:
-    """Add what ``estimates.shared`` gives the planner: a shared bottleneck for each direction of a
-    wire.
+    """Add what ``estimates.shared`` says: a shared bottleneck for each direction of a wire.
 
     All links whose route crosses the wire in that direction share it. Its capacity is the number
     given, or what a number of our connections get there together (max-min fairly beside the

@@ -18,13 +18,13 @@ import numpy as np
 
 from datacollect.control.chained.controller import ChainedController
 from datacollect.control.chained.shares import route_shares
-from datacollect.control.decisions import Decision, PlanRest
+from datacollect.control.decisions import Decision, PlanRemaining
 from datacollect.control.events import (
     BytesMoved,
     ConnectionClosed,
     Event,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
 )
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.problem.hosts import Held
@@ -168,7 +168,7 @@ class LearningController(ChainedController):
             case BytesMoved():
                 self._moved(event)
                 return self._decided()
-            case RestPlanned():
+            case RemainingPlanned():
                 self._planned(event)
                 return self._decided()
             case RangeArrived():
@@ -231,7 +231,7 @@ class LearningController(ChainedController):
             self._untried.remove(hosts)
             self._try(hosts)
         if not self._trials and self._plans == 0:
-            self._plan_rest()
+            self._plan_remaining()
 
     def _try(self, hosts: tuple[str, ...]) -> None:
         routes = self._routes[hosts[0]]
@@ -264,7 +264,7 @@ class LearningController(ChainedController):
 
     # Replanning ------------------------------------------------------------------------
 
-    def _plan_rest(self) -> None:
+    def _plan_remaining(self) -> None:
         if not any(self._has_work(source) for source in self._routes):
             return
         new = self._new_links()
@@ -276,11 +276,11 @@ class LearningController(ChainedController):
             for offset, n_bytes in ranges.ranges()
         ]
         self._decisions.append(
-            PlanRest(self._plans, Progress(self._now_s, held=tuple(held), links=new))
+            PlanRemaining(self._plans, Progress(self._now_s, held=tuple(held), links=new))
         )
         self._plans += 1
 
-    def _planned(self, event: RestPlanned) -> None:
+    def _planned(self, event: RemainingPlanned) -> None:
         if event.schedule is not None:
             remaining_s = self._remaining_s()
             if event.schedule.makespan_s < MARGIN * remaining_s:
@@ -293,7 +293,7 @@ class LearningController(ChainedController):
                 routes = [route for routes in self._routes.values() for route in routes]
                 self._adopt({route.hosts: max(1, route.queued_bytes) for route in routes})
             self.predicted_end_s = self.predicted_end_s or self._now_s + remaining_s
-        self._wake(self._now_s + REPLAN_S, self._plan_rest)
+        self._wake(self._now_s + REPLAN_S, self._plan_remaining)
 
     def _new_links(self) -> NewLinks:
         """Return what is known of links; those of which nothing is known stay out of the plan."""

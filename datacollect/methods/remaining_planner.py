@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datacollect.schedule.schedule import Schedule
 
 
-class RestPlanner:
+class RemainingPlanner:
     """Plans what remains of a collection, time after time, each plan close to the one before.
 
     What has been observed, and which hosts are lost, the progress says; estimates once replaced
@@ -36,8 +36,8 @@ class RestPlanner:
     --------
     >>> import datacollect as dc
     >>> problem = dc.Problem.from_matrix(["S", "D"], [[0, 5.0], [0, 0]], [20, 0], "D")
-    >>> plan_rest = RestPlanner(problem, dc.coordinated(problem))
-    >>> plan_rest(dc.Progress(2.0, held=[dc.Held("D", "S", 0, 10)])).makespan_s
+    >>> plan_remaining = RemainingPlanner(problem, dc.coordinated(problem))
+    >>> plan_remaining(dc.Progress(2.0, held=[dc.Held("D", "S", 0, 10)])).makespan_s
     2.0
     """
 
