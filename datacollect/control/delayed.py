@@ -159,7 +159,7 @@ class DelayedController(Controller):
     def _acts_at(self, decision: Decision) -> str | None:
         """Return the host where a decision acts; None where it takes no message.
 
-        None as well for hosts and connections that there are not: the driver says so.
+        None as well for unknown hosts and connections: the driver rejects them.
         """
         match decision:
             case Open(number) if decision.from_host in self._to:

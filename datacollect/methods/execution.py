@@ -119,7 +119,7 @@ class Execution(NamedTuple):
     plan_remaining : RemainingPlanner or None
         For a controller that asks for plans of the rest on the way.
     connections : int
-        How many the schedule uses; where the rest is planned anew on the way, the first one.
+        How many the schedule uses; where the remainder is planned again, the first one.
     predicted_s : float or None
         What the schedule says; None where nobody knew links when it was made.
     """

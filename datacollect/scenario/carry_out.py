@@ -86,8 +86,8 @@ def simulate(
     -------
     Run
         Its `settings` hold all that shaped it: the scenario with every default, what was drawn,
-        the predicted makespan, the plan, how many connections it used (where the rest was planned
-        anew on the way: at most at a time, and ``replanning`` says how often it was, when, and
+        the predicted makespan, the plan, how many connections it used (where the remainder was
+        planned again: at most at a time, and ``replanning`` says how often it was, when, and
         what each plan promised), what measuring cost. After the time limit it is incomplete, with
         what had been collected.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
 
-# Rates that were observed longer ago are learned anew.
+# Rates that were observed longer ago are learned again.
 OLDEST_RATES_S = 24 * 3600.0
 
 
