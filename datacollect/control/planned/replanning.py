@@ -7,14 +7,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from datacollect.control.connections import (
-    SHARED,
-    ConnectionTable,
-    Lane,
-    Piece,
-    Recovery,
-    RouteHop,
-)
+from datacollect.control.connections import SHARED, ConnectionTable, Lane, Piece, Recovery, RouteHop
 from datacollect.control.controller import Controller
 from datacollect.control.decisions import Decision, PlanRemaining, WakeMe
 from datacollect.control.events import (

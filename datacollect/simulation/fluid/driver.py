@@ -148,12 +148,7 @@ class FluidDriver:
             self._plan(lost_s, partial(self._lose, host))
         self._plan_change()
 
-    def run(
-        self,
-        time_limit_s: float,
-        event_limit: int,
-        progress: OnProgress | None,
-    ) -> None:
+    def run(self, time_limit_s: float, event_limit: int, progress: OnProgress | None) -> None:
         """Go from event to event until all is collected, or nothing more is to happen."""
         state = self.state
         self._decide(self.controller.start())
