@@ -1,7 +1,7 @@
 """The manifest of a folder: path, size and SHA-256 of every file, made so that it can go on.
 
 What is hashed is noted beside the manifest, one line a file. Started again, the folder is walked
-anew; a file that is as it was when it was hashed is not read again. Each start adds a run of
+again; a file that is as it was when it was hashed is not read again. Each start adds a run of
 lines in the order of the walk, so runs are merged with the walk and never held in memory.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 HEADER = ("host", "path", "bytes", "sha256")
 # What a manifest that is being made is called, and the notes that let it go on.
 NEW, NOTES = ".new", ".hashed"
-# A file that changes while it is read is read so many times.
+# How often a file is read that changes while it is read.
 TRIES = 3
 # A change within a tick of the file system's clock leaves the time of change as it is: what has
 # changed so shortly before it was read is read again at the next start.

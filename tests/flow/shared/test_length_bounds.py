@@ -7,10 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from instances.hand_made import links
-from instances.shared_problems import (
-    random_mesh,
-    shared_end,
-)
+from instances.shared_problems import random_mesh, shared_end
 from instances.small_problems import MB, figure_1
 
 from datacollect.flow.network.layered import layered_network
