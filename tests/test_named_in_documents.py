@@ -22,7 +22,7 @@ SOURCE = re.compile(r"(?<![\w./*-])[\w./*-]*\w\.(?:py|h|toml)\b")
 FOLDERS = "datacollect|solvers|topologies|tests|experiments|docs"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./*-]*")
 MODULE = re.compile(r"(?<![\w./-])datacollect(?:\.\w+)+")
-OWN_NAME = re.compile(r"\b[A-Z]{3,}\b")
+OWN_NAME = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
 
 # Of entry points that other packages bring.
 GROUPS = {registry.group for registry in (EXPORTS, READERS, KINDS)}

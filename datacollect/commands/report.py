@@ -71,7 +71,7 @@ def report(
     from datacollect.study.report.report import report as write_report
 
     def require_free(path: Path) -> None:
-        # Below the sweep itself is the report's own place: what was there is written anew.
+        # Below the sweep itself is the report's own place: what was there is written again.
         if output is not None:
             require_new(str(path), force=force)
 

@@ -14,7 +14,7 @@ from datacollect.flow.network.pools import pools_by_owner
 from datacollect.flow.quickest.bottleneck import NOTHING_TO_MOVE
 from datacollect.methods.choice import candidate
 from datacollect.methods.connections.whole_connections import Candidate, Hops
-from datacollect.methods.options.of_methods import CoordinatedOptions
+from datacollect.methods.coordinated.spec import CoordinatedOptions
 from datacollect.schedule.data.transfers import UNKNOWN
 from datacollect.schedule.data.use import plan_money
 

@@ -33,11 +33,7 @@ from datacollect.explanation.what_if import WhatIf
 from datacollect.files.units import format_duration
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.options.of_methods import (
-    BestPathOptions,
-    CoordinatedOptions,
-    DirectOptions,
-)
+from datacollect.methods.choice import find_method, is_max_min_fair
 from datacollect.methods.timing.slots import (
     slot_bandwidth_bytes_per_s,
     slot_limits_bytes_per_s,
@@ -88,7 +84,7 @@ def excess_parts(what_if: WhatIf, lower_bound_s: float) -> Iterator[Excess]:
 
 def _steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
     """Yield causes, and when the plan ends with them and all before them."""
-    plan, options = what_if.plan, what_if.options
+    plan, spec = what_if.plan, find_method(what_if.plan.method)
     if what_if.burden is not None:
         if what_if.unburdened is not None:
             yield from _steps(
@@ -97,29 +93,34 @@ def _steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, 
         cause, text = what_if.burden
         yield cause, plan.makespan_s, text
         return
-    if isinstance(options, DirectOptions):
-        yield from _direct_steps(what_if, lower_bound_s)
-        return
-    if not isinstance(options, BestPathOptions | CoordinatedOptions):
-        return
-    ideal_s = _ideal_s(what_if, what_if.problem)
-    if isinstance(options, BestPathOptions):
-        yield "method", ideal_s, _fair_text(plan, lower_bound_s)
-    shaped = _slotted_steps if plan.slot_s is not None else _pipelined_steps
-    if plan.deadline_s is None:
-        yield from shaped(what_if, ideal_s)
-        return
-    for cause, until_s, text in shaped(what_if, ideal_s):
-        yield cause, until_s, f"in the fastest plan {text}"
-    yield "deadline", plan.makespan_s, "as the deadline allows"
+    for what in () if spec is None else spec.exceeds:
+        yield from STEPS[what](what_if, lower_bound_s)
+    if plan.deadline_s is not None:
+        yield "deadline", plan.makespan_s, "as the deadline allows"
 
 
-def _direct_steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
-    turns, at_once = what_if.plan.turns, what_if.at_once
+def _sharing_steps(what_if: WhatIf, lower_bound_s: float) -> Iterator[tuple[str, float, str]]:
+    at_once = what_if.plan if what_if.plan.turns is None else what_if.at_once
     if at_once is not None:
-        yield "method", at_once.makespan_s, _fair_text(at_once, lower_bound_s)
+        yield "method", _ideal_s(what_if, what_if.problem), _fair_text(at_once, lower_bound_s)
+
+
+def _turns_steps(what_if: WhatIf, _: float) -> Iterator[tuple[str, float, str]]:
+    turns = what_if.plan.turns
     if turns is not None:
         yield "turns", what_if.plan.makespan_s, f"hosts take turns, {turns.at_a_time} at a time"
+
+
+def _shape_steps(what_if: WhatIf, _: float) -> Iterator[tuple[str, float, str]]:
+    ideal_s = _ideal_s(what_if, what_if.problem)
+    shaped = _slotted_steps if what_if.plan.slot_s is not None else _pipelined_steps
+    where = "" if what_if.plan.deadline_s is None else "in the fastest plan "
+    for cause, until_s, text in shaped(what_if, ideal_s):
+        yield cause, until_s, f"{where}{text}"
+
+
+# What may make a method's plans later, by the words of its `MethodSpec`.
+STEPS = {"sharing": _sharing_steps, "turns": _turns_steps, "shape": _shape_steps}
 
 
 def _fair_text(plan: Schedule, lower_bound_s: float) -> str:
@@ -129,10 +130,10 @@ def _fair_text(plan: Schedule, lower_bound_s: float) -> str:
 
 
 def _ideal_s(what_if: WhatIf, problem: Problem) -> float:
-    """Return when a plan by the method ends if relays pass everything on at once."""
-    if isinstance(what_if.options, CoordinatedOptions):
+    """Return when a plan by the method ends if nothing waits: for turns, slots or chunks."""
+    if not is_max_min_fair(what_if.plan.method):
         return fluid_optimum(problem, Budget(what_if.solver)).makespan_s
-    ideal = what_if.passing_on_at_once(problem)
+    ideal = what_if.without_waiting(problem)
     return what_if.plan.makespan_s if ideal is None else ideal.makespan_s
 
 

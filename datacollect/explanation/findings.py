@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from datacollect.explanation.plan_relaxations import PlanAdvice
 from datacollect.files.notebook import html_of_facts, html_of_rows, html_of_text
 from datacollect.files.units import format_duration, format_rate
-from datacollect.methods.options.names import FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
 from datacollect.schedule.data.transfers import Bottleneck, bottleneck_tree
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class PlanExplanation:
     @property
     def is_fair(self) -> bool:
         """Whether sources share max-min fairly, so that each has a bottleneck of its own."""
-        return self.method in FAIR_METHODS
+        return is_max_min_fair(self.method)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain tree."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from datacollect.explanation.resources import TURNS, Resource, ValueFrom, values_between
 from datacollect.explanation.tolerances import FULL
-from datacollect.methods.options.names import FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
 from datacollect.numbers.arrays import BoolArray, FloatArray, IntArray, ranges
 from datacollect.numbers.tolerances import SAME_INSTANT
 from datacollect.schedule.data.use import legs, stored_over_time
@@ -58,7 +58,7 @@ class FullCapacities:
 
     def __init__(self, problem: Problem, plan: Schedule) -> None:
         self.problem, self.plan = problem, plan
-        self.fair = plan.method in FAIR_METHODS
+        self.fair = is_max_min_fair(plan.method)
         self.where: Legs = legs(plan, problem.names)
         columns = plan.columns
         self.rate = columns.n_bytes / (columns.finish_s - columns.start_s)

@@ -34,7 +34,8 @@ from datacollect.explanation.what_if import STEP
 from datacollect.explanation.window_hours import STEP_S
 from datacollect.files.stages import counting
 from datacollect.flow.optimum import fluid_optimum
-from datacollect.methods.options.names import BEST_PATH, COORDINATED, FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
+from datacollect.methods.options.names import BEST_PATH, COORDINATED
 from datacollect.schedule.data.use import legs, plan_money, source_completion_s
 from datacollect.solvers.budget import Budget
 
@@ -177,7 +178,7 @@ def advise_plan(what_if: WhatIf, limits: PlanLimits, advice: Advice) -> PlanAdvi
         for group in groups:
             tried.append(_relaxation(what_if, limits, group))
             step()
-    together = _last_together(what_if, limits) if plan.method in FAIR_METHODS else ()
+    together = _last_together(what_if, limits) if is_max_min_fair(plan.method) else ()
     if len(together) > 1 and not any(found.helps for found in tried):
         tried.append(_relaxation(what_if, limits, together))
     return PlanAdvice(tuple(sorted(tried, key=_rank)), n_candidates)
@@ -209,7 +210,7 @@ def _candidates(
     """Return what to relax, and how many constraints bind."""
     plan = what_if.plan
     bind = list(dict.fromkeys(limit.resource for limit in limits.binds))
-    if plan.method in FAIR_METHODS:
+    if is_max_min_fair(plan.method):
         tried = [*_of_the_last(plan, limits), *_own_links(what_if)]
         every = list(dict.fromkeys([*tried, *bind]))
         tried = every if len(every) <= MOST_TRIED else list(dict.fromkeys(tried))[:MOST_TRIED]

@@ -13,7 +13,8 @@ from datacollect.files.stages import counting, stage
 from datacollect.files.units import counted, format_duration
 from datacollect.flow.optimum import fluid_optimum
 from datacollect.flow.quickest.bottleneck import name_hosts
-from datacollect.methods.options.names import COORDINATED, FAIR_METHODS
+from datacollect.methods.choice import is_max_min_fair
+from datacollect.methods.options.names import COORDINATED
 from datacollect.schedule.data.use import source_completion_s
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _reason(
 ) -> tuple[str, str]:
     """Return what limits a source, and a sentence about it."""
     if plan is not None and plan.method != COORDINATED and known.at_end:
-        return known.at_end[0].resource.kind, _own_text(known, fair=plan.method in FAIR_METHODS)
+        return known.at_end[0].resource.kind, _own_text(known, fair=is_max_min_fair(plan.method))
     end_s = binds[-1].to_s
     late = finish_s is not None and finish_s > end_s * (1 + SAME)
     if late and plan is not None and plan.deadline_s is not None:

@@ -186,7 +186,7 @@ class Clock:
         day = self._at(0).date()
         for ahead in range(3):
             naive = _at_hours(day + timedelta(days=ahead), hours)
-            if _recurring(naive.date(), _hm(naive), self.zone) < self.start:
+            if _recurring(naive.date(), f"{naive:%H:%M:%S}", self.zone) < self.start:
                 continue
             return self._since_start(local_instant(naive, self.zone, place))
         raise AssertionError(f"no {hours} within three days")
@@ -312,10 +312,6 @@ def _at_hours(day: date, hours: str) -> datetime:
     assert found, hours
     hour, minute, second = (int(part or 0) for part in found.groups())
     return datetime.combine(day, time(hour, minute, second))
-
-
-def _hm(naive: datetime) -> str:
-    return f"{naive:%H:%M:%S}"
 
 
 def _offset(instant: datetime) -> str:

@@ -80,12 +80,15 @@ class Table:
     fields : tuple of Field
     remedy : str
         Of a whole file: the command that writes one, for who has something else, or nothing.
+    refused : mapping of str to str, optional
+        Keys that others know and that make no sense here, and why.
     """
 
     name: str
     description: str
     fields: tuple[Field, ...]
     remedy: str = ""
+    refused: Mapping[str, str] | None = None
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
@@ -129,6 +132,8 @@ class Table:
 
     def _reject_unknown(self, value: Mapping[Any, Any], place: str) -> None:
         key = next(key for key in value if key not in self.by_name)
+        if key in (self.refused or {}):
+            raise ProblemError(f"{join(place, key)}: {(self.refused or {})[key]}; leave it out")
         hint = nearest_hint(str(key)[:SHOWN_LENGTH], self.by_name)
         if hint.endswith(": convert"):
             hint += ", or write the number with its unit, in quotes"

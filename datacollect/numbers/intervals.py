@@ -171,7 +171,7 @@ def ratio_interval(
     return Interval(math.exp(mean), math.exp(mean - below_mean), math.exp(mean + above_mean), n)
 
 
-def ordered(above: Iterable[float], below: Iterable[float], confidence: float = CONFIDENCE) -> int:
+def ordered(above: Iterable[float], below: Iterable[float]) -> int:
     """Return which of two paired samples is larger, if that is settled.
 
     Returns
@@ -185,7 +185,7 @@ def ordered(above: Iterable[float], below: Iterable[float], confidence: float = 
     >>> ordered([2.0, 2.1, 2.2], [1.0, 1.1, 1.0]), ordered([1.0, 2.0, 1.5], [1.1, 1.8, 1.5])
     (1, 0)
     """
-    return side_of_one(ratio_interval(above, below, confidence))
+    return side_of_one(ratio_interval(above, below))
 
 
 def side_of_one(ratio: Interval) -> int:

@@ -12,9 +12,20 @@ from typing import Any
 
 from datacollect.errors import ProblemError
 from datacollect.files.fields import Document, Field, Rows, Table
-from datacollect.files.kinds import Flag, ListOf, Number, Schema, Text, Whole, join, plain, wrong
+from datacollect.files.kinds import (
+    Choice,
+    Flag,
+    ListOf,
+    Number,
+    Schema,
+    Text,
+    Whole,
+    join,
+    plain,
+    wrong,
+)
 from datacollect.scenario.fields import ENGINES
-from datacollect.scenario.kinds import Choice, Part
+from datacollect.scenario.kinds import Part
 from datacollect.study.columns import MEASURES
 
 EXPERIMENT_FORMAT = "datacollect-experiment/1"

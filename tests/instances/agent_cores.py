@@ -20,7 +20,7 @@ FILE = FileEntry("run7/a.tar", 1000, 5, 7)
 
 
 def at(s: float) -> events.ClockReading:
-    """Return the instant so many seconds after the start; its clocks differ."""
+    """Return the instant `s` seconds after the start; its clocks differ."""
     return events.ClockReading(s, START_S + s)
 
 

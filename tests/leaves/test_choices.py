@@ -13,11 +13,9 @@ import datacollect as dc
 from datacollect.control.relaying import RELAYING
 from datacollect.files import choices
 from datacollect.flow.network.preference import PREFERENCES
-from datacollect.methods.choice import METHODS
-from datacollect.methods.options.names import ADAPTIVE
+from datacollect.methods.choice import METHODS, planners
 from datacollect.simulation.control import CONTROL
 from datacollect.solvers import choice as solver_choice
-from datacollect.transfer.pull.planning import METHODS as PULL_METHODS
 
 SAMPLES = pd.DataFrame({"from": "S", "to": "D", "time_s": [0.0], "bandwidth_bytes_per_s": [1e6]})
 SCENARIO = {"problem": "nowhere.toml"}
@@ -26,8 +24,8 @@ SCENARIO = {"problem": "nowhere.toml"}
 @pytest.mark.parametrize(
     ("kind", "tables"),
     [
-        (choices.Method, [METHODS]),
-        (choices.RunMethod, [[*METHODS, ADAPTIVE], PULL_METHODS]),
+        (choices.Method, [[spec.name for spec in planners()]]),
+        (choices.RunMethod, [METHODS.own]),
         (choices.Preference, [PREFERENCES]),
         (choices.Solver, [["auto", *solver_choice._FLOW_BACKENDS]]),
         (choices.Control, [CONTROL]),

@@ -43,7 +43,7 @@ def with_host(name: str, **keys) -> dc.Problem:
     return problem_of(hosts=hosts | {name: hosts[name] | keys})
 
 
-def ways(network, *ends):
+def wires_between(network, *ends):
     node = network.host_node
     path = network.path(*(node[host] for host in ends))
     return [network.wire_name(wire).split(" -> ")[1] for wire in path]
@@ -51,12 +51,12 @@ def ways(network, *ends):
 
 def test_data_take_the_limits_one_behind_the_other():
     network = wires_of(problem_of(), 1e6)
-    assert ways(network, "S", "D") == ["uplink of 'S'", "downlink of 'D'", "D"]
-    assert ways(network, "S", "R") == ["uplink of 'S'", "R"]
+    assert wires_between(network, "S", "D") == ["uplink of 'S'", "downlink of 'D'", "D"]
+    assert wires_between(network, "S", "R") == ["uplink of 'S'", "R"]
     fibre = "shared bottleneck 'fibre'"
-    assert ways(network, "R", "D") == [fibre, f"end of {fibre}", "downlink of 'D'", "D"]
+    assert wires_between(network, "R", "D") == [fibre, f"end of {fibre}", "downlink of 'D'", "D"]
     # Acknowledgements have no limits of their own.
-    assert ways(network, "D", "S") == ["S"]
+    assert wires_between(network, "D", "S") == ["S"]
     assert network.one_way_s(*(network.host_node[host] for host in "SD")) == 0.01
 
 

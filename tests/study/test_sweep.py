@@ -102,6 +102,6 @@ def test_who_asks_for_no_progress_is_warned_of_trouble_once(tmp_path, monkeypatc
     with pytest.warns(dc.DatacollectWarning, match="nobody works") as warned:
         dc.sweep(experiment_of(), tmp_path / "warned", workers=0)
     assert len(warned) == 1
-    told = []
-    dc.sweep(experiment_of(), tmp_path / "told", workers=0, progress=told.append)
-    assert "nobody works" in {now.trouble for now in told}
+    reports = []
+    dc.sweep(experiment_of(), tmp_path / "told", workers=0, progress=reports.append)
+    assert "nobody works" in {now.trouble for now in reports}

@@ -34,12 +34,12 @@ def test_two_processes_make_the_same_table(tmp_path, serial):
 
 def test_runs_are_counted_as_they_end_not_job_by_job(tmp_path, monkeypatch):
     monkeypatch.setattr("datacollect.study.sweep.REPORT_S", 0.0)
-    told = []
-    table = dc.sweep(many_seeds(), tmp_path, workers=0, progress=told.append)
-    done = [now.done for now in told]
+    reports = []
+    table = dc.sweep(many_seeds(), tmp_path, workers=0, progress=reports.append)
+    done = [now.done for now in reports]
     assert (done[0], done[-1]) == (0, len(table))
     assert {after - before for before, after in pairwise(done)} == {0, 1}
-    assert {now.done + now.to_do for now in told} == {len(table)}
+    assert {now.done + now.to_do for now in reports} == {len(table)}
 
 
 def test_a_process_counts_the_runs_of_its_job(tmp_path, monkeypatch):

@@ -26,18 +26,19 @@ NOTHING_TO_MOVE = Bottleneck("none", (), "Nothing is to be moved.")
 MOST_LINKS_NAMED = 3
 
 # Up to this many stretches of time are listed one by one, with what crosses a cut in each.
-MOST_SPANS_TOLD = 3
+MOST_SPANS_LISTED = 3
+MOST_HOSTS_NAMED = 5
 
 
-def name_hosts(names: Sequence[str], most: int = 5) -> str:
+def name_hosts(names: Sequence[str]) -> str:
     """List hosts' names, shortened where there are many.
 
     >>> name_hosts(["a", "b", "c"])
     "'a', 'b' and 'c'"
     """
     quoted = [repr(name) for name in names]
-    if len(quoted) > most:
-        return f"{', '.join(quoted[: most - 1])} … {quoted[-1]} ({len(quoted)} hosts)"
+    if len(quoted) > MOST_HOSTS_NAMED:
+        return f"{', '.join(quoted[: MOST_HOSTS_NAMED - 1])} … {quoted[-1]} ({len(quoted)} hosts)"
     if len(quoted) <= 1:
         return "".join(quoted)
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
@@ -124,7 +125,7 @@ def _cut_text(
     spans = _spans(problem, network, crossing)
     earlier = crossing[network.piece[crossing] < network.n_pieces - 1]
     limited = earlier[network.stored[earlier]]
-    if len(spans) <= MOST_SPANS_TOLD and not len(limited):
+    if len(spans) <= MOST_SPANS_LISTED and not len(limited):
         text = f"{subject} can send {_spans_text(problem, spans)}"
     else:
         text = f"{subject} can send at most {format_rate(spans[-1].rate_bytes_per_s)}"
@@ -168,7 +169,7 @@ def _spans(problem: Problem, network: LayeredNetwork, crossing: np.ndarray) -> l
         if same == before:
             found[-1] = found[-1]._replace(from_s=from_s)
             continue
-        if len(found) > MOST_SPANS_TOLD:
+        if len(found) > MOST_SPANS_LISTED:
             break
         rate = float(network.rate_bytes_per_s[arcs].sum())
         found.append(_Span(from_s, rate, _crossings(problem, network, arcs)))

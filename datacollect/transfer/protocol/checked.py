@@ -19,15 +19,6 @@ TIME_STOP_NS = 2**96
 MOST_NAME_CHARACTERS = 4 * PATH_BYTES
 
 
-def is_utf_8(text: str) -> bool:
-    """Whether a text can be written as UTF-8: it has no lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 # One for all: a page of an inventory has ten thousand objects.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 

@@ -12,14 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from datacollect.errors import ProblemError
-from datacollect.files.kinds import shown
+from datacollect.files.kinds import is_utf_8, shown
 from datacollect.net.safe_text import safe_text
 from datacollect.transfer.protocol.checked import (
     MOST_NAME_CHARACTERS,
     PATH_BYTES,
     is_path,
     is_time_ns,
-    is_utf_8,
     is_whole,
     json_body,
     name_text,

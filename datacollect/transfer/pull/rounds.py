@@ -176,7 +176,7 @@ class Round:
         return arrived
 
     def _plan(self, wanted: Plan) -> None:
-        """Plan the rest, in a thread of its own; the controller gets an answer in every case."""
+        """Plan the remainder in its own thread; the controller gets an answer in every case."""
 
         def tell(outcome: Outcome[Schedule]) -> None:
             if outcome.error is not None:

@@ -87,7 +87,6 @@ class Comparing:
     ) -> None:
         self._folders, self._source = folders, source
         self._options, self._digests, self._go_on = options, digests, go_on
-        self._hashes: dict[int, list[SpanHash]] = {}
 
     def all(self, rows: Sequence[FileRow]) -> Iterator[tuple[FileRow, Adopted | str]]:
         """Yield what came of each: it is adopted, or what is to be reported besides."""

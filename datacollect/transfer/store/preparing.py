@@ -16,7 +16,7 @@ from datacollect.transfer.store.folder.paths import names_in
 from datacollect.transfer.store.folder.syncing import sync_placed
 from datacollect.transfer.store.path_lookup import PathFound, PathKind
 from datacollect.transfer.store.places import Places
-from datacollect.transfer.store.state.failures import CLOSED, DiskErrors, passing_over
+from datacollect.transfer.store.state.failures import CLOSED, disk_errors, passing_over
 from datacollect.transfer.store.state.pieces import touched, whole_files
 from datacollect.transfer.store.state.state import FileRow, FileState, Settled, Stamp
 from datacollect.transfer.store.verifying import is_as_recorded
@@ -238,7 +238,7 @@ class Preparing:
                 self._places.close()
 
     def _why_kept(self, number: int, name: str, row: FileRow, besides: str) -> str:
-        with DiskErrors(self._folder):
+        with disk_errors(self._folder):
             taken = self._places.taken(number, name, row.listed.path, row.listed.n_bytes)
         if taken is None:
             return besides or "what lay in its place is gone; start the same command again"
@@ -248,7 +248,7 @@ class Preparing:
         """Make sure that files are on disk, then note that they are there."""
         if not adopted:
             return
-        with DiskErrors(self._folder):
+        with disk_errors(self._folder):
             sync_placed(self._places.folders, name, [each.row.listed.path for each in adopted])
         self._state.record([], (span for each in adopted for span in each.hashes))
         self._state.settle(

@@ -52,7 +52,7 @@ def test_each_node_takes_the_widest_of_its_shortest_ways(seed):
     n_nodes, n_arcs = draws.randint(2, 9), draws.randint(1, 30)
     ends = [draws.sample(range(n_nodes), 2) for _ in range(n_arcs)]
     room = [float(draws.choice([0, 1, 1, 2, 5, math.inf])) for _ in range(n_arcs)]
-    width, way = {0: math.inf}, {}
+    width, chosen_arcs = {0: math.inf}, {}
     while True:
         found: dict[int, tuple[float, int]] = {}
         for arc, (tail, head) in enumerate(ends):
@@ -62,10 +62,10 @@ def test_each_node_takes_the_widest_of_its_shortest_ways(seed):
         if not found:
             break
         width |= {node: least for node, (least, _) in found.items()}
-        way |= {node: arc for node, (_, arc) in found.items()}
+        chosen_arcs |= {node: arc for node, (_, arc) in found.items()}
     network = network_of(
         [(*pair, most) for pair, most in zip(ends, room, strict=True)], [0] * n_nodes
     )
     arcs, widths = arcs_to_sink(network)
-    assert arcs.tolist() == [way[node] for node in sorted(way)]
+    assert arcs.tolist() == [chosen_arcs[node] for node in sorted(chosen_arcs)]
     assert widths.tolist() == [width.get(node, 0.0) for node in range(n_nodes)]

@@ -1,4 +1,4 @@
-"""The agent's mind alone: ways through it, limits, its end; no sockets and no clock."""
+"""The agent's core alone: relaying, limits, its end; no sockets and no clock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_ticket_opens_one_way_only(tmp_path):
     one = establish(agent, 1)
     status, text = refused(ask_way(agent, 2, head(sign_ticket(one, KEY)), 1.0))
     assert (status, text) == (407, "the ticket does not count: it has been used")
-    # Nor where the first way has long ended, or was never opened.
+    # Nor where the first connection has long ended, or was never opened.
     agent.handle(events.Ended(at(2), 1, "done"))
     assert refused(ask_way(agent, 3, head(sign_ticket(one, KEY)), 3.0))[0] == 407
 
@@ -282,7 +282,7 @@ def test_a_session_that_this_host_could_not_carry_is_logged(tmp_path):
 
 
 def test_an_answer_that_moves_is_not_idle_however_long_it_takes(tmp_path):
-    """A large file over a slow line: nothing else is told for hours."""
+    """A large file over a slow line: nothing else is reported for hours."""
     agent = core(tmp_path, idle_s=900.0)
     tls(agent)
     ask(agent, "/v1/files/run7/a.tar", source(expires_s=START_S + 80_000))

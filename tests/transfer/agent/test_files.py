@@ -227,8 +227,8 @@ def test_a_read_that_failed_is_remembered_until_one_succeeds(folder, tmp_path, m
         patch.setattr(os, "preadv", preadv)
         assert once() == (bytes(10) + b"hello", CUT_SHORT)
     assert failures == {"a": "Input/output error"}
-    told = folder.confirm([a, b], failures)
-    assert told == WireConfirmation(unreadable=(("a", "Input/output error"),))
+    confirmation = folder.confirm([a, b], failures)
+    assert confirmation == WireConfirmation(unreadable=(("a", "Input/output error"),))
     assert once() == (b"0123456789hello", AS_LISTED)
     assert folder.confirm([a, b], failures) == WireConfirmation()
 

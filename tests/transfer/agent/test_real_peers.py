@@ -68,7 +68,7 @@ def test_curl_uses_an_agent_as_its_proxy(tmp_path, source, basic):
         options = ["--proxy", f"http://{r1.place}", "--proxytunnel", *proof]
         done = curl(tmp_path, source, *options, "https://S1/v1/files/a%20b.bin")
         assert done.stdout == DATA, done.stderr
-        # Once only: the same ticket opens no second way.
+        # Once only: the same ticket opens no second connection.
         again = curl(tmp_path, source, *options, "https://S1/v1/files/a%20b.bin")
         assert again.returncode != 0
         assert b"407" in again.stderr
@@ -89,7 +89,7 @@ def test_openssl_greets(tmp_path, source, version, fits):
 
 @contextmanager
 def capture(to: tuple[str, int]):
-    """A wire that keeps all that crosses it, both ways; yield its address and its bytes."""
+    """A wire that keeps all that crosses it in both directions; yield its address and its bytes."""
     kept, ends = bytearray(), []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

@@ -263,8 +263,8 @@ def test_names_that_are_told_are_so_many_at_most(key):
 
 
 def test_a_confirmation_comes_back_as_it_was():
-    told = WireConfirmation(("a",), ("b", "c"), (("d", "Permission denied"),))
-    assert messages.parse_confirmation(messages.confirmation_body(told)) == told
+    confirmation = WireConfirmation(("a",), ("b", "c"), (("d", "Permission denied"),))
+    assert messages.parse_confirmation(messages.confirmation_body(confirmation)) == confirmation
 
 
 def test_confirmations_of_agents_of_the_version_before_give_no_reasons():

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from datacollect.files.documents import COLLECTION_FORMAT
 from datacollect.files.fields import ByName, Document, Field, Rows, Table
 from datacollect.files.kinds import ListOf, Number, Text, Whole
+from datacollect.methods.file_keys import fields_in
+from datacollect.methods.places import refused_in
 from datacollect.problem.fields import HOST, LINK, NAME, SHARED
 from datacollect.transfer.sources.kinds import KINDS
 
@@ -45,7 +47,7 @@ LIMITS = Table(
         Field(
             "patience_s",
             Number("seconds", positive=True),
-            "A source from which nothing comes for so long is given up. Default 60.",
+            "A source from which nothing comes for this time is given up. Default 60.",
             default=60.0,
         ),
         Field(
@@ -61,6 +63,13 @@ LIMITS = Table(
             "default what suits the data.",
         ),
     ),
+)
+
+PLANNING = Table(
+    "the planning",
+    "What the method is asked for, whose name `datacollect pull --method` says.",
+    fields_in("pull"),
+    refused=refused_in("pull"),
 )
 
 
@@ -81,6 +90,7 @@ COLLECTION = Document(
         *map(_hosts_of, KINDS.own),
         Field("sources", ByName(SOURCE), "What to collect, by host; all of all if absent."),
         Field("limits", LIMITS, "What the collection may use."),
+        Field("planning", PLANNING, "How it is planned."),
         Field("bandwidth_csv", Text(), "CSV file with links, as in a problem file."),
         Field("hosts", ByName(HOST), "What a problem file says of hosts.", default={}),
         Field(

@@ -53,6 +53,8 @@ class Collection:
     sources : dict of str to SourceEntry or None
         None: every host that serves anything, all of it.
     limits : Limits
+    planning : dict
+        What methods are asked for: values by the names of options.
     network : dict
         What it says of hosts, links and shared bottlenecks, as a problem file would.
     folder : Path
@@ -79,6 +81,7 @@ class Collection:
     entries: Mapping[str, Mapping[str, Any]]
     sources: Mapping[str, SourceEntry] | None = None
     limits: Limits = Limits()
+    planning: Mapping[str, Any] = field(default_factory=dict)
     network: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
     timezone: str | None = None
@@ -125,6 +128,7 @@ class Collection:
                 "agents: there is nothing to collect from; `datacollect collection add` adds what "
                 "`datacollect agent init` prints on a host"
             )
+        planning = values["planning"] or {}
         limits = Limits(**(values["limits"] or LIMITS.read({}, "limits")))
         size = limits.piece_bytes
         if size is not None and size & (size - 1):
@@ -134,7 +138,7 @@ class Collection:
         _require_zone(values["hosts"], values["timezone"])
         key = base / values["key"]
         zone = values["timezone"]
-        return cls(destination, key, entries, sources, limits, network, base, zone)
+        return cls(destination, key, entries, sources, limits, planning, network, base, zone)
 
     @property
     def hosts(self) -> list[str]:
@@ -202,7 +206,7 @@ def _require_no_backlogs(hosts: Any) -> None:
 
 
 def _require_zone(hosts: Mapping[str, Mapping[str, Any]], timezone: str | None) -> None:
-    """Refuse a zone that nobody knows, and hours of no zone."""
+    """Reject unknown time zones, and hours without one."""
     if timezone is not None:
         zone_of(timezone)
         return

@@ -172,7 +172,7 @@ class Conversation:
     def _dialled(self, wanted: messages.Connect) -> socket.socket:
         """Connect; where a question has led elsewhere, or is late, it is the question that fails.
 
-        Another question tells whether the server is there.
+        Another question finds out whether the server is there.
         """
         try:
             return self._dial(wanted, self._deadline)
@@ -208,7 +208,7 @@ class Conversation:
         return messages.Lost(str(error).removeprefix(f"{self._name}: "), is_late)
 
     def _fill(self) -> messages.Event:
-        """Receive what is wanted straight into its place."""
+        """Receive what is wanted directly into its place."""
         wanted, self._wanted = self._wanted, 0
         if self._connection is None or self.is_aborted:
             raise Failed(f"{self._name}: the session was ended")

@@ -57,24 +57,13 @@ def passing_over(numbers: Collection[int]) -> Iterator[None]:
             raise
 
 
-class DiskErrors:
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
     """Turn what fails inside into `StoreError`; for use around whatever touches the folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: object,
-    ) -> None:
-        """Turn an error of the system into ours."""
-        if isinstance(error, OSError):
-            raise not_written(error, self._folder) from error
+    try:
+        yield
+    except OSError as error:
+        raise not_written(error, folder) from error
 
 
 class StateErrors:
@@ -93,12 +82,7 @@ class StateErrors:
     def __enter__(self) -> None:
         """Begin."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: object,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _at: object) -> None:
         """Turn an error of SQLite into ours."""
         if isinstance(error, apsw.Error):
             raise self.of(error) from error

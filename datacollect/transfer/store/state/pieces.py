@@ -137,12 +137,6 @@ class Layout:
             low, high = max(begin, start), min(end, start + size)
             yield Span(file, low - start, high - low)
 
-    def pieces_per_file(self) -> IntArray:
-        """Return over how many pieces each file is spread."""
-        first = np.searchsorted(self.pieces, self.starts, side="right")
-        last = np.searchsorted(self.pieces, self.starts + self.sizes, side="left")
-        return np.asarray(last - first + 1, dtype=np.int64)
-
     def pieces_of(self, row: int) -> range:
         """Return the pieces over which the file in a row is spread."""
         start = int(self.starts[row])

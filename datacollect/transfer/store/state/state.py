@@ -207,13 +207,6 @@ class State(Reading):
                 ((source, each.path, each.mode, *_time(each.mtime_ns)) for each in folders),
             )
 
-    def listed_bytes(self, source: int) -> tuple[int, int]:
-        """Return the number of files that are listed so far, and their bytes."""
-        ((n, total),) = self._rows(
-            "SELECT count(*), ifnull(sum(bytes), 0) FROM listed WHERE source = ?", (source,)
-        )
-        return int(n), int(total)
-
     def end_listing(self, source: int, wanted: WantedFiles = ALL) -> None:
         """Compare a whole listing with what is known, and note that the source is listed.
 

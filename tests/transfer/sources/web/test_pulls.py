@@ -103,7 +103,7 @@ def test_expired_urls_are_named_and_renewed_ones_go_on(pulled, tmp_path, arrived
         tiny.answers["b.bin"] = [(206, part(files["b.bin"], 0, 0), files["b.bin"][:1]), *[403] * 99]
         answer = pulled(tiny, entry)
         assert [missing.path for missing in answer.missing] == ["b.bin"]
-        assert "signed anew" in answer.missing[0].why
+        assert "signed again" in answer.missing[0].why
         tiny.answers.clear()
         tiny.calls.clear()
         answer = pulled(tiny, entry)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from datacollect.transfer.pull.config.file import Limits
     from datacollect.transfer.pull.core.core import CollectorCore
 
-# Who has not answered for so long is named: within three seconds, with the time between two looks.
+# A host that has not answered for this time is named: within 3 s, with the time between two looks.
 # Of sessions bytes are looked at more often, and a packet that is lost twice is no reason.
 SILENT_S, STOPPED_S = 1.5, 2.0
 
 
 @dataclass
-class Telling:
+class Notices:
     """Says what is tried again, and for how long.
 
     Attributes
@@ -52,7 +52,7 @@ class Telling:
             del self._asked[name]
 
     def has_failed(self, name: str, why: str) -> None:
-        """A try to reach a host, or to list it, has failed; the first is told."""
+        """A try to reach a host, or to list it, has failed; the first is reported."""
         if name not in self.failed:
             self.failed.add(name)
             self.tell(

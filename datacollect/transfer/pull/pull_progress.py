@@ -19,7 +19,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True)
-class HowFar:
+class PullProgress:
     """How far a pull is.
 
     Attributes
@@ -42,7 +42,7 @@ class HowFar:
     given_up: tuple[str, ...] = ()
 
     def words(self, pace: Pace) -> str:
-        """Return it in a line, with the rate, and how long the rest takes.
+        """Return it in a line, with the rate, and how long the remainder takes.
 
         Examples
         --------
@@ -50,21 +50,21 @@ class HowFar:
         >>> pace = Pace()
         >>> pace.note(0.0, 0), pace.note(2.0, 10_000_000)
         (None, None)
-        >>> HowFar(3, 10_000_000, 12, 30_000_000, ("S2",)).words(pace)
+        >>> PullProgress(3, 10_000_000, 12, 30_000_000, ("S2",)).words(pace)
         '33 %: 10 MB of 30 MB, 3 of 12 files, 40 Mbit/s, about 4 s left; not listed yet: S2'
         """
         parts = []
         if self.all_files:
             parts += amount_words(self.n_bytes, self.all_bytes, self.n_files, self.all_files, pace)
-        told = [", ".join(parts) or "nothing is listed yet"]
-        told += [f"not listed yet: {_names(self.awaited)}"] if self.awaited else []
-        told += [f"given up: {_names(self.given_up)}"] if self.given_up else []
-        return "; ".join(told)
+        words = [", ".join(parts) or "nothing is listed yet"]
+        words += [f"not listed yet: {_names(self.awaited)}"] if self.awaited else []
+        words += [f"given up: {_names(self.given_up)}"] if self.given_up else []
+        return "; ".join(words)
 
 
-def how_far(
+def progress_of(
     state: State, core: CollectorCore | None, awaited: Iterable[str], given_up: Iterable[str]
-) -> HowFar:
+) -> PullProgress:
     """Look how far a pull is.
 
     Parameters
@@ -85,7 +85,7 @@ def how_far(
             in_work_bytes += waiting[1]
     if core is not None:
         n_bytes += max(0, in_work_bytes - core.todo.n_bytes)
-    return HowFar(
+    return PullProgress(
         n_files, n_bytes, all_files, all_bytes, tuple(sorted(awaited)), tuple(sorted(given_up))
     )
 

@@ -10,12 +10,12 @@ from transfer.pull.test_core import MB, core_of
 
 import datacollect as dc
 from datacollect.numbers.pace import Pace
-from datacollect.transfer.pull import telling
+from datacollect.transfer.pull import notices
 from datacollect.transfer.pull.config.file import Limits
 from datacollect.transfer.pull.core.messages import SessionEnded, Ticked
 from datacollect.transfer.pull.core.patience import Patience
-from datacollect.transfer.pull.far import HowFar
-from datacollect.transfer.pull.telling import SILENT_S, Telling
+from datacollect.transfer.pull.notices import SILENT_S, Notices
+from datacollect.transfer.pull.pull_progress import PullProgress
 
 FILES = {f"{n}": bytes([n]) * 100_000 for n in range(8)}
 
@@ -39,11 +39,11 @@ def test_whoever_watches_sees_files_and_bytes_of_all(agents, collection_of, tmp_
 
 
 def test_words_say_who_is_not_listed_yet_and_who_was_given_up():
-    far = HowFar(0, 0, 0, 0, ("A", "B", "C", "D"), ("E",))
+    far = PullProgress(0, 0, 0, 0, ("A", "B", "C", "D"), ("E",))
     assert far.words(Pace()) == (
         "nothing is listed yet; not listed yet: A, B, C and 1 more; given up: E"
     )
-    done = HowFar(2, 5_000, 2, 5_000)
+    done = PullProgress(2, 5_000, 2, 5_000)
     assert done.words(Pace()) == "100 %: 5 kB of 5 kB, 2 of 2 files"
 
 
@@ -51,7 +51,7 @@ def test_where_nothing_comes_that_is_said_with_the_rates_before():
     pace = Pace()
     for at_s, million_bytes in [(0.0, 0), (2.0, 1), (4.0, 3), (6.0, 4), (8.0, 4)]:
         pace.note(at_s, million_bytes * 1_000_000)
-    assert HowFar(1, 4_000_000, 4, 9_000_000).words(pace) == (
+    assert PullProgress(1, 4_000_000, 4, 9_000_000).words(pace) == (
         "44 %: 4 MB of 9 MB, 1 of 4 files, nothing comes, 5 s to 10 s left"
     )
 
@@ -60,7 +60,7 @@ def test_where_nothing_comes_that_is_said_with_the_rates_before():
 def clock(monkeypatch):
     """Seconds, as a test wants them."""
     now = [100.0]
-    monkeypatch.setattr(telling.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(notices.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -68,31 +68,31 @@ def test_who_does_not_answer_is_named_within_three_seconds_and_once(clock):
     """Of these a second may pass from one look to the next."""
     assert SILENT_S + 1.0 <= 3.0
     said = []
-    told = Telling(Limits(patience_s=60.0, timeout_s=20.0), said.append)
-    with told.asking("S1", "answer"):
-        with told.asking("S2", "answer"):
-            told.look(None)
+    notices = Notices(Limits(patience_s=60.0, timeout_s=20.0), said.append)
+    with notices.asking("S1", "answer"):
+        with notices.asking("S2", "answer"):
+            notices.look(None)
             assert said == []
         clock[0] += SILENT_S
-        told.look(None)
-        told.look(None)
+        notices.look(None)
+        notices.look(None)
     assert said == ["note: S1: no answer yet; a try may take 20 s, and it is tried for 60 s"]
-    told.has_failed("S1", "cannot be reached")
-    told.has_failed("S1", "cannot be reached")
+    notices.has_failed("S1", "cannot be reached")
+    notices.has_failed("S1", "cannot be reached")
     assert said[1:] == ["note: S1: cannot be reached; it is tried again for 60 s"]
 
 
 def test_who_answers_and_then_sends_no_list_is_named_too(clock):
     """Each page has its own time: S2 sends one a second."""
     said = []
-    told = Telling(Limits(patience_s=60.0, timeout_s=20.0), said.append)
-    with told.asking("S1", "answer"):
+    notices = Notices(Limits(patience_s=60.0, timeout_s=20.0), said.append)
+    with notices.asking("S1", "answer"):
         clock[0] += 1.0
-    with told.asking("S1", "list of its files"):
+    with notices.asking("S1", "list of its files"):
         for _ in range(5):
-            with told.asking("S2", "list of its files"):
+            with notices.asking("S2", "list of its files"):
                 clock[0] += 1.0
-                told.look(None)
+                notices.look(None)
     assert said == [
         "note: S1: no list of its files yet; a try may take 20 s, and it is tried for 60 s"
     ]
@@ -101,14 +101,14 @@ def test_who_answers_and_then_sends_no_list_is_named_too(clock):
 def test_a_source_of_which_nothing_comes_any_more_is_named_with_the_reason():
     """Its connection ends at 5 s; nothing had come since 4 s."""
     said = []
-    told = Telling(Limits(patience_s=60.0, timeout_s=20.0), said.append)
+    notices = Notices(Limits(patience_s=60.0, timeout_s=20.0), said.append)
     patience = Patience(["S1", "S2"], 60.0)
     patience.answered("S1", 4.0)
     patience.failed("S1", "connection lost")
 
     def at(now_s):
         found = patience.troubles(SILENT_S, now_s)
-        told.look(SimpleNamespace(troubles=lambda _: found, awaited=lambda _: {}))
+        notices.look(SimpleNamespace(troubles=lambda _: found, awaited=lambda _: {}))
 
     at(5.0)
     assert said == []
@@ -127,7 +127,7 @@ def test_a_source_of_which_nothing_comes_any_more_is_named_with_the_reason():
 def told_in(world, core):
     """Carry out; return what is said, and when, by the clock of the world."""
     said, now_s = [], [0.0]
-    told = Telling(
+    notices = Notices(
         Limits(patience_s=60.0, timeout_s=20.0), lambda line: said.append((now_s[0], line))
     )
     handle = core.handle
@@ -135,7 +135,7 @@ def told_in(world, core):
     def watched(event):
         if isinstance(event, Ticked):
             now_s[0] = event.time_s
-            told.look(core)
+            notices.look(core)
         return handle(event)
 
     core.handle = watched
