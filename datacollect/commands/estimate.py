@@ -42,7 +42,7 @@ def estimate(
         ),
     ],
     how: Annotated[
-        Estimator | None, typer.Option("--how", help="Way to estimate.  [default: recent]")
+        Estimator | None, typer.Option("--how", help="Estimator.  [default: recent]")
     ] = None,
     half_life: Annotated[
         str,
@@ -152,7 +152,7 @@ def estimate(
     alike = of_one_kind(measured.samples, streams)
     table, notes = alike.samples, [*measured.notes, *alike.notes]
     with working("estimating"), warnings.catch_warnings():
-        # Told below, beside what reading left out.
+        # Reported below, beside what reading left out.
         warnings.simplefilter("ignore", DatacollectWarning)
         found = estimate_bandwidths(
             table,

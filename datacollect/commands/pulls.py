@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
     from datacollect.schedule.schedule import Schedule
 
-# So many hosts are listed where none is like the one that was named.
+# At most this many hosts are listed where none is like the one that was named.
 MOST_NAMED = 10
 
 

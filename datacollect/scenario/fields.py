@@ -12,7 +12,7 @@ from typing import Any, get_args
 from datacollect.files.choices import Engine
 from datacollect.files.fields import Document, Field, Rows, Table
 from datacollect.files.kinds import Choice, Flag, Kind, ListOf, Number, Share, Text, Whole
-from datacollect.measurement.estimates import AGELESS_WAYS
+from datacollect.measurement.estimates import AGELESS_ESTIMATORS
 from datacollect.methods.choice import METHODS
 from datacollect.methods.file_keys import MethodName, MethodTable, fields_in
 from datacollect.methods.options.names import BEST_PATH, COORDINATED, RELAY_KINDS
@@ -216,8 +216,8 @@ ESTIMATES = _table(
     _optional("seed", SEED, "Seed of the probes' run; default: from run.seed."),
     _optional(
         "how",
-        Choice(AGELESS_WAYS),
-        "Way to estimate; mean is all bytes over all seconds.",
+        Choice(AGELESS_ESTIMATORS),
+        "Estimator; mean is all bytes over all seconds.",
         "ewma",
     ),
     _optional("a", Share(), "ewma: weight of the past.", 0.9),
