@@ -94,7 +94,7 @@ def test_its_option_is_judged_and_listed_as_ours_are(call):
     assert (code, out) == (2, "")
     assert "--separator must be one of space, comma, got 'dots'" in err
     said = " ".join(call("pulls", "--help")[1].split())
-    assert "--as [curl|aria2|rclone|rsync|fts|csv|lines]" in said
+    assert f"--as [{'|'.join(EXPORTS.own)}|lines]" in said
     assert said.count("lines: a line for each piece") == 1
     assert "lines takes --separator space|comma: what stands between words." in said
     assert call("pulls", "--help")[1] == call("pulls", "--help")[1]

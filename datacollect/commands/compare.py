@@ -15,7 +15,7 @@ def compare(problem_file: ProblemFile, as_json: Json = False, **asked: Any) -> N
     """Compare all methods and the lower bound, and say what binds."""
     from datacollect.methods.comparison import compare as compare_methods
     from datacollect.methods.finishing.recurring import planned_to_the_end
-    from datacollect.methods.warnings import cautions
+    from datacollect.methods.warnings import plan_warnings
 
     require_at_most_one({"--slot": asked["slot_s"], "--chunk": asked["chunk_s"]})
     given = {name: value for name, value in asked.items() if value is not None}
@@ -31,7 +31,7 @@ def compare(problem_file: ProblemFile, as_json: Json = False, **asked: Any) -> N
         for name, answer in tree["methods"].items():
             if name in found.schedules:
                 answer |= clock_times(problem, found.schedules[name].makespan_s)
-        tree["missing"] = cautions(problem, found.advised)
+        tree["missing"] = plan_warnings(problem, found.advised)
         emit_json(tree)
     else:
         from datacollect.commands.answers import show_comparison

@@ -105,7 +105,7 @@ def emit_text(text: str, indent: int = 0) -> None:
 def working(what: str) -> Iterator[None]:
     """Show on standard error that something is going on, once it takes a while, and how far it is.
 
-    On a terminal at once; elsewhere by a line now and then. With ``-v`` its time is told.
+    On a terminal at once; elsewhere by a line now and then. With ``-v`` its time is shown.
     """
     far = _HowFar(what)
     with stage(what):
@@ -120,7 +120,7 @@ def working(what: str) -> Iterator[None]:
 
 
 class _HowFar:
-    """How far something is of which may be told how many steps are done."""
+    """Progress of something whose steps may be counted."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begun_s = what, time.monotonic()

@@ -1,7 +1,7 @@
 """Commands and groups of them as typer makes them, but for two things.
 
-Help is an answer like any other: standard output that is closed, full or gone is told. And values
-are converted only where they have to be.
+Help is an answer like any other: standard output that is closed, full or gone is reported. And
+values are converted only where they have to be.
 """
 
 from __future__ import annotations

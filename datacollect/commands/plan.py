@@ -30,7 +30,7 @@ def plan(
     """Say how long a collection takes and why, and write the schedule."""
     from datacollect.methods.choice import plan as plan_by
     from datacollect.methods.finishing.recurring import planned_to_the_end
-    from datacollect.methods.warnings import cautions
+    from datacollect.methods.warnings import plan_warnings
 
     given = fitting(method, asked)
     require_schedule_name(output)
@@ -54,7 +54,8 @@ def plan(
     money = plan_money(problem, schedule)
     found = predictions(problem, schedule)
     if as_json:
-        said = {**clock_times(problem, schedule.makespan_s), "missing": cautions(problem, schedule)}
+        warnings = plan_warnings(problem, schedule)
+        said = {**clock_times(problem, schedule.makespan_s), "missing": warnings}
         likely = {name: one._asdict() for name, one in found.items()}
         tree = {**summary(schedule, money), **said}
         emit_json({**tree, "predictions": likely} if likely else tree)

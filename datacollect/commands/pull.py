@@ -120,7 +120,7 @@ def _pulled(collection_file: str, into: str, method: Any, **options: Any) -> Pul
     from datacollect.transfer.pull.config.file import Collection
 
     collection = Collection.from_file(collection_file)
-    # What a file has wrong is told before all that pulls take long to import.
+    # Mistakes of the file are reported before the slow imports of pulls.
     from datacollect.transfer.pull.run import pull as pull_for_real
 
     return pull_for_real(collection, into, method, **options)

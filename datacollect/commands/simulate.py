@@ -181,7 +181,7 @@ def showing_progress() -> Iterator[tuple[Callable[[str, int], None], Callable[[f
 
 
 def words_of(what: str, time_s: float, n_bytes: int, all_bytes: int, pace: Pace) -> str:
-    """Return how far a stage is; how long the rest takes is time at the clock on the wall."""
+    """Return how far a stage is; how long the remainder takes is wall-clock time."""
     from datacollect.numbers.pace import about_bytes, about_duration, left_words, percent_words
 
     parts = [f"{what} … {about_duration(time_s)} simulated"]

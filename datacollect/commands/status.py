@@ -85,8 +85,8 @@ def _verified(folder: str) -> Verified:
         return verify_of(folder, tell)
 
 
-def _show_verified(verified: Verified, told: Container[tuple[str, str]]) -> None:
-    """Show what was found; of what is `told` as missing the remedy is told, too."""
+def _show_verified(verified: Verified, shown_as_missing: Container[tuple[str, str]]) -> None:
+    """Show what was found; remedies of what is shown as missing are shown with it."""
     n_files = counted(verified.n_files, "file")
     emit(f"read again: {n_files}, {format_bytes(verified.n_bytes)}, as when they came")
     unsound = [*verified.gone, *verified.altered, *verified.unverifiable]
@@ -94,7 +94,7 @@ def _show_verified(verified: Verified, told: Container[tuple[str, str]]) -> None
         emit_text(f"not as it came: {each.source}/{each.path}: {each.why}", 2)
     if len(unsound) > SHOWN_MISSING:
         emit(f"and {len(unsound) - SHOWN_MISSING} more; --json lists all")
-    if any((each.source, each.path) not in told for each in verified.altered):
+    if any((each.source, each.path) not in shown_as_missing for each in verified.altered):
         note("`datacollect pull … --verify` fetches them again")
 
 

@@ -67,7 +67,7 @@ def best_path(
     hysteresis : float
         At least 1.
     first : {"direct", "relay"}
-        What others have to exceed by so much: the direct link, or the best route with one
+        What others have to exceed by this factor: the direct link, or the best route with one
         intermediate host, where there is a usable one.
     solver : {"auto", "ortools", "networkx", "pulp", "lemon"}
         For the lower bound that the schedule reports.

@@ -195,8 +195,8 @@ def compare(
     derate : float
         Plan on this part of all links' bandwidths, above 0 and at most 1, by every method.
     hysteresis : float
-        Of best-path, at least 1: a route replaces the best so far if it has more than so many times
-        its bandwidth.
+        Of best-path, at least 1: a route replaces the best so far if it has more than this many
+        times its bandwidth.
     first : {"direct", "relay"}
         Of best-path: what routes are compared with first.
 

@@ -1,4 +1,4 @@
-"""The direct method: every host sends straight to the destination."""
+"""The direct method: every host sends directly to the destination."""
 
 from __future__ import annotations
 

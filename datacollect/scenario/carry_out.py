@@ -176,7 +176,7 @@ def carry_out(
             problem, measurement = planning_problem(setting, engine, cache_dir, progress)
         tell("planning", 0)
         if schedule is None:
-            options = how.planning()
+            options = how.first_plan()
             with naming("method"), _naming_silent_probes(chosen, measurement):
                 problem, planned = planned_to_the_end(
                     problem,
@@ -214,6 +214,7 @@ def carry_out(
         carried.schedule,
         measurement,
         connections,
+        carried.predicted_s,
         replanning,
         prediction(problem, carried, how, in_packets=engine == "ns3"),
     )

@@ -15,7 +15,7 @@ from datacollect.files.kinds import Choice, Flag, Kind, ListOf, Number, Share, T
 from datacollect.measurement.estimates import AGELESS_WAYS
 from datacollect.methods.choice import METHODS
 from datacollect.methods.file_keys import MethodName, MethodTable, fields_in
-from datacollect.methods.options.names import ADAPTIVE_RELAYS, BEST_PATH, COORDINATED
+from datacollect.methods.options.names import BEST_PATH, COORDINATED, RELAY_KINDS
 from datacollect.methods.places import refused_in
 from datacollect.scenario.kinds import Part
 from datacollect.scenario.topology_fields import QUEUE, RATE, SECONDS, TOPOLOGY
@@ -29,6 +29,8 @@ SEED = Whole(remedy="use any whole number from 0 on")
 NAME = Text()
 BYTES = Whole("bytes", minimum=1)
 POSITIVE_S = Number("seconds", positive=True)
+# Estimates that there are none of.
+UNKNOWN = "unknown"
 WHERE = Choice(("stub", "transit", "router", "external", "any"))
 
 
@@ -200,8 +202,10 @@ ESTIMATES = _table(
     "What the planner knows of the network.",
     _optional(
         "kind",
-        Choice(("measured", "exact", "given")),
-        "Probes in the run's engine; the fluid engine's fair share; a file.",
+        Choice(("measured", "exact", "given", UNKNOWN)),
+        "Probes in the run's engine; the fluid engine's fair share; a file; unknown, nobody knows: "
+        'all links count alike, and with method.relays = "chains" what they bring is learned on '
+        "the way.",
         "measured",
     ),
     _optional("file", NAME, "given: CSV of bandwidths, relative to this file."),
@@ -289,26 +293,36 @@ METHOD = _method_table(
     _optional(
         "connections",
         Whole(minimum=1),
-        "adaptive: most connections at a time in all; a route of two hops takes two.",
+        "adaptive, chains: most connections at a time in all; a route of two hops takes two. "
+        "Without it chains of a plan are one for each route.",
     ),
     _optional(
         "connections_as",
         Choice((COORDINATED,)),
-        "adaptive: as many as that method's plan has; the default where connections is absent.",
+        "adaptive, chains: as many as that method's plan has; adaptive's default where connections "
+        "is absent.",
     ),
     # None rather than 1: what is absent is in no hash.
     _optional(
         "as_many_times",
         Whole(minimum=1),
-        "direct with streams_as, adaptive without connections: so many times as many. Default: 1.",
+        "direct with streams_as; adaptive, or chains with connections_as, without connections: so "
+        "many times as many. Default: 1.",
     ),
     # None rather than "queues": what is absent is in no hash.
     _optional(
         "relays",
-        Choice(ADAPTIVE_RELAYS),
-        "adaptive: where data that take a detour wait: queues, at the relay, from which its "
-        "connections pull them; chains, nowhere, each is passed on as it comes, over one TCP "
-        "connection for each hop. Default: queues.",
+        Choice(RELAY_KINDS),
+        "Where data that take a detour wait: queues, at the relay; chains, nowhere, each is passed "
+        "on as it comes, over one TCP connection for each hop, as real transfers do: each of a "
+        "plan's routes pulls its share, whatever its times, and takes over from those behind. "
+        "Default: queues.",
+    ),
+    _optional(
+        "piece_bytes",
+        BYTES,
+        "adaptive, chains, replan_s: size of a piece at most. Default: a part in 4000 of all data, "
+        "from 8 KiB on; replan_s: up to 64 KiB.",
     ),
     _optional(
         "harm",
@@ -324,6 +338,11 @@ METHOD = _method_table(
     ),
     _optional("retry_s", POSITIVE_S, "Open a lost connection again after so many seconds.", 1.0),
     _optional("most_retries", Whole(), "Failures in a row before it is given up.", 10),
+    _optional(
+        "longest_wait_s",
+        POSITIVE_S,
+        "Waits double with each failure in a row, up to so many seconds. Default: without end.",
+    ),
 )
 
 RUN = _table(

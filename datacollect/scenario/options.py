@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from datacollect.methods.execution import ExecutionOptions
+from datacollect.scenario.fields import UNKNOWN
 from datacollect.simulation.control import DELAYED
 
 if TYPE_CHECKING:
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from datacollect.scenario.scenario import Scenario
 
 # Keys of [method] that say how a plan is carried out; the others are options of methods.
-EXECUTION = [each.name for each in fields(ExecutionOptions) if each.name != "options"]
+EXECUTION = [
+    each.name for each in fields(ExecutionOptions) if each.name not in ("options", "is_known")
+]
 
 
 def execution_options(scenario: Scenario) -> ExecutionOptions:
-    """Read a scenario's [method].
+    """Read a scenario's [method], and whether its [estimates] say anything.
 
     Examples
     --------
@@ -28,11 +31,12 @@ def execution_options(scenario: Scenario) -> ExecutionOptions:
     'asap'
     """
     section = dict(scenario.section("method"))
+    is_known = not scenario.has_topology or scenario.section("estimates")["kind"] != UNKNOWN
     scaled_slot_s = section.pop("scaled_slot_s")
     if scaled_slot_s is not None:
         section["slot_s"] = scaled_slot_s * float(scenario.sections["scale"])
     execution = {key: section.pop(key) for key in EXECUTION}
-    return ExecutionOptions(options=section, **execution)
+    return ExecutionOptions(options=section, is_known=is_known, **execution)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def row_of(outcome: Outcome, key: str, labels: Mapping[str, str], seed: int) -> 
         "method": labels.get("method", schedule.method),
         "complete": bool(run.complete),
         "makespan_s": run.makespan_s,
-        "predicted_s": schedule.makespan_s,
+        "predicted_s": math.nan if outcome.predicted_s is None else outcome.predicted_s,
         "lower_bound_s": schedule.lower_bound_s,
         "reference_s": _reference_s(outcome),
         "predicted_low_s": math.nan if prediction is None else prediction.low_s,

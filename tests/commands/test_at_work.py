@@ -71,7 +71,7 @@ def prepared(tmp_path_factory):
 
 
 @pytest.fixture
-def here(prepared, tmp_path, monkeypatch):
+def here(prepared, tmp_path, monkeypatch, empty_pictures):
     """A copy of it that a test may write to."""
     folder = shutil.copytree(prepared, tmp_path / "here")
     monkeypatch.chdir(folder)

@@ -9,6 +9,8 @@ import tomllib
 import pytest
 from instances.command_line import strict_json
 
+from datacollect.exports.formats import EXPORTS
+
 URL = ("--url", "http://{host}.example/{source}/{path}")
 CURL = ("pulls", "figure1.toml", "plan.json", "--as", "curl", "--manifest", "files.csv", *URL)
 
@@ -218,7 +220,7 @@ def test_help_tells_of_each_format_and_of_what_it_alone_takes(call):
     code, out, err = call("pulls", "--help")
     said = " ".join(out.split())
     assert code == 0, err
-    assert "--as [curl|aria2|rclone|rsync|fts|csv]" in said
+    assert f"--as [{'|'.join(EXPORTS.own)}]" in said
     assert "csv: a table." in said
     assert "fts takes --checksum adler32|md5|sha256: what FTS compares" in said
 

@@ -217,7 +217,6 @@ def judge_direct(problem):
 ONE_HOP = frozenset({"limits", "shared", "forecast", "release"})
 
 
-@settings(max_examples=30)
 @given(problem=problems(ONE_HOP, large=True))
 def test_direct_plans_are_held_back_by_what_stops_progressive_filling(problem):
     judge_direct(problem)
@@ -262,7 +261,6 @@ def naive_limits(problem, plan, time_s):
     return found
 
 
-@settings(max_examples=25)
 @given(problem=problems(ONE_HOP, large=True))
 def test_capacities_that_hold_back_are_those_that_are_full(problem):
     """At instants between all events, in plans with relays, slots or without."""

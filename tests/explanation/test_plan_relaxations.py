@@ -179,7 +179,6 @@ def judge_gains(problem):
 ONE_HOP = frozenset({"limits", "shared", "forecast", "release"})
 
 
-@settings(max_examples=25)
 @given(problem=problems(ONE_HOP, large=True))
 def test_direct_gains_are_those_of_an_independent_program(problem):
     judge_gains(problem)

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances.strategies import FEATURES, problems
 from judges.oracle import fluid_makespan_s, least_cost
 from judges.plan_values import cost_of
@@ -120,7 +120,6 @@ def largest_by_networkx(network, cost):
 
 @pytest.mark.parametrize("per_node", [1, 4])
 @given(drawn=networks())
-@settings(max_examples=100)
 def test_any_first_arcs_lead_to_the_largest_and_the_cheapest_flow(per_node, drawn):
     network, cost, known = drawn
     with pytest.MonkeyPatch.context() as patch:
@@ -157,7 +156,6 @@ def nearly_nothing_at_first():
 
 
 @given(problem=problems(FEATURES - {"shared"}), wish=st.sampled_from(["relay-bytes", "storage"]))
-@settings(max_examples=40)
 def test_plans_from_few_arcs_agree_with_linear_programs(nearly_nothing_at_first, problem, wish):
     expected = fluid_makespan_s(problem)
     try:

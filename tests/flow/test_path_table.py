@@ -8,7 +8,7 @@ from itertools import pairwise
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from instances.arc_flows import flow_on, network_of
 from instances.strategies import FEATURES, problems
 
@@ -49,7 +49,6 @@ def test_routes_are_sequences_of_hosts_each_once(n_hosts):
 
 
 @given(problems(FEATURES - {"shared"}))
-@settings(max_examples=30)
 def test_paths_carry_what_flows_over_every_arc_and_leaves_every_pool(problem):
     assume(problem.total_bytes > 0)
     solver = Budget().flow_solver()
@@ -128,7 +127,6 @@ def test_flows_that_lose_something_on_the_way_are_left_to_walks(monkeypatch):
     ),
     st.booleans(),
 )
-@settings(max_examples=40)
 def test_bytes_are_shared_as_pool_by_pool(pools, as_floats):
     kind = float if as_floats else int
     paths = [

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances.hand_made import links
 from instances.small_problems import MB, figure_1, relay, shared_relay
 
@@ -184,7 +184,6 @@ def _relays_have_room(problem, within_s):
 
 
 @given(meshes())
-@settings(max_examples=30)
 def test_it_answers_exactly_where_direct_links_and_one_relay_each_reach_the_bound(problem):
     """The bound: the largest of all cuts' times (max-flow min-cut), by trying all of them.
 

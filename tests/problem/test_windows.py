@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judges.oracle import fluid_makespan_s
 
@@ -271,7 +271,6 @@ def test_windows_need_a_clock_and_no_other_periods() -> None:
 _NIGHTS = st.sampled_from([None, (20, 6), (12, 23), (0, 9), (22, 3)])
 
 
-@settings(deadline=None, max_examples=15)
 @given(
     st.lists(st.integers(1, 9), min_size=4, max_size=4),
     st.lists(_NIGHTS, min_size=4, max_size=4),
@@ -340,7 +339,6 @@ _WEEK = st.sets(st.integers(0, 6), min_size=1)
 _WINDOW = st.tuples(_WEEK, _HOURS, _HOURS).filter(lambda window: window[1] != window[2])
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.lists(_WINDOW, min_size=1, max_size=3), st.integers(0, 47))
 def test_every_half_hour_is_as_the_clock_on_the_wall_says(
     windows: list[tuple[set[int], str, str]], ahead: int

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from instances.replanned import FEW_EXAMPLES, ends, mesh, plan_over_k, planned, relay_problem
+from instances.replanned import MANY_DISCARDED, ends, mesh, plan_over_k, planned, relay_problem
 from instances.small_problems import MB
 from instances.strategies import problems
 
@@ -35,7 +35,7 @@ def test_what_never_moves_again_stays_collected():
 
 
 @given(problems(), st.floats(0.0, 1.2), st.sampled_from([None, 0.0, 0.25]))
-@FEW_EXAMPLES
+@MANY_DISCARDED
 def test_bytes_delivered_and_the_rest_are_all(problem, part, chunk_s):
     plan = planned(problem, chunk_s=chunk_s)
     progress = dc.Progress.from_schedule(problem, plan, part * plan.makespan_s)

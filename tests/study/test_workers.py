@@ -110,7 +110,9 @@ def test_a_killed_worker_loses_only_what_it_had_in_hand(tmp_path, many, monkeypa
 
 @needs_proc
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_sweep_that_is_killed_or_interrupted_goes_on_at_the_next_start(tmp_path, many, how):
+def test_a_sweep_that_is_killed_or_interrupted_goes_on_at_the_next_start(
+    tmp_path, many, how, empty_pictures
+):
     folder = tmp_path / "out"
     script = script_of(PAUSING_SWEEP, folder)
     with subprocess.Popen(script, stderr=subprocess.DEVNULL) as process:

@@ -86,12 +86,12 @@ def coordinated(
         shared bottlenecks, which are known, stay. The schedule is valid for the problem as it is,
         and its lower bound is the problem's own.
     most_transfers : int, optional
-        Each host sends and receives at most so many transfers at once. A heuristic plans that; its
-        `gap` is counted from the lower bound without this limit.
+        Each host sends and receives at most this many transfers at once. A heuristic plans that;
+        its `gap` is counted from the lower bound without this limit.
     connections : int, optional
-        Share out so many connections at a time, a route of two hops takes two at least: where rates
-        grow with connections (`Link.capacity_bytes_per_s` and its neighbours), and hosts may limit
-        them (`Host.most_connections`). The plan says in ``streams`` how many each hop has. A
+        Share out this many connections at a time, a route of two hops takes two at least: where
+        rates grow with connections (`Link.capacity_bytes_per_s` and its neighbours), and hosts may
+        limit them (`Host.most_connections`). The plan says in ``streams`` how many each hop has. A
         heuristic, never slower than direct with as many, whose `gap` is counted from the optimum
         with parts of connections. Pipelined, for bandwidths that do not change; excludes all other
         options but `chunk_s`, `solver` and `time_limit_s`.

@@ -37,7 +37,7 @@ def pipelined(problem: Problem, options: CoordinatedOptions, budget: Budget) -> 
     Raises
     ------
     InfeasibleError
-        Some data cannot arrive, not by the deadline, or not with so few transfers at once.
+        Some data cannot arrive, not by the deadline, or not with that few transfers at once.
     """
     optimum, deadline_s = fluid_optimum(problem, budget), options.deadline_s
     if deadline_s is not None and deadline_s < optimum.attained_s * (1 - SAME_INSTANT):

@@ -1,4 +1,4 @@
-"""Planning anew: a schedule for what remains, close to the old one."""
+"""Replanning: a schedule for what remains, close to the old one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def replan(
     solver: Solver = "auto",
     time_limit_s: Seconds | None = None,
 ) -> Schedule:
-    """Plan the rest of a collection, with few changes to the plan that is under way.
+    """Plan what remains of a collection, with few changes to the plan that is under way.
 
     Among the schedules that end within `stability` of the earliest possible end, it is one that
     sends the fewest bytes over links that the old plan does not use. If the old plan's links
@@ -80,7 +80,7 @@ def replan(
     prefer : str, optional
         Choose among the fastest schedules as `coordinated` does, whatever the old plan's links.
     stability : float
-        How much later than possible the rest may end, as a part of its duration.
+        How much later than possible the new plan may end, as a part of its duration.
     solver : str
         ``"auto"``, ``"ortools"``, ``"networkx"``, ``"pulp"`` or ``"lemon"``.
     time_limit_s : float or str, optional

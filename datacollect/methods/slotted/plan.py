@@ -229,7 +229,7 @@ def flow_in_slots(
     budget: Budget,
     undecided: list[int] | None = None,
 ) -> Found | None:
-    """Return a flow in so many slots, beginning with some links; None if none is found.
+    """Return a flow in a number of slots, beginning with some links; None if none is found.
 
     `undecided` gets the number of slots where there may be a flow nevertheless.
     """

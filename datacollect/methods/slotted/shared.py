@@ -181,7 +181,7 @@ def _worth_adding(
     price = found.node_price.copy()
     tolls = -found.row_price.reshape(-1, graph.n_slots)
     # Nodes from which nothing can get on, for want of arcs or of room, have no price of their own:
-    # too high to send there, so that ways on are attractive, whatever they cost and whichever
+    # too high to send there, so that onward arcs are attractive, whatever they cost and whichever
     # tolls they pay.
     _, width_bytes = arcs_to_sink(network)
     lost = width_bytes <= 0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datacollect.problem.problem import Problem
 
 
-class RouteBook:
+class RouteNumbers:
     """Numbers routes as they are first used."""
 
     def __init__(self, problem: Problem) -> None:

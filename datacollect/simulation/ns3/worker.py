@@ -86,7 +86,9 @@ def load_ns3() -> Any:
 
 
 class Rehearsal(Controller):
-    """Decides whatever a controller can."""
+    """Decides whatever a controller can, and watches."""
+
+    watches_every_s = 0.01
 
     def start(self) -> list[Decision]:
         """Relay, with and without a window and a pace, and over a chain."""

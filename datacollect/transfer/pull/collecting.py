@@ -17,11 +17,11 @@ from datacollect.transfer.pull.rounds import Round
 from datacollect.transfer.store.history import planned_routes
 
 if TYPE_CHECKING:
+    from datacollect.methods.execution import Carrying
     from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.pull.answer import Pulled
     from datacollect.transfer.pull.core.todo import SourceWork
     from datacollect.transfer.pull.hosts import Hosts
-    from datacollect.transfer.pull.planning import Planned
 
 # A round lasts at least this time before more is planned; longer, the more often that was done.
 REGROUP_S = 1.0
@@ -122,8 +122,8 @@ class Collecting:
         if not self._hosts.any_awaited() and not self._use.routes:
             self._hosts.require_any_room()
 
-    def _plan(self, work: dict[str, SourceWork]) -> Planned | None:
-        """Plan; sources without a way are given up."""
+    def _plan(self, work: dict[str, SourceWork]) -> Carrying | None:
+        """Plan; sources without a route are given up."""
         hosts = self._hosts
         return self._planner.plan(work, dict(hosts.reached), self._store.state.rates(), hosts.end)
 

@@ -52,7 +52,7 @@ class Notices:
             del self._asked[name]
 
     def has_failed(self, name: str, why: str) -> None:
-        """A try to reach a host, or to list it, has failed; the first is told."""
+        """A try to reach a host, or to list it, has failed; the first is reported."""
         if name not in self.failed:
             self.failed.add(name)
             self.tell(

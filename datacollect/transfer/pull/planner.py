@@ -17,11 +17,11 @@ from datacollect.transfer.pull.planning import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from datacollect.methods.execution import Carrying
     from datacollect.methods.planning_options import PlanningOptions
     from datacollect.transfer.protocol.source import Reached
     from datacollect.transfer.pull.config.file import Collection
     from datacollect.transfer.pull.core.todo import SourceWork
-    from datacollect.transfer.pull.planning import Planned
 
 # Where nothing comes for this time by the links of the file, others are tried.
 STRANDED_S = 8.0
@@ -52,19 +52,19 @@ class Planner:
         reached: Mapping[str, Reached],
         observed: Mapping[tuple[str, ...], tuple[float, float]],
         give_up: Callable[[str, str], None],
-    ) -> Planned | None:
-        """Plan; None where no source has a way.
+    ) -> Carrying | None:
+        """Plan; None where no source has a route.
 
         Parameters
         ----------
         work : dict of str to SourceWork
-            What is to be fetched; sources without a way are taken out.
+            What is to be fetched; sources without a route are taken out.
         reached : mapping of str to Reached
             What hosts have said.
         observed : mapping of tuple of str to (float, float)
             Rates of links, and how many seconds ago they were learned.
         give_up : callable
-            Takes each source without a way, and why.
+            Takes each source without a route, and why.
         """
         links = possible_links(self._collection.destination, reached)
         rates = recent_rates(observed)

@@ -107,7 +107,7 @@ class Gate:
 
 @dataclass
 class Preparation:
-    """One source on its way to being ready.
+    """One source until it is ready.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Preparation:
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
                     raise
-            # Whatever was missing: a relay that becomes known may be the way.
+            # Whatever was missing: a relay that becomes known may lead there.
             self.network.wait_for_news(seen, min(wait_s, left_s))
             wait_s = min(2 * wait_s, LONGEST_RETRY_S)
 
@@ -233,7 +233,7 @@ class Preparation:
             yield page
 
     def _settle_in(self, relays: tuple[str, ...]) -> None:
-        """Find out what is there already, and whether there is room for the rest."""
+        """Find out what is there already, and whether there is room for what is missing."""
         name = self.source.name
         given = self.collection.limits.piece_bytes
         size = piece_size(self.store.state.wanted_bytes(name)) if given is None else given

@@ -42,7 +42,7 @@ class PullProgress:
     given_up: tuple[str, ...] = ()
 
     def words(self, pace: Pace) -> str:
-        """Return it in a line, with the rate, and how long the rest takes.
+        """Return it in a line, with the rate, and how long the remainder takes.
 
         Examples
         --------
@@ -56,10 +56,10 @@ class PullProgress:
         parts = []
         if self.all_files:
             parts += amount_words(self.n_bytes, self.all_bytes, self.n_files, self.all_files, pace)
-        told = [", ".join(parts) or "nothing is listed yet"]
-        told += [f"not listed yet: {_names(self.awaited)}"] if self.awaited else []
-        told += [f"given up: {_names(self.given_up)}"] if self.given_up else []
-        return "; ".join(told)
+        words = [", ".join(parts) or "nothing is listed yet"]
+        words += [f"not listed yet: {_names(self.awaited)}"] if self.awaited else []
+        words += [f"given up: {_names(self.given_up)}"] if self.given_up else []
+        return "; ".join(words)
 
 
 def progress_of(

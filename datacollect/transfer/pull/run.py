@@ -97,7 +97,7 @@ def pull(
     ProblemError
         The collection, its key or the folder are not what they should be.
     InfeasibleError
-        No source has a way to the destination.
+        No source has a route to the destination.
     TransferError
         There is no room, or the disk fails.
 
@@ -166,7 +166,7 @@ def _number(store: Store) -> str:
 def _sources_of(
     collection: Collection, key: PrivateKey, number: str
 ) -> tuple[dict[str, Source], Network]:
-    """Return all hosts of a collection by name, and the ways through those that relay."""
+    """Return all hosts of a collection by name, and the routes through those that relay."""
     limits = collection.limits
     network = Network(
         collection.entries[AGENTS],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
@@ -212,7 +212,6 @@ def test_a_small_source_counts_as_much_as_a_large_one(ratio):
 
 
 @given(st.integers(0, 10**6), st.lists(st.booleans(), min_size=8, max_size=8))
-@settings(max_examples=40)
 def test_arcs_that_begin_full_change_the_way_not_the_answer(seed, full):
     """Two paths of two arcs each, and a direct one, of random cost; two of them share room."""
     rng = np.random.default_rng(seed)

@@ -16,6 +16,8 @@ from datacollect.study.report.folders import read_sweeps
 from datacollect.study.report.tables import summary_table
 from datacollect.study.rows import table_of
 
+pytestmark = pytest.mark.usefixtures("empty_pictures")
+
 
 def test_the_command_that_adds_seeds_can_be_typed(tmp_path, cloud_grids):
     sweep = EXPERIMENTS / "drift.toml"

@@ -84,6 +84,7 @@ def test_the_same_sweep_gives_the_same_files(reported, reports):
         assert (reported.folder / name).read_bytes() == (again / name).read_bytes(), name
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_several_sweeps_of_one_name_do_not_overwrite_each_other(tmp_path):
     only = {**SMALL, "flows": ["0"], "ratio": ["1:1"]}
     for scale in (0.1, 1.0):
@@ -115,6 +116,7 @@ def test_all_rows_are_printed(tmp_path, monkeypatch, capsys):
     assert sum(line.split(" ")[0] in flows for line in lines) == len(reports.own.table) > 60
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_a_real_sweep_has_a_report(tmp_path):
     experiment = dc.Experiment.from_dict(
         {
@@ -162,6 +164,7 @@ def test_the_command_prints_verdicts_and_where_the_page_is(reports):
     assert str(folder / "index.html") in text
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_without_plotly_all_is_there_but_the_page(sweep_folder, capsys, monkeypatch):
     """A page of a report before, which would speak of other numbers, is taken away."""
     folder = sweep_folder / "report"
@@ -182,6 +185,7 @@ def test_without_plotly_all_is_there_but_the_page(sweep_folder, capsys, monkeypa
     assert f"none; for one: {command_for_extra('report')}" in shown
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_two_seeds_show_no_time_below_zero(tmp_path, capsys):
     """At twice the rate they take half as long: t is 12.7, so its interval begins below 0."""
     write_sweep(tmp_path, "figure3", gains, only=SMALL, noise=1.0, seeds=2)
@@ -196,6 +200,7 @@ def test_two_seeds_show_no_time_below_zero(tmp_path, capsys):
     assert "[0, …: seeds too few or too far apart to bound it from below; add --seeds" in text
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_an_output_that_cannot_be_made_is_named(sweep_folder, capsys):
     (sweep_folder / "taken").write_text("")
     assert run(["report", str(sweep_folder), "-o", str(sweep_folder / "taken" / "x")]) == 2

@@ -98,7 +98,7 @@ def test_what_is_wrong_is_said_with_its_place(read, old, new, message):
 
 
 def test_the_documents_list_every_key():
-    text = (REPOSITORY / "docs/transfers.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs/formats.md").read_text(encoding="utf-8")
     for field in AGENT.fields:
         assert f"\n| `{field.name}` | " in text
     for field in LIMITS.fields:

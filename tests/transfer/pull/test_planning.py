@@ -4,12 +4,11 @@ import itertools
 from datetime import datetime
 
 import pytest
-from transfer.pull.fake_sources import World
+from transfer.pull.fake_sources import PlanningWorld, World
 
 from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.core import CollectorCore
-from datacollect.transfer.pull.core.messages import Plan, Planned
 from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.planning import planned, problem_of
 
@@ -76,21 +75,6 @@ def test_limits_that_do_not_change_make_the_problem_of_before():
     zoned = of_one_source(timezone="Asia/Tokyo", hosts={"S": {"uplink_bytes_per_s": 1e6}})
     assert zoned.sha256 == constant.sha256
     assert zoned.clock is None
-
-
-class PlanningWorld(World):
-    """A world that plans when it is asked to, at once."""
-
-    plan_rest = None
-    plans = 0
-
-    def _do(self, actions):
-        super()._do(actions)
-        for action in actions:
-            if isinstance(action, Plan):
-                self.plans += 1
-                schedule = self.plan_rest(action.progress)
-                self._at(self.now_s, Planned(self.now_s, action.number, schedule))
 
 
 def came(world, source):

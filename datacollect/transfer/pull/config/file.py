@@ -206,7 +206,7 @@ def _require_no_backlogs(hosts: Any) -> None:
 
 
 def _require_zone(hosts: Mapping[str, Mapping[str, Any]], timezone: str | None) -> None:
-    """Refuse a zone that nobody knows, and hours of no zone."""
+    """Reject unknown time zones, and hours without one."""
     if timezone is not None:
         zone_of(timezone)
         return

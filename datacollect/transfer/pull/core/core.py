@@ -81,7 +81,7 @@ class CollectorCore:
     before : Remains, optional
         What the rounds before have left: late files, and of the patience with sources.
     stranded_after_s : mapping of str to float
-        Sources for which there is another way than those that the controller knows: where nothing
+        Sources with another route than those that the controller knows: where nothing
         comes from one for this time, the core ends, so that more can be planned.
 
     Attributes

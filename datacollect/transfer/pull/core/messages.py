@@ -1,4 +1,4 @@
-"""What the collector's core is told, and what it wants done. Plain data, no clock, no sockets.
+"""Events of the collector's core, and its actions. Plain data, no clock, no sockets.
 
 Times are seconds since the core's start, by a clock that never jumps.
 """
@@ -235,7 +235,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Ask for a schedule of the rest; a `Planned` event with this number answers."""
+    """Ask for a schedule of the remainder; a `Planned` event with this number answers."""
 
     number: int
     progress: Progress

@@ -157,5 +157,5 @@ class Patience:
         return self.counted_s(source, now_s) > self._patience_s
 
     def is_stranded(self, source: str, now_s: float) -> bool:
-        """Whether another way to a source is to be tried."""
+        """Whether another route to a source is to be tried."""
         return self.counted_s(source, now_s) > self._stranded_after_s.get(source, math.inf)

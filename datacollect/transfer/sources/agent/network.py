@@ -45,7 +45,7 @@ class Contact:
 
 
 class Network:
-    """Opens sessions with agents, and ways through them. Any thread may call its methods.
+    """Opens sessions with agents, and connections through them. Any thread may call its methods.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Network:
             return dict(self._known)
 
     def ways_to(self, name: str) -> list[tuple[str, ...]]:
-        """Return the ways to a host: directly, then over each relay that leads to it."""
+        """Return the routes to a host: directly, then over each relay that leads to it."""
         relays = [relay for relay, c in self.known.items() if name in c.facts.relays_to]
         return [(), *((relay,) for relay in relays if relay != name)]
 
@@ -138,7 +138,7 @@ class Network:
         return () if contact is None else contact.facts.features
 
     def hops(self, relays: tuple[str, ...], to: str) -> list[RelayHop]:
-        """Return the relays on the way, each with its ticket."""
+        """Return the relays of the route, each with its ticket."""
         hops = []
         for i, relay in enumerate(relays):
             egress = relays[i + 1] if i + 1 < len(relays) else to

@@ -101,7 +101,7 @@ class AgentPeer:
         )
 
     def digests(self, segments: Sequence[Segment]) -> list[bytes | None] | None:
-        """Return the BLAKE3 of each segment at the agent, where it can tell without sending."""
+        """Return the BLAKE3 of each segment at the agent, where it can compute it."""
         if HASHES not in self._features:
             return None
         found = self._session.digests(_read(segments), self._ticket)

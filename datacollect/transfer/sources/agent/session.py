@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datacollect.transfer.protocol.messages import AgentFacts, FileEntry, InventoryPage, Read
 
 # What answers may have: small ones, so that whoever lies takes little memory. A page ends after
-# 4 MiB at its source; what is told of a read names the files of one piece.
+# 4 MiB at its source; a confirmation of a read names the files of one piece.
 MOST_FACTS_BYTES, MOST_PAGE_BYTES, MOST_STALE_BYTES = 2**20, 5 * 2**20, 5 * 2**20
 REASON_BYTES = 2048
 
@@ -135,7 +135,7 @@ class SourceSession:
     ) -> InventoryPage:
         """Ask for a page of the list of files; `after` comes from the page before.
 
-        `detail`: with modes, folders and holes, where the agent's facts say that it tells them.
+        `detail`: with modes, folders and holes, where the agent's facts say that it lists them.
         """
         given = {"after": after, "most": most, "detail": 1 if detail else None}
         query = urlencode({key: value for key, value in given.items() if value is not None})

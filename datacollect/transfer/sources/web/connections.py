@@ -46,7 +46,7 @@ def web_context(ca: Path | None, fingerprint: str | None) -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Dialler:
-    """Opens connections for the sessions of one server, over one way.
+    """Opens connections for the sessions of one server, over one route.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Dialler:
         For the server itself, and for where it leads on.
     fingerprint : str or None
     hops : callable
-        Returns the relays on the way, each with a new ticket.
+        Returns the relays of the route, each with a new ticket.
     timeout_s : float
     """
 

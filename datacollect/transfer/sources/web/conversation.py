@@ -172,7 +172,7 @@ class Conversation:
     def _dialled(self, wanted: messages.Connect) -> socket.socket:
         """Connect; where a question has led elsewhere, or is late, it is the question that fails.
 
-        Another question tells whether the server is there.
+        Another question finds out whether the server is there.
         """
         try:
             return self._dial(wanted, self._deadline)

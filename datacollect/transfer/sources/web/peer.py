@@ -120,7 +120,7 @@ class WebPeer:
         changed, gone, unreadable = [], [], []
         for span, file in segments:
             if self._standing.failures(file.path).n:
-                continue  # it failed to come, which tells nothing of its version
+                continue  # it failed to come, which says nothing of its version
             answer = self.size(file.path)
             if contradicts(answer, file):
                 answer = self.size(file.path, is_doubted=True)
@@ -150,7 +150,7 @@ class WebPeer:
         ----------
         path : str
         is_doubted : bool
-            What is known is contradicted: ask in two ways.
+            What is known is contradicted: ask two questions.
         others_first : bool
             Where nothing comes, let others come first: the answer is `LATER`.
         """

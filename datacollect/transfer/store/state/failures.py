@@ -82,12 +82,7 @@ class StateErrors:
     def __enter__(self) -> None:
         """Begin."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: object,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _at: object) -> None:
         """Turn an error of SQLite into ours."""
         if isinstance(error, apsw.Error):
             raise self.of(error) from error

@@ -1,7 +1,7 @@
 """What the head of an answer proves: a file's size and version, and which range follows.
 
 After RFC 9110 (2022): ranges (14), 206 (15.3.7), 416 (15.5.17), ETag (8.8.3), If-Range (13.1.5).
-`docs/collecting_details.md` has the same as a table. No status alone tells a size.
+`docs/collecting_details.md` has the same as a table. No status alone proves a size.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def content_range(head: Head) -> ContentRange | None:
 
 
 class Evidence(NamedTuple):
-    """What one answer tells of a file's size.
+    """What one answer says of a file's size.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Evidence(NamedTuple):
     n_bytes : int or None
         The size that it speaks of; None: of none.
     is_proof : bool
-        Whether nobody need be asked in another way.
+        Whether no other question is needed.
     """
 
     answer: Answer
@@ -79,7 +79,7 @@ class Evidence(NamedTuple):
 
 
 def by_first_byte(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> Evidence:
-    """Return what the answer to a request for a file's first byte tells.
+    """Return what the answer to a request for a file's first byte says.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def by_first_byte(asked: AskSize, head: Head, target: Target, now_unix_s: float)
     target : Target
         What was asked in the end.
     now_unix_s : float
-        To tell which presigned URL has expired.
+        To find out whether a presigned URL has expired.
     """
     if (answer := _refusal(asked, head, target, now_unix_s)) is not None:
         return Evidence(answer)
@@ -108,7 +108,7 @@ def by_first_byte(asked: AskSize, head: Head, target: Target, now_unix_s: float)
 
 
 def by_whole(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> Evidence:
-    """Return what the head of the whole file tells, which was asked for without a range."""
+    """Return what the head of the whole file says, which was asked for without a range."""
     if (answer := _refusal(asked, head, target, now_unix_s)) is not None:
         return Evidence(answer)
     if head.status != 200:
@@ -118,7 +118,7 @@ def by_whole(asked: AskSize, head: Head, target: Target, now_unix_s: float) -> E
 
 
 def settled(first: Evidence, whole: Evidence) -> Answer:
-    """Return what two ways of asking prove together: nothing where they contradict each other."""
+    """Return what two questions prove together: nothing where they contradict each other."""
     one, other = first.answer, whole.answer
     if Worth.GONE in (one.worth, other.worth) and one.worth is not Worth.REFUSED:
         return one if one.worth is other.worth else _contradiction(first, whole)
@@ -158,7 +158,7 @@ def _by_part(head: Head) -> Evidence:
     is_first = found is not None and (found.first, found.last) == (0, 0)
     if found is None or not is_first or found.total == 0 or head.length not in (None, 1):
         return Evidence(Answer(Worth.REFUSED, _wrong_range(head, "0-0")))
-    if found.total is None:  # it need not know (14.4): the whole may tell
+    if found.total is None:  # it need not know (14.4): the whole may show it
         return Evidence(Answer(Worth.REFUSED, SIZE_UNKNOWN, 1), is_proof=False)
     if found.total >= BYTES_STOP:
         return Evidence(Answer(Worth.REFUSED, f"{found.total} bytes are more than there can be"))
@@ -196,7 +196,7 @@ def by_range(asked: AskRange, head: Head, target: Target, now_unix_s: float) -> 
         return answer
     if head.status in (412, 416):
         return Answer(Worth.CHANGED, f"the server does not have these bytes ({head.status})")
-    # A known hash tells every change; nodes of a farm may call the same bytes by other names.
+    # A known hash shows every change; nodes of a farm may call the same bytes by other names.
     if asked.version.sha256 is None and asked.version.is_other(head.version):
         why = "the server has another version by now"
         return Answer(Worth.CHANGED, why, version=head.version)
@@ -263,7 +263,7 @@ def _refusal(
 
 
 def _is_proved_by_hash(asked: AskRange | AskSize, head: Head) -> bool:
-    """Whether bytes are stored encoded, and are those that a manifest speaks of: the hash tells."""
+    """Whether bytes are stored encoded, and are those that a manifest has, by its hash."""
     return (
         isinstance(asked, AskRange)
         and asked.version.sha256 is not None

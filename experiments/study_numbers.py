@@ -1,51 +1,42 @@
-"""Numbers in sentences: each comes from a result, from the paper's claims, or from base.toml.
+"""Numbers in the study's sentences: each comes from a result, a rule, or from base.toml.
 
-    python experiments/study_fields.py
+    python experiments/study_numbers.py
 
-In docs/study.md and docs/study_*.md a number in a sentence stands in a field:
-`<!-- = figure3.summary over_coordinated method=direct flows=60 -->2.7<!-- . -->`. The first word
-names where it comes from, what follows the column and a choice of rows; several rows give their
-range. This script writes the text of all fields anew from experiments/results/study; a test
-finds numbers that stand in none. It makes no number of its own.
+A sentence in docs/study*.md has a number by its name, as in `{{ claims.c1_direct }}`;
+study_numbers.toml says where each comes from, and this script writes docs/tables/numbers.json,
+from which the documents are built. A test finds numbers that were typed. A source is, as in
+`figure3.summary over_coordinated method=direct flows=60`, a word that names a table or the like,
+then the column and a choice of rows; several rows give their range.
 
 | first word | the number is |
 |---|---|
 | `NAME.summary`, `.prediction`, `.across`, `.own`, `claims`, `readings` | a cell of that CSV |
-| `paper` | one of the paper's numbers: those of its claims, in `PAPER` |
 | `base` | a key of experiments/base.toml |
 | `rule` | a constant by which `paper` judges, or `datacollect` makes intervals |
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import re
+import json
 import shlex
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import published_tables
+from shown_tables import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "study.md"
+SOURCES = HERE / "study_numbers.toml"
+NUMBERS = TABLES / "numbers.json"
 RESULTS = published_tables.RESULTS
-FIELD = re.compile(r"<!-- = (?P<source>[^>]+?) -->(?P<text>.*?)<!-- \. -->", re.DOTALL)
-
-# C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a
-# Large-Scale Data Collection Problem", WCW 2002, sections 3 and 4.
-PAPER = {
-    *("2", "2.56", "1.64", "1.46", "1.24", "1.37", "2.42", "1.73", "1.04"),
-    *("37 %", "142 %", "46 %", "24 %", "4 %", "73 %", "2 %", "9 %", "95 %", "5 %"),
-    *("5 MB", "7", "350 MB", "5 Mbit/s", "60", "152", "0", "20 %", "30 %", "50 %", "70 %"),
-}
 
 # How a value is written.
-WAYS = {
+FORMATS = {
     "number": lambda value: f"{value:.2g}",
     "three digits": lambda value: f"{value:.3g}",
     "inverse": lambda value: f"{1 / value:.2g}",
@@ -59,46 +50,35 @@ WAYS = {
 
 
 def main() -> None:
-    """Fill the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    options = parser.parse_args()
-    for page in pages(options.page):
-        text = page.read_text(encoding="utf-8")
-        page.write_text(with_fields(text, options.results), encoding="utf-8")
+    """Write all numbers."""
+    write()
 
 
-def pages(first: Path = PAGE) -> list[Path]:
-    """Return the study's first page and those that follow it."""
-    return [first, *sorted(first.parent.glob(f"{first.stem}_*{first.suffix}"))]
+def write(results: Path = RESULTS, sources: Path = SOURCES, file: Path = NUMBERS) -> None:
+    """Write all numbers, by the names that pages have for them."""
+    file.write_text(json.dumps(numbers(results, sources), indent=1, ensure_ascii=False) + "\n")
 
 
-def with_fields(text: str, results: Path = RESULTS) -> str:
-    """Return a page with the text of its fields made anew."""
-
-    def filled(found: re.Match[str]) -> str:
-        return f"<!-- = {found['source']} -->{value_of(found['source'], results)}<!-- . -->"
-
-    return FIELD.sub(filled, text)
+def numbers(results: Path = RESULTS, sources: Path = SOURCES) -> dict[str, dict[str, str]]:
+    """Return what each number says, by group and name."""
+    named = tomllib.loads(sources.read_text(encoding="utf-8"))
+    return {
+        group: {name: value_of(source, results) for name, source in group_of.items()}
+        for group, group_of in named.items()
+    }
 
 
 def value_of(source: str, results: Path = RESULTS) -> str:
-    """Return what a field says."""
+    """Return what a number says."""
     first, *words = shlex.split(source)
     choice = dict(word.split("=", 1) for word in words if "=" in word)
     names = [word for word in words if "=" not in word]
     way = choice.pop("as", "number")
-    if first == "paper":
-        number = " ".join(names)
-        if number not in PAPER:
-            raise ValueError(f"{source!r}: {number!r} is no number of the paper's claims")
-        return number
     if first == "base":
-        return WAYS[way](_at(tomllib.loads((HERE / "base.toml").read_text()), names[0]))
+        return FORMATS[way](_at(tomllib.loads((HERE / "base.toml").read_text()), names[0]))
     if first == "rule":
         module, _, constant = names[0].rpartition(".")
-        return WAYS[way](getattr(importlib.import_module(module), constant))
+        return FORMATS[way](getattr(importlib.import_module(module), constant))
     name = f"{first.replace('.', '_')}.csv"
     return _of_results(source, published_tables.read(results, name), name, names[0], choice, way)
 
@@ -130,12 +110,12 @@ def _of_results(
     if way == "interval":
         if len(table) > 1:
             raise ValueError(f"{source!r}: {len(table)} rows, an interval has one")
-        write = WAYS["number"]
+        write = FORMATS["number"]
         named = f"{column}_low" in table
         ends = (f"{column}_low", f"{column}_high") if named else ("low", "high")
         low, high = (write(float(table[end].iloc[0])) for end in ends)
         return f"{write(values.iloc[0])} [{low}, {high}]"
-    texts = list(dict.fromkeys((WAYS[way](values.min()), WAYS[way](values.max()))))
+    texts = list(dict.fromkeys((FORMATS[way](values.min()), FORMATS[way](values.max()))))
     if way == "percent less":
         texts.reverse()
     if len(texts) == 2 and texts[0].endswith(" %"):

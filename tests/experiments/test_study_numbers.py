@@ -1,9 +1,11 @@
-"""No number in the study's sentences was typed: each is a field, and says what the results say."""
+"""No number in the study's sentences was typed: each has a name, and says what the results say."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -13,12 +15,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 PAGES = sorted(DOCS.glob("study*.md"))
 RESULTS = REPOSITORY / "experiments" / "results" / "study"
+TABLES = sorted((DOCS / "tables").glob("study_*.md"))
+USED = re.compile(r"\{\{ (?P<group>\w+)\.(?P<name>\w+) \}\}")
+INCLUDED = re.compile(r"^```\{include\} tables/(?P<file>\S+)$", re.MULTILINE)
 
-# Where no sentence is: code, tables that are made or of files, pictures, headings, code in lines,
-# targets of links.
+# Where no sentence is: code, tables that are included or of files, pictures, headings, code in
+# lines, targets of links.
 NO_SENTENCES = (
     r"```.*?```",
-    r"<!-- table: .*?<!-- end -->",
     r"^\|.*?$",
     r"!\[.*?\]\(.*?\)",
     r"^#.*?$",
@@ -39,6 +43,15 @@ NAMES = (
     r"\bThe Bootstrap and Edgeworth Expansion\*, 1992\b",
 )
 
+# C.-F. Chou, Y.-C. Wan, W. C. Cheng, L. Golubchik, S. Khuller, "A Performance Study of a
+# Large-Scale Data Collection Problem", WCW 2002, sections 3 and 4: what stands behind "the paper".
+PAPER = {
+    *("2", "2.56", "1.64", "1.46", "1.24", "1.37", "2.42", "1.73", "1.04"),
+    *("37", "142", "46", "24", "4", "73", "9", "95", "5", "7", "350", "60", "152", "0"),
+    *("20", "30", "50", "70"),
+}
+OF_PAPER = re.compile(r"\bthe paper(?:'s [\d.]+|: [^)]*)")
+
 WORDS = (
     *("half", "halves", "halved", "third", "thirds", "quarter", "fifth", "tenth", "hundredth"),
     *("twice", "thrice", "double", "doubled", "triple", "dozen"),
@@ -46,15 +59,15 @@ WORDS = (
 )
 
 
-def typed_numbers(text, fields):
-    """Return numbers in sentences that stand in no field."""
-    text = fields.FIELD.sub(" ", text)
+def typed_numbers(text):
+    """Return numbers in sentences that have no name and are none of the paper's."""
+    text = USED.sub(" ", text)
     for pattern in NO_SENTENCES:
         text = re.sub(pattern, " ", text, flags=re.DOTALL | re.MULTILINE)
-    text = re.sub(r"<!--.*?-->", " ", text, flags=re.DOTALL)
     text = re.sub(r"\s+", " ", text)
     for pattern in NAMES:
         text = re.sub(pattern, " ", text)
+    text = OF_PAPER.sub(_without_the_papers, text)
     words = rf"\b(?:{'|'.join(WORDS)})\b"
     return [
         text[max(0, found.start() - 30) : found.end() + 20]
@@ -62,34 +75,55 @@ def typed_numbers(text, fields):
     ]
 
 
+def _without_the_papers(found):
+    return re.sub(r"\d+(?:\.\d+)?", lambda n: " " if n[0] in PAPER else n[0], found[0])
+
+
 @pytest.fixture
-def fields(scripts):
-    return scripts("study_fields")
+def numbers(scripts):
+    return scripts("study_numbers")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_no_number_of_the_study_was_typed(page, fields):
-    assert typed_numbers(page.read_text(encoding="utf-8"), fields) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_field_and_table_says_what_the_results_say(page, fields, scripts):
+def test_no_number_of_the_study_was_typed(page):
     text = page.read_text(encoding="utf-8")
-    # A line that begins with a comment would end the paragraph.
-    assert not re.search(r"^ *<!-- =", text, flags=re.MULTILINE)
-    assert fields.with_fields(text) == text, "run python experiments/study_fields.py"
-    assert scripts("study_tables").filled(text, RESULTS) == text
+    assert typed_numbers(text) == []
+    # A line of nothing else would be a paragraph of its own.
+    assert not re.search(r"^\s*\{\{.*\}\}\s*$", text, flags=re.MULTILINE)
 
 
-def test_the_front_page_says_what_the_results_say(fields):
-    """README.md is read as it is, so its numbers stand in no fields."""
+def test_numbers_are_what_the_results_say_and_stand_on_pages(numbers):
+    made = numbers.numbers(RESULTS)
+    written = json.loads(numbers.NUMBERS.read_text(encoding="utf-8"))
+    assert written == made, "run python experiments/study_numbers.py"
+    pages = DOCS.glob("*.md")
+    used = {found.groups() for page in pages for found in USED.finditer(page.read_text())}
+    assert used == {(group, name) for group, names in made.items() for name in names}
+
+
+@pytest.mark.parametrize("file", TABLES, ids=lambda file: file.stem)
+def test_every_table_is_of_runs_and_says_what_they_say(file, scripts):
+    tables = scripts("study_tables")
+    text = file.read_text(encoding="utf-8")
+    assert tables.table_of(tables.NAMED.match(text)["name"], RESULTS)
+    assert tables.filled(text, RESULTS) == text, "run python experiments/study_tables.py"
+
+
+def test_every_table_is_included_once_and_every_included_one_is_there():
+    pages = [*DOCS.glob("*.md"), *DOCS.glob("*/*.md")]
+    included = [found["file"] for page in pages for found in INCLUDED.finditer(page.read_text())]
+    assert sorted(included) == sorted(file.name for file in (DOCS / "tables").glob("*.md"))
+
+
+def test_the_front_page_says_what_the_results_say(numbers):
+    """README.md is read as it is, so its numbers have no names."""
     world = (
         '"method=the paper\'s: slots of 10 s at planned times" '
         '"where=ns-3, scale 0.1, probes of 5 MB, mean"'
     )
-    direct = [fields.value_of(f"claims value claim={c} part=direct {world}") for c in ("C1", "C2")]
+    direct = [numbers.value_of(f"claims value claim={c} part=direct {world}") for c in ("C1", "C2")]
     as_many = [
-        fields.value_of(f"figure3_paper.summary over_coordinated method=direct-as-many ratio={r}")
+        numbers.value_of(f"figure3_paper.summary over_coordinated method=direct-as-many ratio={r}")
         for r in ("1:1", "2:1")
     ]
     readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
@@ -98,13 +132,6 @@ def test_the_front_page_says_what_the_results_say(fields):
         f"takes {as_many[0]} of coordinated's time under equal load, {as_many[1]} under 2:1.",
     ):
         assert sentence in readme
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_table_on_a_page_was_run(page, scripts):
-    tables = scripts("study_tables")
-    for found in tables.MARKED.finditer(page.read_text(encoding="utf-8")):
-        assert tables.table_of(found["name"], RESULTS), f"nothing was run of {found['name']!r}"
 
 
 # What judges, and makes intervals.
@@ -118,17 +145,19 @@ JUDGES = (
 )
 
 
-def test_the_page_on_method_states_every_number_that_judges():
+def test_the_page_on_method_states_every_number_that_judges(numbers):
     """All constants but the seed of the random numbers, which decides nothing."""
     text = (DOCS / "study_method.md").read_text(encoding="utf-8")
-    numbers = [
+    rules = tomllib.loads(numbers.SOURCES.read_text(encoding="utf-8"))["rule"]
+    stated = [source for name, source in rules.items() if f"{{{{ rule.{name} }}}}" in text]
+    judging = [
         f"{name}.{constant}"
         for name in JUDGES
         for constant, value in vars(importlib.import_module(name)).items()
         if constant.isupper() and type(value) in (int, float)
     ]
-    assert "paper.verdicts.PAPER_PRECISION" in numbers
-    missing = [number for number in numbers if f"<!-- = rule {number}" not in text]
+    assert "paper.verdicts.PAPER_PRECISION" in judging
+    missing = [one for one in judging if not any(one in source.split() for source in stated)]
     assert missing == ["datacollect.numbers.intervals.SEED"]
 
 
@@ -139,49 +168,43 @@ def test_the_page_on_method_has_a_rule_for_every_claim(scripts):
     assert set(re.findall(r"\bC\d+\b", rules)) == judged == set(scripts("study_texts").IN_WORDS)
 
 
-def test_pages_have_fields_at_all(fields):
-    assert sum(len(fields.FIELD.findall(page.read_text())) for page in PAGES) > 60
-
-
 @pytest.mark.parametrize(
     "sentence",
-    ["It takes 2.7 times.", "a third off", "Twice as long", "by 4 to 19 %", "seven sources"],
+    [
+        *("It takes 2.7 times.", "a third off", "Twice as long", "by 4 to 19 %", "seven sources"),
+        *("the paper: 2.7", "the paper's 2.56 beside 2", "(the paper: 2) and 2"),
+    ],
 )
-def test_typed_numbers_are_found(sentence, fields):
-    assert typed_numbers(f"Under 1:1, {sentence}", fields)
+def test_typed_numbers_are_found(sentence):
+    assert typed_numbers(f"Under 1:1, {sentence}")
 
 
-def test_names_and_fields_are_none(fields):
-    text = "C1 under 2:1 in ns-3 at +70 %: <!-- = paper 2.56 -->2.56<!-- . --> times (Figure 3)"
-    assert typed_numbers(text, fields) == []
+def test_names_and_the_papers_numbers_are_none():
+    text = "C1 under 2:1 in ns-3 at +70 %: {{ claims.c1 }} times (Figure 3; the paper: 2 to 9 %)"
+    assert typed_numbers(text) == []
 
 
-def test_a_sweep_that_was_not_run_has_no_numbers(fields, tmp_path):
+def test_a_sweep_that_was_not_run_has_no_numbers(numbers, tmp_path):
     with pytest.raises(ValueError, match=r"'a\.own over_base': a_own\.csv is not there"):
-        fields.value_of("a.own over_base", tmp_path)
+        numbers.value_of("a.own over_base", tmp_path)
 
 
-def test_a_number_that_the_paper_does_not_have_is_refused(fields):
-    with pytest.raises(ValueError, match="is no number of the paper's claims"):
-        fields.value_of("paper 2.7")
-
-
-def test_a_sentence_on_runs_that_are_no_more_is_named_once_tables_are_written(
+def test_a_number_of_runs_that_are_no_more_is_named_once_tables_are_written(
     scripts, tmp_path, monkeypatch
 ):
-    """Tables are made anew; the sentence has to be written anew by somebody."""
-    report, page = tmp_path / "report", tmp_path / "docs" / "study.md"
+    """Tables are written again; the sentence has to be rewritten by somebody."""
+    report, docs = tmp_path / "report", tmp_path / "docs"
+    table = docs / "tables" / "study_sweeps.md"
     report.mkdir()
-    page.parent.mkdir()
-    (report / "claims.csv").write_text("claim,value\nC1,2.7\n")
+    table.parent.mkdir(parents=True)
+    (report / "claims.csv").write_text("claim,part,method,where,value\nC1,,,,2.7\n")
     (report / "sweeps.csv").write_text("sweep,fact,value\na,runs,6\na,to add or tighten,command\n")
-    page.write_text("<!-- table: sweeps -->\nold\n<!-- end -->\n"
-                    "It is <!-- = claims value claim=C2 -->3<!-- . -->.\n")  # fmt: skip
-    arguments = [report, "--page", page, "--results", tmp_path / "results"]
+    table.write_text("<!-- table: sweeps -->\nold\n")
+    arguments = [report, "--docs", docs, "--results", tmp_path / "results"]
     monkeypatch.setattr("sys.argv", ["study_tables.py", *map(str, arguments)])
-    with pytest.raises(SystemExit, match=r"claim=C2': no such row in claims.csv; write its sent"):
+    with pytest.raises(SystemExit, match=r"no such row in claims.csv; rewrite the sentence"):
         scripts("study_tables").main()
-    assert "| a | 6 |" in page.read_text()
+    assert "| a | 6 |" in table.read_text()
 
 
 def test_what_was_published_stays_until_its_world_is_reported_anew(scripts, tmp_path):
@@ -263,12 +286,12 @@ def test_claims_that_were_not_run_at_all_have_a_dash(scripts):
     )
 
 
-def test_several_rows_give_their_range_and_one_its_interval(fields, tmp_path):
+def test_several_rows_give_their_range_and_one_its_interval(numbers, tmp_path):
     """By hand: 1.04 and 1.19 are 4 to 19 % more; 0.8 and 0.9 are 10 to 20 % less."""
     (tmp_path / "x_summary.csv").write_text(
         "method,flows,s,s_low,s_high\na,20,1.04,1,1.1\na,60,1.19,1.1,1.3\nb,20,0.8,,\nb,60,0.9,,\n"
     )
-    value = fields.value_of
+    value = numbers.value_of
     assert value('x.summary s method=a "as=percent more"', tmp_path) == "4 to 19 %"
     assert value('x.summary s method=b "as=percent less"', tmp_path) == "10 to 20 %"
     assert value("x.summary s method=a flows=60 as=interval", tmp_path) == "1.2 [1.1, 1.3]"

@@ -1,4 +1,4 @@
-"""The best numbers of straight routes, against all numbers."""
+"""The best numbers of direct routes, against all numbers."""
 
 import math
 
@@ -8,10 +8,10 @@ from judges.best_connections import soonest_s
 
 import datacollect as dc
 from datacollect.flow.network.pools import pools_by_owner
-from datacollect.methods.connections.direct_split import best_straight
+from datacollect.methods.connections.direct_split import best_direct
 from datacollect.methods.connections.divided_rates import best_rates
 from datacollect.methods.connections.fewest import usable_links
-from datacollect.methods.connections.routes import straight_routes
+from datacollect.methods.connections.routes import direct_routes
 from datacollect.methods.connections.whole_connections import Hops
 from datacollect.solvers.budget import Budget
 
@@ -21,12 +21,12 @@ def test_no_straight_numbers_end_sooner(seed):
     problem, connections = crowded(seed, most_sources=7, most_hosts=8)
     connections = max(connections, 9)
     pools = pools_by_owner(problem)
-    routes = straight_routes(problem, pools, usable_links(problem))
+    routes = direct_routes(problem, pools, usable_links(problem))
     best_s = soonest_s(problem.to_dict(), connections, hops=1)
     n = None
     if len(routes) == len(pools):
         hops = Hops(problem, pools, routes, connections)
-        n = best_straight(hops)
+        n = best_direct(hops)
     if n is None:
         assert math.isinf(best_s)
         return
