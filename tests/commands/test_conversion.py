@@ -22,7 +22,7 @@ def commands_of(command, name="datacollect"):
     return found
 
 
-COMMANDS = commands_of(get_command(main.app))
+COMMANDS = commands_of(get_command(main.app()))
 
 
 def outcome(conversion, value, parameter, context):

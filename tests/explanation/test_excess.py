@@ -10,7 +10,7 @@ from instances.strategies import problems
 
 import datacollect as dc
 from datacollect.explanation.excess import excess_parts
-from datacollect.explanation.what_if import Anew
+from datacollect.explanation.what_if import WhatIf
 from datacollect.problem.hosts import Host, Link
 from datacollect.problem.problem import Problem
 
@@ -175,7 +175,7 @@ def test_causes_of_plans_that_were_asked_for_nothing_are_known(problem):
         except dc.InfeasibleError:
             continue
         plan.check(problem)
-        causes = {part.cause for part in excess_parts(Anew(problem, plan, "auto"), bound_s)}
+        causes = {part.cause for part in excess_parts(WhatIf(problem, plan, "auto"), bound_s)}
         assert "other" not in causes
 
 

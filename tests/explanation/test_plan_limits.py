@@ -230,7 +230,7 @@ def test_many_direct_plans_are_held_back_by_what_stops_progressive_filling(probl
 
 
 def naive_limits(problem, plan, time_s):
-    """Sources and what is full on their way at an instant, from the table of transfers."""
+    """Sources and what is full on their routes at an instant, from the table of transfers."""
     table = plan.transfers
     table = table[(table["start_s"] < time_s) & (table["finish_s"] > time_s)]
     rows = []

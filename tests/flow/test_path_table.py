@@ -37,12 +37,12 @@ def test_a_table_is_its_paths():
 
 
 @pytest.mark.parametrize("n_hosts", [4, 10**6])
-def test_ways_are_sequences_of_hosts_each_once(n_hosts):
-    """Of many hosts a way is no longer one number of 64 bits."""
+def test_routes_are_sequences_of_hosts_each_once(n_hosts):
+    """Of many hosts a route is no longer one number of 64 bits."""
     table = PathTable.of([*PATHS, PathFlow(1, (3, 2, 0), (1, 1), 2)])
-    ways, way = table.ways(n_hosts)
-    assert [tuple(ways[i]) for i in way.tolist()] == [path.hosts for path in table]
-    assert len(ways) == 3
+    routes, taken = table.routes(n_hosts)
+    assert [tuple(routes[i]) for i in taken.tolist()] == [path.hosts for path in table]
+    assert len(routes) == 3
 
 
 # From a flow to paths -------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def _spans(text: str, start: str, hours: float, zone: str = ZURICH) -> list[tupl
 
 
 def _problem(hours_of_data: float, start: str, **keys: Any) -> dc.Problem:
-    """S has so many hours of data for its link to D, 1 byte/s, which has the keys."""
+    """S has some hours of data for its link to D, 1 byte/s, which has the keys."""
     return dc.Problem.from_dict(
         {
             "destination": "D",
@@ -283,7 +283,7 @@ def test_plans_with_windows_end_when_another_linear_program_says(
     hours_of_data: tuple[int, int],
     start: int,
 ) -> None:
-    """A and B to D, straight or over K; the judge gets periods of an hour, told by arithmetic.
+    """A and B to D, directly or over K; the judge gets periods of an hour, from arithmetic.
 
     Its problem has no windows: a link has its rate in the hours that lie between the two of its
     night, 0 in the others, over eight days.

@@ -139,7 +139,7 @@ def test_where_only_hosts_change_links_are_neither_copied_nor_forgotten():
     rest = dc.remaining_problem(problem, dc.Progress(0.0, held=(dc.Held("h0", "h1", 0, half),)))
     assert np.shares_memory(rest.bandwidth_bytes_per_s, problem.bandwidth_bytes_per_s)
     assert rest.total_bytes == problem.total_bytes - half
-    in_full = dataclasses.replace(rest)  # checks and computes all of it anew
+    in_full = dataclasses.replace(rest)  # checks and computes all of it again
     assert rest.sha256 == in_full.sha256 != problem.sha256
     assert rest.parcels == in_full.parcels
     with pytest.raises(dc.ProblemError, match="storage_bytes must be >= 0, got -1"):

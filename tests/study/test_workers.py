@@ -28,13 +28,13 @@ from datacollect.study.workers import LocalProcesses
 
 
 def test_runs_are_counted_as_they_end_not_job_by_job(tmp_path, monkeypatch):
-    monkeypatch.setattr("datacollect.study.sweep.TELL_S", 0.0)
-    told = []
-    table = dc.sweep(many_seeds(), tmp_path, workers=0, progress=told.append)
-    done = [now.done for now in told]
+    monkeypatch.setattr("datacollect.study.sweep.REPORT_S", 0.0)
+    reports = []
+    table = dc.sweep(many_seeds(), tmp_path, workers=0, progress=reports.append)
+    done = [now.done for now in reports]
     assert (done[0], done[-1]) == (0, len(table))
     assert {after - before for before, after in pairwise(done)} == {0, 1}
-    assert {now.done + now.to_do for now in told} == {len(table)}
+    assert {now.done + now.to_do for now in reports} == {len(table)}
 
 
 def test_a_process_counts_the_runs_of_its_job_and_makes_the_same_table(
@@ -82,7 +82,7 @@ PAUSING_SWEEP = f"""
 import signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import datacollect.study.plan, datacollect.study.sweep
-datacollect.study.plan.FLUID_RUNS, datacollect.study.sweep.TELL_S = {SMALL_JOBS}
+datacollect.study.plan.FLUID_RUNS, datacollect.study.sweep.REPORT_S = {SMALL_JOBS}
 wait = lambda now: time.sleep(600 if now.done else 0)
 dc.sweep(many_seeds(), sys.argv[1], workers=2, progress=wait)
 """

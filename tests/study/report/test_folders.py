@@ -90,7 +90,8 @@ def test_folders_of_earlier_versions_stay_readable(tmp_path):
     assert len(sweep.table) == 2
     assert sweep.scale == 1.0
     assert sweep.settings() == [("none",), ("60",)]
-    assert sweep.ways() == [("direct", "0 %"), ("coordinated", "0 %"), ("coordinated", "+70 %")]
+    treatments = [("direct", "0 %"), ("coordinated", "0 %"), ("coordinated", "+70 %")]
+    assert sweep.treatments() == treatments
     labels = sweep.labels(("none",), ("coordinated", "+70 %"))
     assert labels == {"method": "coordinated", "flows": "none", "error": "+70 %"}
     assert sweep.scenario(labels) == {

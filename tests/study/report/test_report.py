@@ -40,7 +40,7 @@ def reported(swept):
 
 
 @pytest.fixture(scope="module")
-def told(swept, tmp_path_factory):
+def reports(swept, tmp_path_factory):
     """Its report once more, by the command, into a folder; and what the command prints."""
     folder = tmp_path_factory.mktemp("told") / "out"
     hook = ["--verdicts", made_hooks.__file__]
@@ -77,8 +77,8 @@ def test_a_report_has_pictures_tables_and_a_page(reported):
     assert len(cells_in(found.folder / "figure3_runs.csv")) == found.n_runs == 144
 
 
-def test_the_same_sweep_gives_the_same_files(reported, told):
-    again, _ = told
+def test_the_same_sweep_gives_the_same_files(reported, reports):
+    again, _ = reports
     assert {file.name for file in again.iterdir()} == set(reported.files)
     for name in reported.files:
         assert (reported.folder / name).read_bytes() == (again / name).read_bytes(), name
@@ -108,12 +108,12 @@ def test_all_rows_are_printed(tmp_path, monkeypatch, capsys):
     """All settings of the study's figure: more than a screen, and none is hidden."""
     flows = ("0", "20", "40", "60")
     write_sweep(tmp_path, "figure3", gains, only={"flows": list(flows)})
-    told = sweep_report(*read_sweeps(tmp_path))
-    found = replace(PAGELESS, sweeps=(told,))
+    reports = sweep_report(*read_sweeps(tmp_path))
+    found = replace(PAGELESS, sweeps=(reports,))
     monkeypatch.setattr("datacollect.study.report.report.report", lambda *_, **__: found)
     assert run(["report", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum(line.split(" ")[0] in flows for line in lines) == len(told.own.table) > 60
+    assert sum(line.split(" ")[0] in flows for line in lines) == len(reports.own.table) > 60
 
 
 @pytest.mark.usefixtures("empty_pictures")
@@ -150,8 +150,8 @@ def test_a_real_sweep_has_a_report(tmp_path):
     assert 10 < float(slow["makespan_s"]) < 11
 
 
-def test_the_command_prints_verdicts_and_where_the_page_is(told):
-    folder, text = told
+def test_the_command_prints_verdicts_and_where_the_page_is(reports):
+    folder, text = reports
     lines = text.splitlines()
     head = lines.index("ns3:")
     assert lines[head + 1].split("  ")[0] == "claim"
