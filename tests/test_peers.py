@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from conftest import NO_APACHE, NO_ARIA2, NO_CURL, NO_NGINX, NO_RCLONE, NO_RCLONE_S3, NO_RSYNC
+from conftest import NO_RCLONE_S3, need
 from instances.agents import KEY
 from instances.exported_scripts import without_times
 from instances.peers import (
@@ -40,18 +39,6 @@ import datacollect as dc
 from datacollect.commands.main import run
 from datacollect.net.keys import write_private_key
 
-NEEDS = {
-    "apache": ("apache2", NO_APACHE),
-    "nginx": ("nginx", NO_NGINX),
-    "rclone http": ("rclone", NO_RCLONE),
-    "rclone webdav": ("rclone", NO_RCLONE),
-    "rclone s3": ("rclone", NO_RCLONE),
-    "rsync daemon": ("rsync", NO_RSYNC),
-    "curl": ("curl", NO_CURL),
-    "aria2": ("aria2c", NO_ARIA2),
-    "rclone": ("rclone", NO_RCLONE),
-    "rsync": ("rsync", NO_RSYNC),
-}
 PEERS = {
     "apache": apache,
     "nginx": nginx_of,
@@ -64,11 +51,9 @@ PEERS = {
 SLOW_KIB_PER_S = 400
 
 
-def need(*names):
-    for name in names:
-        program, reason = NEEDS[name]
-        if shutil.which(program) is None:
-            pytest.skip(reason)
+def need_peers(*names):
+    """Names begin with that of a program: ``rclone webdav``."""
+    need(*(name.split()[0] for name in names))
     if "rclone s3" in names and not rclone_knows_s3():
         pytest.skip(NO_RCLONE_S3)
 
@@ -132,7 +117,7 @@ manifest = "files.csv"
 
 @pytest.mark.parametrize("peer", ["apache", "nginx", "rclone http", "rclone webdav"])
 def test_pulls_move_every_name(tmp_path, peer):
-    need(peer)
+    need_peers(peer)
     files = files_for(peer, tmp_path)
     with PEERS[peer](tmp_path / "data") as url:
         answer = dc.pull(collection_of(tmp_path, files, url), tmp_path / "into")
@@ -222,7 +207,7 @@ def ended(process):
 
 def move(folder, tool, peer):
     """Move all files of a peer by a tool."""
-    need(tool, peer)
+    need_peers(tool, peer)
     files = files_for(peer, folder)
     with PEERS[peer](folder / "data") as url:
         exported(folder, files, tool, peer, url)
@@ -259,7 +244,7 @@ def test_other_scripts_move_every_name(tmp_path, tool, peer):
 )
 def test_killed_scripts_go_on(tmp_path, tool, peer):
     """The plan is slow, so that it is killed on its way; what goes on has a plan of its own."""
-    need(tool, peer)
+    need_peers(tool, peer)
     files = files_for(peer, tmp_path)
     with PEERS[peer](tmp_path / "data") as url:
         exported(tmp_path, files, tool, peer, url, bytes_per_s=300e3)

@@ -12,18 +12,13 @@ import typer
 from datacollect.commands.console import emit_json, emit_table, note, note_text, working
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
-from datacollect.commands.options import (
-    Force,
-    Json,
-    Names,
-    Output,
-    names_by_address,
-    require_new,
-)
+from datacollect.commands.named_entries import listing
+from datacollect.commands.options import Force, Json, Names, Output, names_by_address, require_new
 from datacollect.commands.reading import write_text
 from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.choices import Estimator
 from datacollect.files.kinds import Number
+from datacollect.measurement.readers import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,13 +36,13 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="SAMPLES...",
-            help="Files, or folders with all below them: CSV of samples, also perfSONAR's or "
-            "Skyplane's, what iperf3 -J printed, what perfSONAR's archiver keeps; several count "
-            "together.",
+            callback=listing(READERS),
+            help="Files, or folders with all below them; several count together. CSV of samples, "
+            "or what a program has written.",
         ),
     ],
     how: Annotated[
-        Estimator | None, typer.Option("--how", help="Way to estimate.  [default: recent]")
+        Estimator | None, typer.Option("--how", help="Estimator.  [default: recent]")
     ] = None,
     half_life: Annotated[
         str,
@@ -157,7 +152,7 @@ def estimate(
     alike = of_one_kind(measured.samples, streams)
     table, notes = alike.samples, [*measured.notes, *alike.notes]
     with working("estimating"), warnings.catch_warnings():
-        # Told below, beside what reading left out.
+        # Reported below, beside what reading left out.
         warnings.simplefilter("ignore", DatacollectWarning)
         found = estimate_bandwidths(
             table,

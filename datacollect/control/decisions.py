@@ -25,7 +25,7 @@ class Open:
     it is open once all its hops are, and gone as soon as one is. It counts as many connections
     as it has hops.
 
-    ``window_bytes`` bounds what is on its way without acknowledgement, at least two segments,
+    ``window_bytes`` bounds what is in flight without acknowledgement, at least two segments,
     and what is queued when `ConnectionHasRoom` tells of room; in a chain each hop's, and each
     relay's buffer. None leaves it to the transport. ``pace_bytes_per_s`` caps its sending rate,
     None leaves it to the transport.
@@ -89,8 +89,8 @@ class WakeMe:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRest:
-    """Ask for a schedule from where the data lie; a `RestPlanned` event with this number answers.
+class PlanRemaining:
+    """Ask for a schedule from where the data lie; `RemainingPlanned` with this number answers.
 
     The clock of ``progress`` is the collection's; time 0 of the schedule is its instant.
     """
@@ -99,7 +99,7 @@ class PlanRest:
     progress: Progress
 
 
-Decision: TypeAlias = Open | Send | Close | WakeMe | PlanRest
+Decision: TypeAlias = Open | Send | Close | WakeMe | PlanRemaining
 
 
 def require_possible(
@@ -159,10 +159,10 @@ def require_possible(
         case WakeMe(time_s):
             if not time_s >= 0:
                 refuse(decision, "time_s must be >= 0; the collection begins at 0")
-        case PlanRest():
+        case PlanRemaining():
             pass  # whether anybody can plan the driver knows
         case _:
-            refuse(decision, "this is no decision; Open, Send, Close, WakeMe and PlanRest are")
+            refuse(decision, "this is no decision; Open, Send, Close, WakeMe and PlanRemaining are")
 
 
 def _require_chain(decision: Open, chain: tuple[str, ...], hosts: Collection[str]) -> None:

@@ -14,13 +14,14 @@ from datacollect.files.tables import number_hint, open_table
 from datacollect.files.units import BYTES_PER_S, FASTEST_BYTES_PER_S, counted
 from datacollect.measurement.instants import seconds_since_1970, since_1970
 from datacollect.measurement.outcomes import listed
-from datacollect.measurement.table_kinds import TableKind, kind_of, said_twice
+from datacollect.measurement.table_kinds import kind_of, said_twice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
+    from datacollect.measurement.readers import TableKind
     from datacollect.numbers.arrays import BoolArray, FloatArray
 
 OPTIONAL_COLUMNS = ("bytes", "duration_s", "streams", "concurrency")
@@ -66,7 +67,7 @@ class ReadTable:
 
 
 def is_sample_table(text: str, name: str, options: TableOptions) -> bool:
-    """Tell whether a text begins as a table of samples does."""
+    """Return whether a text begins as a table of samples does."""
     try:
         table = open_table(text, name, EXAMPLE)
         kind = kind_of(table.header, options.columns, KNOWN_COLUMNS, name)
@@ -220,7 +221,7 @@ def _require_alike(
 def _require_equal(
     raw: pd.DataFrame, lines: Any, pairs: list[tuple[str, str]], name: str, notes: list[str]
 ) -> None:
-    """Refuse columns that say the same in two ways, unless they do; say which was read."""
+    """Refuse columns that are to say the same, unless they do; note which was read."""
     for read, other in pairs:
         differ = np.flatnonzero((raw[read] != raw[other]).to_numpy(dtype=bool))
         if len(differ):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replanning:
-    """How often the rest was planned anew on the way, and what came of it.
+    """How often the remainder was planned again, and what came of it.
 
     Attributes
     ----------
@@ -61,10 +61,12 @@ class Outcome:
     measurement : Measurement or None
         Where estimates were measured.
     connections : int
-        How many connections carried it out; where the rest was planned anew on the way, how many
+        How many connections carried it out; where the remainder was planned again, how many
         there were at most at a time.
+    predicted_s : float or None
+        What the schedule promises; None where nobody knew links when it was made.
     replanning : Replanning or None
-        Where the rest was to be planned anew on the way.
+        Where the remainder was to be planned again.
     prediction : Prediction or None
         When it was to end, with a range, from what was known before; None where wires were not.
     """
@@ -75,6 +77,7 @@ class Outcome:
     schedule: Schedule
     measurement: Measurement | None
     connections: int
+    predicted_s: float | None
     replanning: Replanning | None
     prediction: Prediction | None = None
 
@@ -92,7 +95,7 @@ class Outcome:
             "engine": engine,
             "drawn": dict(self.setting.facts),
             "warnings": list(self.setting.warnings),
-            "predicted_makespan_s": self.schedule.makespan_s,
+            "predicted_makespan_s": self.predicted_s,
             "plan": summary(self.schedule),
             "prediction": None if self.prediction is None else self.prediction._asdict(),
             "connections": self.connections,
@@ -105,10 +108,10 @@ class Outcome:
 
 
 def replanning_of(simulated: Run) -> Replanning:
-    """Return what the controller says of planning anew, and how many connections that took."""
-    said = {**simulated.settings["controller"]}
-    said.pop("most_connections", None)
-    return Replanning(**said, connections_opened=len(simulated.connections))
+    """Return what the controller says of replanning, and how many connections that took."""
+    said = simulated.settings["controller"]
+    found = {key: said[key] for key in ("replans", "at_s", "predicted_end_s")}
+    return Replanning(**found, connections_opened=len(simulated.connections))
 
 
 def most_connections(simulated: Run) -> int:

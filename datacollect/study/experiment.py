@@ -1,8 +1,8 @@
 """The experiment: a scenario, the axes along which it varies, seeds and the precision wanted.
 
-A *setting* is one point of the product of all axes that are not paired. A *way* is one point of
-the product of the paired ones, mostly a method. All ways of a setting with one seed form a group:
-they meet the same network, background and measurement, so that differences are paired.
+A *setting* is one point of the product of all axes that are not paired. A *treatment* is one point
+of the product of the paired ones, mostly a method. All treatments of a setting with one seed form a
+group: they meet the same network, background and measurement, so that differences are paired.
 """
 
 from __future__ import annotations
@@ -17,19 +17,9 @@ from datacollect.files.kinds import wrong
 from datacollect.files.notebook import html_of_facts
 from datacollect.files.units import counted
 from datacollect.scenario.scenario import Scenario
-from datacollect.study.axes import (
-    Axis,
-    check_axes,
-    require_axis,
-    require_label,
-    shown_labels,
-)
+from datacollect.study.axes import Axis, check_axes, require_axis, require_label, shown_labels
 from datacollect.study.experiment_contents import ExperimentContents
-from datacollect.study.fields import (
-    DATA,
-    EXPERIMENT,
-    reject_impossible,
-)
+from datacollect.study.fields import DATA, EXPERIMENT, reject_impossible
 from datacollect.study.grids import PROBLEM_FILE, TRUTH_FILE, Grids
 from datacollect.study.identity import sha256_of
 from datacollect.study.seeds import Precision, Seeds
@@ -57,7 +47,7 @@ class Experiment(ExperimentContents):
     axes : tuple of Axis
         Along which runs differ.
     seeds : Seeds
-        How often each setting is drawn anew.
+        How often each setting is drawn again.
     precision : Precision or None
         How narrow intervals must become; None: as many seeds as there are.
     panels : tuple of dict
@@ -91,7 +81,7 @@ class Experiment(ExperimentContents):
     ...         },
     ...     },
     ... )
-    >>> experiment.settings(), experiment.ways()
+    >>> experiment.settings(), experiment.treatments()
     ([('100000',), ('1e+06',)], [('direct',), ('coordinated',)])
     """
 
@@ -176,7 +166,7 @@ class Experiment(ExperimentContents):
         ...     },
         ...     scenario={"problem": "upload.toml"},
         ... )
-        >>> len(experiment.settings()) * len(experiment.ways())
+        >>> len(experiment.settings()) * len(experiment.treatments())
         4
         """
         values = EXPERIMENT.read(tree)
@@ -208,7 +198,7 @@ class Experiment(ExperimentContents):
     def __repr__(self) -> str:
         return (
             f"<Experiment {self.name!r}: {counted(len(self.settings()), 'setting')} in "
-            f"{counted(len(self.ways()), 'way')}, {self.engine}, at most "
+            f"{counted(len(self.treatments()), 'treatment')}, {self.engine}, at most "
             f"{counted(self.seeds.most, 'seed')} each>"
         )
 
@@ -236,7 +226,7 @@ class Experiment(ExperimentContents):
         Raises
         ------
         ProblemError
-            They cannot be told apart, or two combinations of their labels describe the same run.
+            They cannot be distinguished, or two combinations of their labels describe the same run.
 
         Examples
         --------
@@ -303,10 +293,10 @@ def _check_runs(experiment: Experiment) -> None:
     seen: dict[str, str] = {}
     for setting in experiment.settings():
         grids = anywhere.grids_of(setting)
-        for way in experiment.ways():
-            scenario = anywhere.scenario_of(setting, way, experiment.seeds.first)
+        for treatment in experiment.treatments():
+            scenario = anywhere.scenario_of(setting, treatment, experiment.seeds.first)
             tree = {"scenario": scenario.to_dict(), "grids": grids and grids.to_dict()}
-            labels = shown_labels(anywhere.labels(setting, way))
+            labels = shown_labels(anywhere.labels(setting, treatment))
             other = seen.setdefault(sha256_of(tree), labels)
             if other != labels:
                 # Its results would count for both, or for neither.

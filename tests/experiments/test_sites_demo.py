@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import NO_RCLONE, REPOSITORY
+from conftest import REPOSITORY, need
 
 import datacollect as dc
 from datacollect.commands.main import run
@@ -44,8 +43,7 @@ def test_the_samples_give_the_rates_by_night_that_the_example_has(demo):
 @pytest.mark.slow
 def test_files_of_twelve_sites_arrive_as_they_are(demo, capsys):
     """One small file of each site, over relays where the plan has them."""
-    if shutil.which("rclone") is None:
-        pytest.skip(NO_RCLONE)
+    need("rclone")
     assert run(["example", "sites"]) == 0
     demo.carry_out_small(files_each=1)
     out = capsys.readouterr().out

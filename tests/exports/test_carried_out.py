@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from conftest import NO_ARIA2, NO_RCLONE, NO_RSYNC
+from conftest import need
 from instances.exported_scripts import without_times
 from instances.range_server import Valve, serving
 from instances.real_files import RELAY, make_files, problem_of_files, same_files
@@ -18,16 +18,10 @@ from instances.real_files import RELAY, make_files, problem_of_files, same_files
 import datacollect as dc
 from datacollect.commands.main import run
 from datacollect.exports.arrived import progress_tree, read_arrived
-from datacollect.exports.export import export, script_name
+from datacollect.exports.export import export
+from datacollect.exports.script_texts import script_name
 from datacollect.exports.templates import read_templates
 from datacollect.problem.manifest import read_manifest
-
-SKIPS = {
-    "aria2": ("aria2c", NO_ARIA2),
-    "rclone": ("rclone", NO_RCLONE),
-    "rsync": ("rsync", NO_RSYNC),
-}
-
 
 STARTED = []
 
@@ -114,8 +108,7 @@ def arrived_bytes(folder, into):
 
 @pytest.mark.parametrize("kind", ["curl", "aria2", "rclone", "rsync"])
 def test_all_files_arrive_as_they_are(files, kind):
-    if kind in SKIPS and shutil.which(SKIPS[kind][0]) is None:
-        pytest.skip(SKIPS[kind][1])
+    need(kind)
     problem = problem_of_files(4_000_000.0)
     plan = dc.coordinated(problem)
     with serving(files) as url:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 
 import pytest
-from conftest import NO_ARIA2, NO_NGINX, NO_RCLONE, NO_RSYNC, REPOSITORY
-
-SKIPS = {"curl": ("curl", ""), "aria2": ("aria2c", NO_ARIA2)}
-SKIPS |= {"rclone": ("rclone", NO_RCLONE), "rsync": ("rsync", NO_RSYNC)}
+from conftest import REPOSITORY, need
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", list(SKIPS))
+@pytest.mark.parametrize("tool", ["curl", "aria2", "rclone", "rsync"])
 def test_every_byte_arrives_while_scripts_are_killed(tmp_path, monkeypatch, tool):
     """96 MB: the experiment moves a gigabyte."""
-    command, reason = SKIPS[tool]
-    if shutil.which(command) is None:
-        pytest.skip(reason)
-    if shutil.which("nginx") is None:
-        pytest.skip(NO_NGINX)
+    need(tool, "nginx")
     monkeypatch.setattr(sys, "path", [str(REPOSITORY / "experiments"), *sys.path])
     from killed_scripts import move
 

@@ -9,12 +9,11 @@ import subprocess
 from importlib.resources import files as package_files
 
 import pytest
-from conftest import NO_ARIA2, NO_BUSYBOX, NO_RCLONE, NO_RSYNC
-from instances.exported_scripts import N_BYTES, PARTIAL, Scripts, data_of
+from conftest import NO_BUSYBOX, need
+from instances.exported_scripts import N_BYTES, PARTIAL, PARTS, Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
 import datacollect as dc
-from datacollect.exports.scripts import TOOLS
 
 DATA = data_of("f")
 HALF = N_BYTES // 2
@@ -169,8 +168,7 @@ def test_bytes_that_are_not_those_of_the_relays_mark_are_refused(relayed):
 
 
 def test_rsync_follows_links_and_has_no_comments(tmp_path):
-    if shutil.which("rsync") is None:
-        pytest.skip(NO_RSYNC)
+    need("rsync")
     names = ("#hash", ";semicolon", "link", "d/#e")
     scripts = Scripts(tmp_path, "rsync", names)
     for name in names:
@@ -185,8 +183,7 @@ def test_rsync_follows_links_and_has_no_comments(tmp_path):
 
 
 def test_rsync_refuses_a_file_of_another_size(tmp_path):
-    if shutil.which("rsync") is None:
-        pytest.skip(NO_RSYNC)
+    need("rsync")
     scripts = Scripts(tmp_path, "rsync")
     (tmp_path / "there").mkdir()
     (tmp_path / "there/f").write_bytes(DATA + b"more")
@@ -198,8 +195,7 @@ def test_rsync_refuses_a_file_of_another_size(tmp_path):
 
 def test_rclone_goes_on_where_it_was(tmp_path):
     """Half of a whole file is appended; the other half alone is fetched."""
-    if shutil.which("rclone") is None:
-        pytest.skip(NO_RCLONE)
+    need("rclone")
     scripts = Scripts(tmp_path, "rclone", n_ranges=1)
     part = tmp_path / PARTIAL / f"f.datacollect-0-{N_BYTES}.part"
     part.parent.mkdir(parents=True)
@@ -212,8 +208,7 @@ def test_rclone_goes_on_where_it_was(tmp_path):
 
 
 def test_rclone_finds_out_servers_without_ranges(tmp_path):
-    if shutil.which("rclone") is None:
-        pytest.skip(NO_RCLONE)
+    need("rclone")
     scripts = Scripts(tmp_path, "rclone")
     with odd_server(lambda _: Answer(200, DATA)) as server:
         scripts.write(f":http,url='{server.url}':")
@@ -224,8 +219,7 @@ def test_rclone_finds_out_servers_without_ranges(tmp_path):
 
 
 def test_aria2_follows_no_torrents_and_reads_no_configuration(tmp_path):
-    if shutil.which("aria2c") is None:
-        pytest.skip(NO_ARIA2)
+    need("aria2")
     (tmp_path / ".aria2").mkdir()
     (tmp_path / ".aria2/aria2.conf").write_text("dir=/nonexistent\ndry-run=true\n")
     scripts = Scripts(tmp_path, "aria2", ("f.torrent",))
@@ -264,7 +258,7 @@ def test_of_which_kind_a_remote_is_of_rclone_is_asked_once(tmp_path, address, li
         assert (tmp_path / "asked").read_text() == "asked\n"
 
 
-@pytest.mark.parametrize("kind", list(TOOLS))
+@pytest.mark.parametrize("kind", list(PARTS))
 def test_a_tool_that_is_too_old_is_refused(tmp_path, kind):
     (tmp_path / "bin").mkdir()
     command = {"aria2": "aria2c"}.get(kind, kind)
@@ -281,11 +275,11 @@ def test_a_tool_that_is_too_old_is_refused(tmp_path, kind):
     assert "apt install" in said
 
 
-@pytest.mark.parametrize("kind", TOOLS)
+@pytest.mark.parametrize("kind", PARTS)
 def test_no_two_parts_of_a_script_define_one_function(kind):
     """The later one would count, silently."""
     folder = package_files("datacollect.exports")
-    parts = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in TOOLS[kind].parts]
+    parts = [(folder / f"{part}.sh").read_text(encoding="utf-8") for part in PARTS[kind]]
     names = re.findall(r"^(\w+)\(\)", "\n".join(parts), re.MULTILINE)
     assert len(names) > 20
     assert sorted(names) == sorted(set(names))
@@ -295,7 +289,7 @@ def test_no_two_parts_of_a_script_define_one_function(kind):
 def test_other_shells_understand_the_scripts(tmp_path, shell):
     if shutil.which(shell.split()[0]) is None:
         pytest.skip(NO_BUSYBOX)
-    for kind in TOOLS:
+    for kind in PARTS:
         scripts = Scripts(tmp_path, kind)
         scripts.write("http://127.0.0.1:9")
         subprocess.run([*shell.split(), "-n", str(tmp_path / "D.sh")], check=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import trustme
+from conftest import need
 from instances.exported_scripts import N_BYTES, Scripts, data_of
 from instances.odd_server import Answer, odd_server, part_of
 
@@ -149,6 +150,7 @@ def test_two_versions_of_a_file_are_never_mixed(tmp_path):
 
 @pytest.mark.parametrize("kind", ["curl", "aria2"])
 def test_what_never_ends_is_ended(tmp_path, kind):
+    need(kind)
     scripts = Scripts(tmp_path, kind, n_ranges=1)
     with odd_server(lambda _: Answer(200, DATA, is_endless=True)) as server:
         scripts.write(server.url)

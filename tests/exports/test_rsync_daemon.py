@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
-from conftest import NO_ROOT, NO_RSYNC
+from conftest import NO_ROOT, need
 from instances.exported_scripts import Scripts, data_of
 from instances.peers import rsync_daemon
 
@@ -18,8 +17,7 @@ NAMES = ("two words/ü漢", "#comment", "[a-z]*?", "-v")
     [(False, ""), (False, "a folder/"), (False, "#1/[x]*ü/"), (True, "#1/[x]*ü/")],
 )
 def test_a_daemon_gives_files_of_a_module_and_of_folders_below_it(tmp_path, use_chroot, below):
-    if shutil.which("rsync") is None:
-        pytest.skip(NO_RSYNC)
+    need("rsync")
     if use_chroot and os.geteuid() != 0:
         pytest.skip(NO_ROOT)
     served = tmp_path / "served" / "mod ule"

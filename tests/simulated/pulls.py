@@ -26,6 +26,7 @@ from simulated.sources import TROUBLES, Source, Trouble
 from simulated.stepped import Stepped
 
 from datacollect.errors import DatacollectError, TransferError
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull import planning, sessions
 from datacollect.transfer.pull.core import messages
 from datacollect.transfer.pull.core.core import CollectorCore, SourceWork
@@ -246,12 +247,12 @@ class Start:
         problem = planning.problem_of(self._collection(), work, self._links(), {})
         found = planning.planned(
             problem,
-            self.pull.method,
+            PlanningOptions(self.pull.method),
             connections=self.pull.connections,
             piece_bytes=PIECE_BYTES,
             is_known=self.pull.knows_links,
         )
-        self.plan_rest = found.plan_rest
+        self.plan_remaining = found.plan_remaining
         self.core = CollectorCore(
             work,
             found.controller,
@@ -397,7 +398,7 @@ class Start:
 
     def _plan(self, number: int, progress: Any) -> None:
         try:
-            schedule = self.plan_rest(progress)
+            schedule = self.plan_remaining(progress)
         except DatacollectError:
             schedule = None
         planned = lambda: self._tell(messages.Planned(self.now_s, number, schedule))  # noqa: E731

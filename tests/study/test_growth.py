@@ -6,13 +6,7 @@ import json
 
 import pandas as pd
 import pytest
-from instances.small_experiments import (
-    METHOD,
-    RATE,
-    experiment_of,
-    failures_of,
-    without_times,
-)
+from instances.small_experiments import METHOD, RATE, experiment_of, failures_of, without_times
 
 import datacollect as dc
 from datacollect.study.axes import Axis, AxisValue
@@ -23,9 +17,9 @@ SLOW_RATE = {**RATE, "values": [250_000.0, 500_000.0, 1_000_000.0]}
 
 def swept(folder, **changes):
     """Sweep; return the table, what was kept, and the runs' own finishing times."""
-    told = []
-    table = dc.sweep(experiment_of(**changes), folder, workers=0, progress=told.append)
-    return table, told[-1].kept
+    reports = []
+    table = dc.sweep(experiment_of(**changes), folder, workers=0, progress=reports.append)
+    return table, reports[-1].kept
 
 
 def rows_by_key(table):

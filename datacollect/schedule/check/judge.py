@@ -2,7 +2,7 @@
 
 From first principles: no method and no solver has a say. Each rule of "A valid schedule" in
 docs/formats.md is a function, tried in the order of `RULES`; later ones rely on what earlier ones
-have proved. What they tolerate is in docs/methods_exactness.md.
+have proved. What they tolerate stands there, too.
 """
 
 from __future__ import annotations
@@ -16,13 +16,7 @@ from datacollect.errors import ScheduleError, nearest_hint
 from datacollect.files.clock import instant_text
 from datacollect.files.kinds import shown
 from datacollect.schedule.check.capacity import within_capacity
-from datacollect.schedule.check.case import (
-    MOST_SLOTS,
-    Case,
-    describe_route,
-    first_true,
-    seconds,
-)
+from datacollect.schedule.check.case import MOST_SLOTS, Case, describe_route, first_true, seconds
 from datacollect.schedule.check.causality import leave_after_arrival, leave_in_later_slot
 from datacollect.schedule.check.completeness import every_byte_once
 from datacollect.schedule.check.storage import within_storage

@@ -14,12 +14,13 @@ from datacollect.control.decisions import (
     Close,
     Decision,
     Open,
-    PlanRest,
+    PlanRemaining,
     Send,
     WakeMe,
     require_possible,
 )
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     ConnectionHasRoom,
     ConnectionOpened,
@@ -29,7 +30,7 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
-from datacollect.control.plan_request import rest_planned
+from datacollect.control.plan_request import remaining_planned
 from datacollect.errors import ProblemError, SimulationError
 from datacollect.numbers.byte_ranges import ByteRanges
 from datacollect.simulation.fluid.parts import QueuedRange
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from datacollect.control.controller import Controller
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.numbers.arrays import BoolArray, FloatArray
     from datacollect.problem.hosts import Held
     from datacollect.simulation.fluid.parts import FluidConnection, FluidHost
@@ -63,7 +64,7 @@ class FluidDriver:
         controller: Controller,
         stall_s: float,
         relay_buffer_bytes: float,
-        plan_rest: RestPlanner | None = None,
+        plan_remaining: RemainingPlanner | None = None,
     ) -> None:
         for host in (*backlog_bytes, destination):
             network.require_host(host)
@@ -75,7 +76,7 @@ class FluidDriver:
         self.backlog_bytes = {h: n for h, n in backlog_bytes.items() if h != destination}
         self.destination = destination
         self.controller = controller
-        self.plan_rest = plan_rest
+        self.plan_remaining = plan_remaining
         self.recorder = Recorder(self.backlog_bytes, destination)
         self.state = FluidState(network, self.recorder, destination, relay_buffer_bytes)
         self.stall_s = stall_s
@@ -85,7 +86,9 @@ class FluidDriver:
         self._known: dict[int, FluidConnection | None] = {}
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._n_planned = 0
-        self._n_changes = 0  # of the agenda: the network's next change, if there is one
+        # Of the agenda: the network's next change, if there is one, and the next look.
+        self._n_changes = 0
+        self._n_looks = 0
 
     # Others' traffic --------------------------------------------------------------------------
 
@@ -145,15 +148,11 @@ class FluidDriver:
             self._plan(lost_s, partial(self._lose, host))
         self._plan_change()
 
-    def run(
-        self,
-        time_limit_s: float,
-        event_limit: int,
-        progress: OnProgress | None,
-    ) -> None:
+    def run(self, time_limit_s: float, event_limit: int, progress: OnProgress | None) -> None:
         """Go from event to event until all is collected, or nothing more is to happen."""
         state = self.state
         self._decide(self.controller.start())
+        self._plan_look()
         state.settle()
         while not (self.recorder.is_complete or self.controller.finished):
             next_s = state.next_s(self.stall_s)
@@ -176,10 +175,11 @@ class FluidDriver:
 
     def _is_over(self) -> bool:
         """Whether nothing moves or will: all that is still to come is others' traffic."""
-        return len(self._agenda) <= self._n_changes and not self.state.active.any()
+        n_others = self._n_changes + self._n_looks
+        return len(self._agenda) <= n_others and not self.state.active.any()
 
     def _stop(self, time_limit_s: float) -> None:
-        """Count what has moved of ranges on their way."""
+        """Count what has moved of ranges under way."""
         state = self.state
         is_over = self.recorder.is_complete or self.controller.finished
         if not is_over and time_limit_s < math.inf:
@@ -223,7 +223,28 @@ class FluidDriver:
         if self._n_changes:
             self._plan(change_s, self._change)
 
+    def _plan_look(self) -> None:
+        every_s = self.controller.watches_every_s
+        if every_s is not None:
+            self._n_looks = 1
+            self._plan(self.state.now_s + every_s, self._look)
+
     # What happens -----------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Have what has left on each connection told once it has arrived."""
+        state = self.state
+        for connection in state.connections:
+            if connection.is_open:
+                behind_s = connection.queue[0].behind_s if connection.queue else 0.0
+                at_s = state.now_s + behind_s + connection.path.delay_s
+                moved = int(state.moved_bytes[state.n_background + connection.index])
+                self._plan(at_s, partial(self._tell_moved, connection, moved))
+        self._plan_look()
+
+    def _tell_moved(self, connection: FluidConnection, n_bytes: int) -> None:
+        if not connection.is_gone:
+            self._tell(BytesMoved(self.state.now_s, connection.number, n_bytes))
 
     def _tell(self, event: Event) -> None:
         self._decide(self.controller.handle(event))
@@ -327,8 +348,8 @@ class FluidDriver:
                     self._open(decision)
                 case Close():
                     self._close(decision)
-                case PlanRest():
-                    self._tell(rest_planned(self.plan_rest, decision, self.state.now_s))
+                case PlanRemaining():
+                    self._tell(remaining_planned(self.plan_remaining, decision, self.state.now_s))
 
     def _wake(self, tag: int) -> None:
         self._tell(Timer(self.state.now_s, tag))

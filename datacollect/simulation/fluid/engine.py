@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from datacollect.errors import ProblemError
+from datacollect.renamed import renamed_argument
 from datacollect.simulation.control import DELAYED, controlled
 from datacollect.simulation.fluid.driver import FluidDriver
 from datacollect.simulation.fluid.problem_network import ProblemNetwork
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from datacollect.control.controller import Controller
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.files.choices import Control
     from datacollect.problem.hosts import Held
     from datacollect.problem.problem import Problem
@@ -44,12 +45,13 @@ class FluidOptions(TypedDict, total=False):
     udp_on_off: bool
     header_bytes: int
     lost_hosts_s: Mapping[str, float]
-    plan_rest: RestPlanner | None
+    plan_remaining: RemainingPlanner | None
     control: Control
     event_limit: int
     progress: OnProgress
 
 
+@renamed_argument("plan_rest", "plan_remaining")
 def simulate_fluid(
     network: SimulatedNetwork | ProblemNetwork,
     backlog_bytes: Mapping[str, int],
@@ -66,7 +68,7 @@ def simulate_fluid(
     release_s: Mapping[str, float] | None = None,
     held: Iterable[Held] = (),
     lost_hosts_s: Mapping[str, float] | None = None,
-    plan_rest: RestPlanner | None = None,
+    plan_remaining: RemainingPlanner | None = None,
     control: Control = DELAYED,
     event_limit: int = 10_000_000,
     progress: OnProgress | None = None,
@@ -86,13 +88,13 @@ def simulate_fluid(
     time_limit_s : float
         Simulated time after which the run ends, incomplete.
     stall_s : float
-        A connection with data to send that has not moved for so long is reported as stalled.
+        A connection with data to send that has not moved for this time is reported as stalled.
     relay_buffer_bytes : float
         Room for others' data at each relay, besides what a problem's hosts have. A relay that is
         full takes no more than it passes on, until half of that is free. Store-and-forward needs
         room for whole ranges: a relay that is full of parts of some can pass none of them on.
     warm_up_s : float
-        Others' traffic runs for so long before the collection starts at time 0; their goodput
+        Others' traffic runs for this time before the collection starts at time 0; their goodput
         before and after are averages over this time. With 0 they are those of a steady state.
     udp_on_off : bool
         Follow UDP's on and off times instead of its mean rate: slower, and depends on the seed.
@@ -104,7 +106,7 @@ def simulate_fluid(
         Parts of backlogs that already lie elsewhere.
     lost_hosts_s : mapping of str to float, optional
         When hosts are lost with all that they store.
-    plan_rest : callable, optional
+    plan_remaining : callable, optional
         Plans the rest, from a `Progress` to a schedule, for a controller that asks for it; in no
         simulated time.
     control : {"delayed", "free"}
@@ -176,7 +178,7 @@ def simulate_fluid(
         settings["storage_bytes"] = dict(network.storage_bytes)
     began_s = time.process_time()
     drive = FluidDriver(
-        shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes, plan_rest
+        shares, backlog_bytes, destination, controller, stall_s, relay_buffer_bytes, plan_remaining
     )
     before = drive.background_rates(-warm_up_s, 0.0)
     drive.prepare(release_s or {}, tuple(held), lost_hosts_s or {})
@@ -199,6 +201,7 @@ def simulate_fluid(
     )
 
 
+@renamed_argument("plan_rest", "plan_remaining")
 def simulate_problem(
     problem: Problem,
     controller: Controller,

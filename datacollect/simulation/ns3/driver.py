@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from datacollect.control.decisions import (
     Close,
     Open,
-    PlanRest,
+    PlanRemaining,
     Send,
     WakeMe,
     refuse,
     require_possible,
 )
 from datacollect.control.events import (
+    BytesMoved,
     ConnectionClosed,
     ConnectionHasRoom,
     ConnectionOpened,
@@ -22,21 +23,24 @@ from datacollect.control.events import (
     RangeArrived,
     Timer,
 )
-from datacollect.control.plan_request import rest_planned
+from datacollect.control.plan_request import remaining_planned
 from datacollect.simulation.ns3.messages import ConnectionAsked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from datacollect.control.controller import Controller
     from datacollect.control.decisions import Decision
     from datacollect.control.events import Event
-    from datacollect.control.plan_request import RestPlanner
+    from datacollect.control.plan_request import RemainingPlanner
     from datacollect.simulation.ns3.messages import LogEntry
 
 # As the C++ program numbers what it reports, and why it has stopped.
 OPENED, STALLED, CLOSED, ARRIVED, ROOM, TIMER = range(6)
 EVENTS, TICK, LIMIT, COOLED, NOTHING = range(5)
+
+# The timer at which the driver itself looks at what has arrived; no controller has such a tag.
+LOOK = 2**62
 
 
 class Ns3Driver:
@@ -51,7 +55,7 @@ class Ns3Driver:
     backlog_bytes : mapping of str to int
     apart : set of pairs of str
         Hosts that cannot reach each other.
-    plan_rest : callable, optional
+    plan_remaining : callable, optional
         Plans the rest for a controller that asks for it, in no simulated time.
     """
 
@@ -62,7 +66,7 @@ class Ns3Driver:
         hosts: Sequence[str],
         backlog_bytes: Mapping[str, int],
         apart: set[tuple[str, str]],
-        plan_rest: RestPlanner | None = None,
+        plan_remaining: RemainingPlanner | None = None,
     ) -> None:
         self._simulation = simulation
         self._controller = controller
@@ -70,9 +74,11 @@ class Ns3Driver:
         self._number = {name: i for i, name in enumerate(hosts)}
         self._backlog_bytes = backlog_bytes
         self._apart = apart
-        self._plan_rest = plan_rest
+        self._plan_remaining = plan_remaining
         self._opened: set[int] = set()
         self._closed: set[int] = set()
+        self._carrying: set[int] = set()  # open by now
+        self._will_look = False
         self.log: list[LogEntry] = []
 
     def run(self, beat: Callable[[], None]) -> str:
@@ -113,10 +119,23 @@ class Ns3Driver:
         while events := list(self._simulation.TakeEvents()):
             any_event = True
             for raw in events:
-                event = self._event(raw)
-                if not self._simulation.Complete():
-                    self._apply(self._controller.handle(event))
+                for event in self._looked(raw.time_s) if _is_look(raw) else (self._event(raw),):
+                    if not self._simulation.Complete():
+                        self._apply(self._controller.handle(event))
         return any_event
+
+    def _looked(self, time_s: float) -> Iterator[Event]:
+        """Tell what has arrived; look again as long as there are connections."""
+        self._will_look = False
+        for connection in sorted(self._carrying):
+            yield BytesMoved(time_s, connection, self._simulation.Arrived(connection))
+        self._look_later()
+
+    def _look_later(self) -> None:
+        every_s = self._controller.watches_every_s
+        if every_s is not None and self._opened - self._closed and not self._will_look:
+            self._will_look = True
+            self._simulation.WakeAt(self._simulation.Now() + every_s, LOOK)
 
     def _event(self, raw: Any) -> Event:
         """Return what a report says; note it where it is about a connection itself."""
@@ -137,11 +156,13 @@ class Ns3Driver:
         event: ConnectionOpened | ConnectionStalled | ConnectionClosed
         if kind == OPENED:
             event = ConnectionOpened(time_s, connection)
+            self._carrying.add(connection)
         elif kind == STALLED:
             event = ConnectionStalled(time_s, connection)
         else:
             event = ConnectionClosed(time_s, connection)
             self._closed.add(connection)
+            self._carrying.discard(connection)
         self.log.append(event)
         return event
 
@@ -162,8 +183,10 @@ class Ns3Driver:
                     self._simulation.Close(connection, drop)
                 case WakeMe(time_s, tag):
                     self._simulation.WakeAt(time_s, tag)
-                case PlanRest():
-                    event = rest_planned(self._plan_rest, decision, self._simulation.Now())
+                case PlanRemaining():
+                    event = remaining_planned(
+                        self._plan_remaining, decision, self._simulation.Now()
+                    )
                     self._apply(self._controller.handle(event))
 
     def _open(self, wanted: Open) -> None:
@@ -178,3 +201,8 @@ class Ns3Driver:
             wanted.window_bytes or 0,
             wanted.pace_bytes_per_s or 0.0,
         )
+        self._look_later()
+
+
+def _is_look(raw: Any) -> bool:
+    return bool(raw.kind == TIMER and raw.offset == LOOK)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from instances.shared_problems import (
-    shared_problems,
-)
+from hypothesis import assume, given
+from instances.shared_problems import shared_problems
 from judges.oracle import fluid_makespan_s, least_cost
 
 import datacollect as dc
@@ -29,7 +27,6 @@ def flow_by(problem: Problem, prefer: str, end_s: float | None = None) -> Cheape
 
 
 @given(shared_problems(), st.sampled_from([1.0, 1.1, 2.0]), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_the_cheapest_flow_agrees_with_an_independent_program(problem, later, priced):
     earliest = fluid_makespan_s(problem)
     assume(problem.parcels and earliest is not None)
@@ -50,7 +47,6 @@ def test_the_cheapest_flow_agrees_with_an_independent_program(problem, later, pr
 
 
 @given(shared_problems())
-@settings(max_examples=40, deadline=None)
 def test_too_early_an_end_is_infeasible(problem):
     earliest = fluid_makespan_s(problem)
     assume(problem.parcels and earliest is not None)

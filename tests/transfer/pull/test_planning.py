@@ -4,11 +4,11 @@ import itertools
 from datetime import datetime
 
 import pytest
-from transfer.pull.fake_sources import World
+from transfer.pull.fake_sources import PlanningWorld, World
 
+from datacollect.methods.planning_options import PlanningOptions
 from datacollect.transfer.pull.config.file import Collection
 from datacollect.transfer.pull.core.core import CollectorCore
-from datacollect.transfer.pull.core.messages import Plan, Planned
 from datacollect.transfer.pull.core.todo import SourceWork
 from datacollect.transfer.pull.planning import planned, problem_of
 
@@ -39,7 +39,9 @@ def core_of(rates, n_pieces, *, known, method="adaptive", connections=4):
         for name, n in n_pieces.items()
     }
     problem = problem_of(Collection.from_dict(tree), work, links, {})
-    found = planned(problem, method, connections=connections, piece_bytes=MB, is_known=known)
+    found = planned(
+        problem, PlanningOptions(method), connections=connections, piece_bytes=MB, is_known=known
+    )
     return CollectorCore(work, found.controller), found
 
 
@@ -62,7 +64,7 @@ def test_limits_of_hosts_change_at_the_hours_of_the_files_zone(method):
     """In Zurich Saturday begins in 30 s: 3 MB until then at 0.1 MB/s, 7 MB at 1 MB/s, 7 s."""
     uplink = "Mo-Fr 100 kB/s, Sa Su 1 MB/s"
     problem = of_one_source(timezone="Europe/Zurich", hosts={"S": {"uplink_bytes_per_s": uplink}})
-    found = planned(problem, method, connections=4, piece_bytes=MB, is_known=True)
+    found = planned(problem, PlanningOptions(method), connections=4, piece_bytes=MB, is_known=True)
     assert found.predicted_s == pytest.approx(37.0, rel=1e-3)
 
 
@@ -73,21 +75,6 @@ def test_limits_that_do_not_change_make_the_problem_of_before():
     zoned = of_one_source(timezone="Asia/Tokyo", hosts={"S": {"uplink_bytes_per_s": 1e6}})
     assert zoned.sha256 == constant.sha256
     assert zoned.clock is None
-
-
-class PlanningWorld(World):
-    """A world that plans when it is asked to, at once."""
-
-    plan_rest = None
-    plans = 0
-
-    def _do(self, actions):
-        super()._do(actions)
-        for action in actions:
-            if isinstance(action, Plan):
-                self.plans += 1
-                schedule = self.plan_rest(action.progress)
-                self._at(self.now_s, Planned(self.now_s, action.number, schedule))
 
 
 def came(world, source):
@@ -123,7 +110,7 @@ def test_what_is_unknown_is_learned_and_the_fast_relay_used():
     rates = {("S", "D"): 1.0 * MB, ("S", "R", "D"): 10.0 * MB}
     core, found = core_of(rates, {"S": 2000}, known=False)
     world = PlanningWorld(rates)
-    world.plan_rest = found.plan_rest
+    world.plan_remaining = found.plan_remaining
     took_s = world.run(core)
     assert came(world, "S") == list(range(2000))
     assert by_route(world)["S", "R", "D"] > 1500
@@ -135,7 +122,7 @@ def test_what_takes_seconds_is_not_worth_a_trial():
     rates = {("S", "D"): 10.0 * MB, ("S", "R", "D"): 20.0 * MB}
     core, found = core_of(rates, {"S": 50}, known=False)
     world = PlanningWorld(rates)
-    world.plan_rest = found.plan_rest
+    world.plan_remaining = found.plan_remaining
     world.run(core)
     assert by_route(world) == {("S", "D"): 50}
 
@@ -144,7 +131,7 @@ def test_a_relay_that_is_no_use_is_tried_and_left():
     rates = {("S", "D"): 10.0 * MB, ("S", "R", "D"): 0.5 * MB}
     core, found = core_of(rates, {"S": 2000}, known=False)
     world = PlanningWorld(rates)
-    world.plan_rest = found.plan_rest
+    world.plan_remaining = found.plan_remaining
     took_s = world.run(core)
     assert came(world, "S") == list(range(2000))
     assert took_s == pytest.approx(2000 / 40, rel=0.35)  # four straight chains
