@@ -13,14 +13,7 @@ from datacollect.commands.console import emit_json, emit_table, note, note_text,
 from datacollect.commands.conversion import number_in
 from datacollect.commands.inputs import require_kept
 from datacollect.commands.named_entries import listing
-from datacollect.commands.options import (
-    Force,
-    Json,
-    Names,
-    Output,
-    names_by_address,
-    require_new,
-)
+from datacollect.commands.options import Force, Json, Names, Output, names_by_address, require_new
 from datacollect.commands.reading import write_text
 from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.choices import Estimator

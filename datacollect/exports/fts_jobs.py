@@ -24,12 +24,7 @@ import numpy as np
 
 from datacollect.errors import ProblemError
 from datacollect.exports.formats import Written
-from datacollect.exports.fts_checksums import (
-    Checksums,
-    checksums_for_fts,
-    file_of,
-    xrootd_at_ends,
-)
+from datacollect.exports.fts_checksums import Checksums, checksums_for_fts, file_of, xrootd_at_ends
 from datacollect.exports.jobs import Job, Piece
 from datacollect.exports.schemes import why_not_for_fts
 from datacollect.exports.templates import folder_of_host
