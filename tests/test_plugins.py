@@ -1,47 +1,40 @@
 """A package that brings an export, a reader and a kind of source: used and listed as ours are.
 
-The package is `tests/plugins`, as its author would write it; it is put where Python finds packages.
+The package is `tests/plugins`; its method is tried by `tests/methods/test_brought_methods.py`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-from pathlib import Path
 
 import pytest
 from instances.agents import KEY
 from instances.command_line import start
-from instances.installed_packages import install_package, install_project
+from instances.installed_packages import (
+    EXAMPLE,
+    forget_packages,
+    install_package,
+    install_project,
+)
 
 from datacollect.commands.main import run
 from datacollect.exports.formats import EXPORTS
-from datacollect.measurement.readers import READERS
 from datacollect.net.keys import write_private_key
-from datacollect.transfer.sources.kinds import KINDS
 
-EXAMPLE = Path(__file__).parent / "plugins"
 TABLE = ("pulls", "figure1.toml", "plan.json", "--manifest", "files.csv", "--as")
-REGISTRIES = (EXPORTS, READERS, KINDS)
 
 
 @pytest.fixture
 def find(monkeypatch):
     """Have Python, for this test, find the packages of a folder."""
 
-    def look_again():
-        for registry in REGISTRIES:
-            registry.__dict__.pop("_points", None)
-
     def found(folder):
         monkeypatch.syspath_prepend(folder)
-        look_again()
+        forget_packages()
 
     yield found
-    look_again()
-    for name in [name for name in sys.modules if name.startswith("datacollect_example")]:
-        del sys.modules[name]
+    forget_packages()
 
 
 @pytest.fixture
@@ -186,6 +179,11 @@ def test_its_keys_are_judged_and_in_the_schema(collection, call):
 # Commands by which what a package brings is imported, or all names are listed; a name of ours.
 # `estimate` asks readers of packages, since files.csv is no table of samples.
 FAULTS = {
+    "methods": (
+        ("plan", "figure1.toml", "--method", "new"),
+        ("plan", "figure1.toml", "--help"),
+        "direct",
+    ),
     "exports": ((*TABLE, "new", "-o", "x"), ("pulls", "--help"), "csv"),
     "readers": (("estimate", "files.csv"), ("estimate", "--help"), "iperf3"),
     "sources": (("schema", "collection"), ("schema", "collection"), "agents"),

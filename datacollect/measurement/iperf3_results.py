@@ -152,7 +152,7 @@ def _identity(start: Tree, test: Tree) -> str:
 
 
 def _limit_bytes_per_s(test: Tree, start: Tree, end: Tree, streams: int) -> float:
-    """Return the rate that the test was told to send at (-b, for each stream); 0: none."""
+    """Return the rate set for the test (-b, for each stream); 0: none."""
     said = test.get("target_bitrate", start.get("target_bitrate"))
     if said is None and test.get("protocol") == "UDP":
         # Versions that do not say it sent UDP at the rate of -b, 1 Mbit/s by default.

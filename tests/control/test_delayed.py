@@ -12,7 +12,7 @@ from instances.planned_anew import over_k, triangle
 from instances.tiny_controllers import Scripted
 
 from datacollect.control.controller import Controller
-from datacollect.control.decisions import Close, Open, PlanRest, Send, WakeMe
+from datacollect.control.decisions import Close, Open, PlanRemaining, Send, WakeMe
 from datacollect.control.delayed import ControlDelays, DelayedController
 from datacollect.control.events import (
     BytesMoved,
@@ -22,7 +22,7 @@ from datacollect.control.events import (
     ConnectionStalled,
     HostLost,
     RangeArrived,
-    RestPlanned,
+    RemainingPlanned,
     Timer,
 )
 from datacollect.control.planned.replanning import ReplanningController
@@ -97,11 +97,11 @@ def test_what_happens_is_known_once_a_message_has_come(event, known_s):
 
 
 def test_timers_and_plans_of_the_rest_are_where_it_decides():
-    wanted = PlanRest(0, Progress(1.0, held=[]))
-    inner, controller = delayed(WakeMe(1.0, -3), Timer=[wanted], RestPlanned=[WakeMe(4.0, 1)])
+    wanted = PlanRemaining(0, Progress(1.0, held=[]))
+    inner, controller = delayed(WakeMe(1.0, -3), Timer=[wanted], RemainingPlanned=[WakeMe(4.0, 1)])
     (wake,) = controller.start()
     assert controller.handle(Timer(1.0, wake.tag)) == [wanted]
-    (again,) = controller.handle(RestPlanned(1.0, 0, None))
+    (again,) = controller.handle(RemainingPlanned(1.0, 0, None))
     assert again.tag != wake.tag
     controller.handle(Timer(4.0, again.tag))
     assert [getattr(e, "tag", None) for e in inner.events] == [-3, None, 1]
