@@ -5,6 +5,7 @@ The package is `tests/plugins`; its method is tried by `tests/methods/test_broug
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 
@@ -21,6 +22,7 @@ from instances.installed_packages import (
 from datacollect.commands.main import run
 from datacollect.exports.formats import EXPORTS
 from datacollect.net.keys import write_private_key
+from datacollect.transfer.pull.config.file import Collection
 
 TABLE = ("pulls", "figure1.toml", "plan.json", "--manifest", "files.csv", "--as")
 
@@ -98,6 +100,34 @@ def test_without_the_package_the_name_is_unknown(call):
     code, _, err = call(*TABLE, "lines")
     assert code == 2
     assert "there is no export format 'lines'; there are curl, aria2, rclone" in err
+
+
+@pytest.mark.usefixtures("here", "example")
+def test_shells_that_complete_a_command_are_offered_it(capsys, monkeypatch):
+    monkeypatch.setenv("_DATACOLLECT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "datacollect pulls a b --as l")
+    monkeypatch.setenv("COMP_CWORD", "5")
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        run([])
+    assert capsys.readouterr().out.split() == ["lines"]
+
+
+@pytest.mark.usefixtures("here")
+def test_our_own_names_look_for_no_packages(call, monkeypatch, tmp_path):
+    (tmp_path / "s.csv").write_text("from,to,time_s,bandwidth_bytes_per_s\nS,D,0,1\n")
+    (tmp_path / "sky.csv").write_text("src,dst,received_bps\nS,D,8\n")
+    (tmp_path / "people.txt").write_text("iperf3: error - unable to connect\n")
+    write_private_key(tmp_path / "k", KEY)
+    (tmp_path / "c.toml").write_text(
+        'format = "datacollect-collection/1"\ndestination = "D"\nkey = "k"\n'
+        '[servers.S]\nurl = "https://127.0.0.1:9/"\npaths = ["a"]\n'
+    )
+    monkeypatch.setattr(importlib.metadata, "entry_points", None)
+    assert call(*TABLE, "csv")[0] == 0
+    assert call("estimate", "s.csv")[0] == call("estimate", "sky.csv")[0] == 0
+    assert "the test failed, iperf3 says" in call("estimate", "people.txt")[2]
+    assert Collection.from_file("c.toml").hosts == ["S"]
 
 
 @pytest.mark.parametrize(

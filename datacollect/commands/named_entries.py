@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _OWN_OPTIONS = "datacollect.own_options"
 
 
-def named_in(registry: Registry[Any]) -> Callable[[str | None], str | None]:
-    """Return what refuses, as an option's callback, names that a registry does not have."""
+def named_in(registry: Registry[Any]) -> dict[str, Any]:
+    """Return what an option needs that takes a name of a registry, and refuses others."""
 
     def known(name: str | None) -> str | None:
         if name is not None and name not in registry.own:
@@ -32,7 +32,7 @@ def named_in(registry: Registry[Any]) -> Callable[[str | None], str | None]:
         return name
 
     known.registry = registry  # type: ignore[attr-defined] # typer keeps it where it wraps this
-    return known
+    return {"callback": known, "autocompletion": lambda: list(registry.names())}
 
 
 def listing(registry: Registry[Any]) -> Callable[[Any], Any]:

@@ -37,7 +37,7 @@ def pulls(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--as", callback=named_in(EXPORTS), help="Write what carries the plan out."),
+        typer.Option("--as", help="Write what carries the plan out.", **named_in(EXPORTS)),
     ] = None,
     manifest_file: Annotated[
         str | None,
