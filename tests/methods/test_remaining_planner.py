@@ -6,7 +6,7 @@ import pytest
 
 import datacollect as dc
 from datacollect.methods.best_path_spec import BestPathOptions
-from datacollect.methods.rest_planner import RestPlanner
+from datacollect.methods.remaining_planner import RemainingPlanner
 
 
 def problem_of(over_k=9.0, over_j=10.0):
@@ -31,9 +31,9 @@ def test_the_rest_keeps_to_the_links_of_the_plan_before(relay):
     problem = problem_of()
     only = [i for i in range(problem.n_links) if relay in names_of(problem, i)]
     plan = dc.coordinated(problem.with_links(only))
-    plan_rest = RestPlanner(problem, plan)
+    plan_remaining = RemainingPlanner(problem, plan)
     for n_bytes, at_s in ((40, 8.0), (60, 12.0)):
-        rest = plan_rest(at(n_bytes, at_s))
+        rest = plan_remaining(at(n_bytes, at_s))
         assert over(rest) == {relay}
         assert rest.makespan_s == pytest.approx((100 - n_bytes) / 5.0, rel=0.01)
 
@@ -45,9 +45,9 @@ def names_of(problem, link):
 def test_a_lost_host_is_gone_round_and_stays_lost():
     problem = problem_of()
     only = [i for i in range(problem.n_links) if "K" in names_of(problem, i)]
-    plan_rest = RestPlanner(problem, dc.coordinated(problem.with_links(only)))
-    assert over(plan_rest(at(40, lost_hosts=["K"]))) == {"J"}
-    assert over(plan_rest(at(60, 12.0))) == {"J"}
+    plan_remaining = RemainingPlanner(problem, dc.coordinated(problem.with_links(only)))
+    assert over(plan_remaining(at(40, lost_hosts=["K"]))) == {"J"}
+    assert over(plan_remaining(at(60, 12.0))) == {"J"}
 
 
 def test_best_path_plans_the_rest_by_itself():
@@ -55,7 +55,7 @@ def test_best_path_plans_the_rest_by_itself():
     problem = problem_of(over_k=2.0, over_j=4.0)
     only = [i for i in range(problem.n_links) if "K" in names_of(problem, i)]
     plan = dc.best_path(problem.with_links(only))
-    rest = RestPlanner(problem, plan, BestPathOptions())(at(40))
+    rest = RemainingPlanner(problem, plan, BestPathOptions())(at(40))
     assert (rest.method, over(rest)) == ("best-path", {"J"})
 
 
@@ -66,7 +66,7 @@ def test_where_nothing_was_known_nothing_is_kept_of_the_first_plan():
     tree = {"format": "datacollect-progress/1", "at_s": 1.0, "links": links}
     progress = dc.Progress.from_dict(tree, problem)
     first = dc.best_path(problem)
-    learned = RestPlanner(problem, None)(progress)
+    learned = RemainingPlanner(problem, None)(progress)
     assert learned.chunk_s < first.chunk_s / 50
     assert learned.makespan_s == pytest.approx(10.0, rel=0.01)
-    assert RestPlanner(problem, first)(progress).chunk_s == first.chunk_s
+    assert RemainingPlanner(problem, first)(progress).chunk_s == first.chunk_s
