@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-# What tests in both directions at once add to their protocol: each direction slows the other.
-BOTH_WAYS = "both ways at once"
 _UDP = "UDP"
 
 
