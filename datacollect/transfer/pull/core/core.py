@@ -332,7 +332,9 @@ class CollectorCore:
         if self._controller.finished and not self.under_way:
             return "the controller has ended"
         until_s = self._drains_until_s
-        if until_s is not None and (self.under_way.is_dry or self._now_s >= until_s):
+        # Of a stranded source nothing has come for long: it is waited for over another route.
+        is_dry = until_s is not None and self.under_way.is_dry(self.stranded)
+        if until_s is not None and (is_dry or self._now_s >= until_s):
             return "more is to be planned"
         return None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Container, Sequence
 
     from datacollect.control.decisions import Send
 
@@ -189,10 +189,9 @@ class UnderWay(dict[int, Session]):
         super().__init__()
         self._in_flight_bytes, self.asked_bytes = in_flight_bytes, 0
 
-    @property
-    def is_dry(self) -> bool:
-        """Whether nothing is asked for."""
-        return not any(session.asked for session in self.values())
+    def is_dry(self, but_for: Container[str] = ()) -> bool:
+        """Whether nothing is asked for, but of these sources."""
+        return not any(session.asked and session.source not in but_for for session in self.values())
 
     def of(self, source: str) -> list[Session]:
         """Return those to a source."""
