@@ -37,10 +37,11 @@ class Renamed:
         self._new = new
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._old = f"{owner.__name__}.{name}"
+        self._old = name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        _warn(self._old, self._new)
+        # Users know the class that they have, not the one that it is made from.
+        _warn(f"{owner.__name__}.{self._old}", self._new)
         return getattr(owner if instance is None else instance, self._new)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from datacollect.commands.named_entries import note_fault
 from datacollect.files.fields import Table
 from datacollect.problem.fields import PROBLEM
 from datacollect.scenario.fields import SCENARIO, WITH_TOPOLOGY
@@ -110,7 +111,7 @@ def collection_schema() -> Schema:
     >>> collection_schema()["$defs"]["limits"]["properties"]["connections"]["default"]
     16
     """
-    return _document("datacollect collection", collection_with(KINDS.names()))
+    return _document("datacollect collection", collection_with(KINDS.usable_names(note_fault)))
 
 
 SCHEMAS = {

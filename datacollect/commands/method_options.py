@@ -11,6 +11,7 @@ import typer
 
 from datacollect.commands.console import note
 from datacollect.commands.conversion import number_in
+from datacollect.commands.named_entries import note_fault
 from datacollect.commands.options import not_negative, part, positive, split_names
 from datacollect.errors import ProblemError
 from datacollect.files.choices import Method, RunMethod
@@ -47,7 +48,8 @@ def brought_methods(arguments: Sequence[str]) -> tuple[str, ...]:
     asks = not {"-h", "--help"}.isdisjoint(arguments)
     if not asks and named <= METHODS.own.keys():
         return ()
-    others = [name for name in METHODS.names() if name not in METHODS.own]
+    others = METHODS.usable_names(note_fault) if asks else METHODS.names()
+    others = tuple(name for name in others if name not in METHODS.own)
     return tuple(others if asks else named.intersection(others))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from datacollect.commands.console import note
 from datacollect.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -52,10 +53,11 @@ def describing_entries(parameters: Sequence[Any]) -> Iterator[None]:
     for parameter in parameters:
         registry = _registry_of(parameter)
         if registry is not None:
-            parameter.metavar = f"[{'|'.join(registry.names())}]"
+            parameter.metavar = f"<{'|'.join(registry.usable_names(_unsaid))}>"
         registry = registry or getattr(parameter.callback, "listed", None)
         if registry is not None:
-            parameter.help = f"{parameter.help} {_texts_of(registry)}"
+            names = registry.usable_names(note_fault)
+            parameter.help = f"{parameter.help} {_texts_of(registry, names)}"
     try:
         yield
     finally:
@@ -63,10 +65,19 @@ def describing_entries(parameters: Sequence[Any]) -> Iterator[None]:
             parameter.metavar, parameter.help = metavar, text
 
 
-def _texts_of(registry: Registry[Any]) -> str:
+def note_fault(text: str) -> None:
+    """Say what is wrong with a package, and go on with the others."""
+    note(f"note: {text}")
+
+
+def _unsaid(_: str) -> None:
+    """It is said once."""
+
+
+def _texts_of(registry: Registry[Any], names: Sequence[str]) -> str:
     by_text: dict[str, list[str]] = {}
     options = []
-    for name in registry.names():
+    for name in names:
         entry = registry.get(name)
         by_text.setdefault(entry.text, []).append(name)
         for option, its in getattr(entry, "options", {}).items():

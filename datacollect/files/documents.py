@@ -407,11 +407,12 @@ def _too_much(error: Exception) -> str:
 
 
 def _nearest_file(file: Path) -> str:
-    # Names that end alike are not alike for that.
-    own = "".join(file.suffixes)
+    # Names that end alike are not alike for that: what stands before the ending has to be.
     try:
-        found = {other.name.removesuffix(own): other.name for other in file.parent.iterdir()}
-        match = get_close_matches(file.name.removesuffix(own), found, n=1)
-        return f"; did you mean {found[match[0]]!r}?" if match else ""
+        others = [other for other in file.parent.iterdir() if other.is_file()]
+        stems = get_close_matches(file.stem, {other.stem for other in others}, n=1)
+        alike = [other.name for other in others if other.stem in stems]
+        match = get_close_matches(file.name, sorted(alike), n=1, cutoff=0.0)
+        return f"; did you mean {match[0]!r}?" if match else ""
     except (OSError, ValueError):
         return ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from datacollect.errors import ProblemError, nearest_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
 EntryT = TypeVar("EntryT")
@@ -59,6 +59,25 @@ class Registry(Generic[EntryT]):
             A package brings a name that is ours, or that another package brings, too.
         """
         return (*self.own, *(self._point(name).name for name in self._points))
+
+    def usable_names(self, tell: Callable[[str], None]) -> tuple[str, ...]:
+        """Return the names of all entries that can be had, for lists that shall have the rest.
+
+        Parameters
+        ----------
+        tell : callable
+            Is told of each package that brings an entry wrongly.
+        """
+        found = [*self.own]
+        for name in self._points:
+            try:
+                self._point(name)
+                self.get(name)
+            except ProblemError as error:
+                tell(str(error))
+            else:
+                found.append(name)
+        return tuple(found)
 
     def get(self, name: str) -> EntryT:
         """Import an entry.

@@ -9,8 +9,9 @@ is imported on first use.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
-from datacollect.errors import ProblemError
+from datacollect.errors import DatacollectWarning, ProblemError
 from datacollect.files.registry import Registry
 from datacollect.files.stages import stage
 from datacollect.methods.options.names import ADAPTIVE, BEST_PATH, COORDINATED, DIRECT
@@ -43,8 +44,15 @@ def own_methods() -> list[MethodSpec]:
 
 
 def planners() -> list[MethodSpec]:
-    """Return all methods that plan, also those of other packages."""
-    return [spec for name in METHODS.names() if (spec := METHODS.get(name)).plan is not None]
+    """Return all methods that plan, also those of other packages.
+
+    Warns
+    -----
+    DatacollectWarning
+        A package brings a method wrongly: it is left out.
+    """
+    names = METHODS.usable_names(lambda text: warn(text, DatacollectWarning, stacklevel=4))
+    return [spec for name in names if (spec := METHODS.get(name)).plan is not None]
 
 
 def find_method(name: str) -> MethodSpec | None:

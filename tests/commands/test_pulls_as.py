@@ -220,7 +220,7 @@ def test_help_tells_of_each_format_and_of_what_it_alone_takes(call):
     code, out, err = call("pulls", "--help")
     said = " ".join(out.split())
     assert code == 0, err
-    assert f"--as [{'|'.join(EXPORTS.own)}]" in said
+    assert f"--as <{'|'.join(EXPORTS.own)}>" in said
     assert "csv: a table." in said
     assert "fts takes --checksum adler32|md5|sha256: what FTS compares" in said
 

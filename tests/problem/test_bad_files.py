@@ -130,10 +130,20 @@ def test_noise_for_a_problem(kind, suffix, tmp_path, capsys):
 # Files that are none ------------------------------------------------------------------------
 
 
-def test_missing_file_suggests_its_neighbour(tmp_path, capsys):
-    (tmp_path / "collect.toml").write_text(GOOD)
-    message = message_of(["plan", tmp_path / "colect.toml"], capsys)
-    assert "colect.toml: no such file; did you mean 'collect.toml'?" in message
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [
+        ("colect.toml", "did you mean 'collect.toml'?"),
+        ("collect.tml", "did you mean 'collect.toml'?"),
+        ("collect.cvs", "did you mean 'collect.csv'?"),
+        ("nope.toml", "check the path"),  # its ending alone is like that of others
+    ],
+)
+def test_missing_file_suggests_its_neighbour(tmp_path, capsys, typed, advice):
+    for name in ("collect.csv", "collect.toml", "prices.toml"):
+        (tmp_path / name).write_text(GOOD)
+    message = message_of(["plan", tmp_path / typed], capsys)
+    assert f"{typed}: no such file; {advice}" in message
 
 
 def test_folder_for_a_file(tmp_path, capsys):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datacollect.errors import ProblemError
+from datacollect.errors import ProblemError, naming
 from datacollect.methods.choice import METHODS
 from datacollect.methods.options.names import ADAPTIVE
 from datacollect.methods.places import require_fit
@@ -108,7 +108,8 @@ def pull(
     Traceback (most recent call last):
     datacollect.errors.ProblemError: nowhere.toml: no such file; check the path
     """
-    spec = METHODS.get(method)
+    with naming("method"):
+        spec = METHODS.get(method)
     if not isinstance(collection, Collection):
         if isinstance(collection, (str, Path)) or hasattr(collection, "__fspath__"):
             collection = Collection.from_file(collection)
