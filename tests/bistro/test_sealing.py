@@ -210,7 +210,7 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path, monkeypatch):
 def test_no_room_is_said_before_anything_is_written(tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr(keeping.shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(NotWrittenError, match="there is no room .* name another folder with -o"):
+    with pytest.raises(NotWrittenError, match=r"there is no room .* name another folder with -o"):
         kept_file(tmp_path)
     assert leftovers(tmp_path) == []
 
@@ -223,9 +223,10 @@ def test_a_call_that_fails_leaves_nothing_and_says_which_file(tmp_path, monkeypa
     def failing(*_, **__):
         raise OSError(code, os.strerror(code))
 
-    with monkeypatch.context() as patched, pytest.raises(NotWrittenError) as caught:
-        patched.setattr(os, call, failing)
+    monkeypatch.setattr(os, call, failing)
+    with pytest.raises(NotWrittenError) as caught:
         kept_file(tmp_path)
+    monkeypatch.undo()
     assert f"thesis.pdf.keep: cannot be written: {os.strerror(code)}" in str(caught.value)
     assert caught.value.exit_code == (2 if code == errno.EACCES else 3)
     assert leftovers(tmp_path) == []
@@ -237,8 +238,8 @@ def test_a_folder_that_is_missing_is_named(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "thesis.pdf").mkdir()
     with pytest.raises(ProblemError, match=r"thesis\.pdf: cannot be read: Is a directory"):
-        (tmp_path / "thesis.pdf").mkdir()
         kept_file(tmp_path)
 
 
@@ -267,5 +268,5 @@ def test_damage_to_a_keep_is_found_wherever_it_is(tmp_path):
             read_keep(path)
     for cut in range(0, len(whole), 11):
         path.write_bytes(whole[:cut])
-        with pytest.raises(ProblemError, match="is no .keep of datacollect, or not all of it"):
+        with pytest.raises(ProblemError, match=r"is no \.keep of datacollect, or not all of it"):
             read_keep(path)

@@ -1,9 +1,9 @@
-"""What a person keeps: ``NAME.keep``, the ciphertext and all that proves whose it is.
+r"""What a person keeps: ``NAME.keep``, the ciphertext and all that proves whose it is.
 
 It is written, and on the disk, before anything is committed: who loses it cannot push what was
 committed, only seal anew. The ciphertext comes first, then what is known of it, then its length::
 
-    ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/1\\n"
+    ciphertext | JSON | SHA-256 of the JSON | u32 length of the JSON | "datacollect-keep/1\n"
 
 so that it is written in one pass, and an incomplete file is recognised by its end.
 """
@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -266,11 +266,11 @@ def _not_written(target: Path, error: OSError) -> NotWrittenError:
 
 @contextmanager
 def _read(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    try:
-        file = Path(path).open("rb")
-    except OSError as error:
-        raise _not_read(document_name(path), error) from None
-    with file:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise _not_read(document_name(path), error) from None
         yield file
 
 

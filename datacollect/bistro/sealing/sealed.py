@@ -1,9 +1,9 @@
-"""Sealed content: a file with its header and its secrets, encrypted for the recipients of an event.
+r"""Sealed content: a file with its header and secrets, encrypted for the recipients of an event.
 
 The encryption is that of age (https://age-encryption.org/v1, 2021), so that any program that knows
 this format opens it. Inside lies::
 
-    "datacollect-sealed/1\\n" | u32 length | JSON: header, secret, ticket_secret | the file
+    "datacollect-sealed/1\n" | u32 length | JSON: header, secret, ticket_secret | the file
 
 The header is JSON, too, as a text: its exact bytes count in the proof of the content. Lengths are
 big-endian. Everything is a stream: memory does not grow with the file.
@@ -17,7 +17,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from datacollect.errors import IdentityError, ProblemError
+from datacollect.errors import DatacollectError, IdentityError, ProblemError
 from datacollect.net.safe_text import safe_text
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def seal(file: BinaryIO, out: BinaryIO, inner: Inner, recipients: Sequence[str])
     >>> import io, pyrage
     >>> identity = pyrage.x25519.Identity.generate()
     >>> sealed, out = io.BytesIO(), io.BytesIO()
-    >>> told = seal(io.BytesIO(b"abc"), sealed, Inner(b"{}", bytes(32)), [str(identity.to_public())])
+    >>> inner, recipients = Inner(b"{}", bytes(32)), [str(identity.to_public())]
+    >>> told = seal(io.BytesIO(b"abc"), sealed, inner, recipients)
     >>> opened = open_sealed(io.BytesIO(sealed.getvalue()), out, [str(identity)])
     >>> out.getvalue(), opened.content_p == told.content_p, told.n_bytes == len(sealed.getvalue())
     (b'abc', True, True)
@@ -118,7 +119,7 @@ def seal(file: BinaryIO, out: BinaryIO, inner: Inner, recipients: Sequence[str])
     known = _recipients(recipients)
     try:
         pyrage.encrypt_io(reader, writer, known)
-    except Exception as error:
+    except (pyrage.EncryptError, OSError, DatacollectError) as error:
         raise reader.error or writer.error or error from None
     return Sealed(writer.n_bytes, writer.sha256.digest(), reader.code.digest())
 
@@ -141,10 +142,9 @@ def open_sealed(ciphertext: BinaryIO, out: BinaryIO, identities: Sequence[str]) 
     known = _identities(identities)
     try:
         pyrage.decrypt_io(reader, writer, known)
-    except Exception as error:
+    except (pyrage.DecryptError, OSError, DatacollectError) as error:
         # Damage within is an OSError of pyrage's own.
-        is_its_own = isinstance(error, pyrage.DecryptError | OSError)
-        raise reader.error or writer.error or (_refused(error) if is_its_own else error) from None
+        raise reader.error or writer.error or _refused(error) from None
     return writer.opened()
 
 
